@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
 import { answerFailure, answerFailures, handshakeExpected } from "../../lib/http/envelope.ts";
-import type { Cors } from "./router/cors.ts";
+import type { Cors } from "./clients/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
 /** Dependencies of the routes. */

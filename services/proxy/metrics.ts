@@ -1,8 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { allMethods } from "../../lib/protocol/methods/all.ts";
-import { copyTallies, oncePer, type Tally } from "./tally.ts";
-import { registerNodeMetrics } from "./read_nodes/node_metrics.ts";
-import type { ReadNodes } from "./read_nodes/read_nodes.ts";
+import { copySeries, type CounterSeries, memoize } from "./counter_series.ts";
 import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
@@ -71,7 +69,7 @@ interface RequestSeries {
   method: string;
   target: string;
   status: number;
-  tally: Tally<"method" | "target" | "status">;
+  series: CounterSeries<"method" | "target" | "status">;
   observe: (seconds: number) => void;
 }
 
@@ -89,27 +87,26 @@ export class ProxyMetrics {
   readonly #refusals: Counter<"limit">;
   readonly #httpDuration: PresetHistogram<"target">;
   readonly #upstreamLatency: PresetHistogram<"target">;
-  readonly #requests: Tally<"method" | "target" | "status">[] = [];
-  readonly #registry: Registry;
-  #readNodes: ReadNodes | undefined;
+  readonly #requests: CounterSeries<"method" | "target" | "status">[] = [];
+  readonly registry: Registry;
   #inventedMethods = 0;
   #lastRequest: RequestSeries | undefined;
-  readonly #calls = new Map<string, Tally<"method">>();
-  readonly #requestTally = oncePer((method: string) =>
-    oncePer((target: string) =>
-      oncePer((status: number) => {
-        const tally = { labels: { method, target, status: String(status) }, count: 0 };
-        this.#requests.push(tally);
-        return tally;
+  readonly #calls = new Map<string, CounterSeries<"method">>();
+  readonly #requestSeries = memoize((method: string) =>
+    memoize((target: string) =>
+      memoize((status: number) => {
+        const series = { labels: { method, target, status: String(status) }, count: 0 };
+        this.#requests.push(series);
+        return series;
       })
     )
   );
-  readonly #durationSeries = oncePer((target: string) => this.#httpDuration.series({ target }));
+  readonly #durationSeries = memoize((target: string) => this.#httpDuration.series({ target }));
   /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
-  readonly upstreamLatency = oncePer((target: Target) => this.#upstreamLatency.series({ target }));
+  readonly upstreamLatency = memoize((target: Target) => this.#upstreamLatency.series({ target }));
 
   constructor(registry: Registry) {
-    this.#registry = registry;
+    this.registry = registry;
     const registers = [registry];
     const requests = () => this.#requests;
     new Counter({
@@ -119,7 +116,7 @@ export class ProxyMetrics {
       labelNames: ["method", "target", "status"],
       registers,
       collect() {
-        copyTallies(this, requests());
+        copySeries(this, requests());
       },
     });
     this.#httpDuration = new PresetHistogram({
@@ -136,7 +133,7 @@ export class ProxyMetrics {
       labelNames: ["method"],
       registers,
       collect() {
-        copyTallies(this, calls());
+        copySeries(this, calls());
       },
     });
     this.#upstreamLatency = new PresetHistogram({
@@ -200,7 +197,6 @@ export class ProxyMetrics {
       labelNames: ["limit"],
       registers,
     });
-    registerNodeMetrics(registry, () => this.#readNodes?.states ?? []);
     for (const limit of LIMITS) this.#refusals.inc({ limit }, 0);
     for (const direction of ["upstream", "downstream", "lagged"] as const) {
       this.wsMessages.inc({ direction }, 0);
@@ -227,17 +223,17 @@ export class ProxyMetrics {
     let last = this.#lastRequest;
     if (last?.status !== status || last.target !== target || last.method !== method) {
       const label = HTTP_METHODS.has(method) ? method : "other";
-      const tally = this.#requestTally(label)(target)(status);
-      last = { method, target, status, tally, observe: this.#durationSeries(target) };
+      const series = this.#requestSeries(label)(target)(status);
+      last = { method, target, status, series, observe: this.#durationSeries(target) };
       this.#lastRequest = last;
     }
-    last.tally.count += 1;
+    last.series.count += 1;
     last.observe(tookMs / 1000);
   }
 
   /** Counts one WebSocket handshake, of either port: its status is 101 unless it was refused. */
   countHandshake(status: number): void {
-    this.#requestTally("GET")("proxy")(status).count += 1;
+    this.#requestSeries("GET")("proxy")(status).count += 1;
   }
 
   /** Counts something that was refused, or closed, because of a limit. */
@@ -250,32 +246,27 @@ export class ProxyMetrics {
     new Gauge({
       name,
       help,
-      registers: [this.#registry],
+      registers: [this.registry],
       collect() {
         this.set(read());
       },
     });
   }
 
-  /** Reports the state of the read nodes. */
-  showReadNodes(nodes: ReadNodes): void {
-    this.#readNodes = nodes;
-  }
-
   /** Counts one call of a method. */
   countCall(method: string): void {
-    (this.#calls.get(method) ?? this.#newCallTally(method)).count += 1;
+    (this.#calls.get(method) ?? this.#newCallSeries(method)).count += 1;
   }
 
-  #newCallTally(method: string): Tally<"method"> {
+  #newCallSeries(method: string): CounterSeries<"method"> {
     const isUsable = KNOWN_METHODS.has(method) ||
       (this.#inventedMethods < INVENTED_METHODS_MAX && METHOD_NAME.test(method));
     const label = isUsable ? method : "other";
     const existing = this.#calls.get(label);
     if (existing !== undefined) return existing;
     if (!KNOWN_METHODS.has(label)) this.#inventedMethods += 1;
-    const tally = { labels: { method: label }, count: 0 };
-    this.#calls.set(label, tally);
-    return tally;
+    const series = { labels: { method: label }, count: 0 };
+    this.#calls.set(label, series);
+    return series;
   }
 }

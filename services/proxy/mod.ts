@@ -9,12 +9,12 @@ import { createApi } from "./api.ts";
 import { PEER_SHARE } from "./address_counts.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { isHandshake } from "./clients/ws_clients.ts";
-import { Cors } from "./router/cors.ts";
+import { Cors } from "./clients/cors.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
 import { assemble } from "./parts.ts";
-import { RpcEndpoint } from "./router/rpc_endpoint.ts";
-import type { ReadNodes } from "./read_nodes/read_nodes.ts";
+import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
+import type { ReadNodes } from "./node/read_nodes.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
 export { options };

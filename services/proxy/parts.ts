@@ -6,20 +6,23 @@ import { AddressCounts, type OverRate, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
 import { WsClients } from "./clients/ws_clients.ts";
-import type { Cors } from "./router/cors.ts";
-import { HeadWatch, quantitySchema } from "./hub/head_watch.ts";
+import type { Cors } from "./clients/cors.ts";
+import { quantitySchema } from "./node/head.ts";
+import { HeadWatch } from "./node/head_watch.ts";
+import { NEW_HEADS_KEY } from "./hub/subscription_request.ts";
 import { HeadSequence } from "./hub/head_sequence.ts";
 import { Hub } from "./hub/hub.ts";
-import { MethodTable } from "./router/methods.ts";
+import { MethodTable } from "./calls/methods.ts";
 import type { ProxyMetrics, Target } from "./metrics.ts";
-import { ask, nodeHttp, type NodePort, postTo } from "./router/node_http.ts";
+import { ask, nodeHttp, type NodePort, postTo } from "./node/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
-import { ProbeRounds } from "./read_nodes/probe_rounds.ts";
-import { ReadNodes } from "./read_nodes/read_nodes.ts";
-import { Placement, READ_NODES_MAX } from "./router/placement.ts";
-import { ReadPool } from "./router/read_pool.ts";
-import { Router } from "./router/router.ts";
-import { Upstream } from "./hub/upstream.ts";
+import { registerNodeMetrics } from "./node/node_metrics.ts";
+import { ProbeRounds } from "./node/probe_rounds.ts";
+import { ReadNodes } from "./node/read_nodes.ts";
+import { Placement, READ_NODES_MAX } from "./calls/placement.ts";
+import { ReadPool } from "./node/read_pool.ts";
+import { Router } from "./calls/router.ts";
+import { Upstream } from "./node/upstream.ts";
 import { ReadSocket } from "./node/read_socket.ts";
 
 const log = serviceLog("proxy");
@@ -89,7 +92,7 @@ export function assemble(
   const rounds = hasSeveral
     ? [new ProbeRounds({ nodes: readNodes, clock, probe: (node) => readPool.probe(node) })]
     : [];
-  metrics.showReadNodes(readNodes);
+  registerNodeMetrics(metrics.registry, () => readNodes.states);
   const writePool = nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions });
   const nodes: Record<Target, NodePort> = {
     read: readPool,
@@ -168,7 +171,7 @@ export function assemble(
   const headWatch = new HeadWatch({
     clock,
     silenceMs: options.headSilenceMs,
-    isLive: (key) => hub.table.isLive(key),
+    isSubscribed: () => hub.table.isLive(NEW_HEADS_KEY),
     readHead: async () => quantitySchema.parse(await ask(nodes.read, "eth_blockNumber", [])),
     drop: (reason) => upstream.drop(reason),
   });

@@ -7,7 +7,7 @@ import {
   readEnvelope,
   restOf,
 } from "../../services/proxy/envelope.ts";
-import { isBroken, readMessage } from "../../services/proxy/router/calls.ts";
+import { isBroken, readMessage } from "../../services/proxy/calls/message.ts";
 
 /** The envelope of a call. */
 function envelopeOf(text: string) {

@@ -5,7 +5,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import type { OutgoingMessage } from "../../services/proxy/hub/messages.ts";
 import { ClientConnection } from "../../services/proxy/clients/client_connection.ts";
-import { Cors } from "../../services/proxy/router/cors.ts";
+import { Cors } from "../../services/proxy/clients/cors.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { assemble } from "../../services/proxy/parts.ts";
 import { eventually } from "../support/eventually.ts";

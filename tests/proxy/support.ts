@@ -1,7 +1,7 @@
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { ReadNodes } from "../../services/proxy/read_nodes/read_nodes.ts";
-import { Placement } from "../../services/proxy/router/placement.ts";
+import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
+import { Placement } from "../../services/proxy/calls/placement.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";

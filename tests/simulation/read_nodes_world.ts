@@ -4,7 +4,7 @@ import { Hub } from "../../services/proxy/hub/hub.ts";
 import { type Block, HeadSequence } from "../../services/proxy/hub/head_sequence.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
-import { MOVE_EVERY_MS, ReadNodes } from "../../services/proxy/read_nodes/read_nodes.ts";
+import { MOVE_EVERY_MS, ReadNodes } from "../../services/proxy/node/read_nodes.ts";
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 

@@ -10,10 +10,10 @@ import { OutgoingMessage } from "../hub/messages.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
 import { memberText } from "../json_text.ts";
 import type { Limit, ProxyMetrics } from "../metrics.ts";
-import type { Call } from "../router/calls.ts";
+import type { Call } from "../calls/message.ts";
 import { failureText, limitExceeded, type ProxyError } from "../failures.ts";
-import { subscriptionMethod } from "../router/methods.ts";
-import type { Router } from "../router/router.ts";
+import { subscriptionMethod } from "../calls/methods.ts";
+import type { Router } from "../calls/router.ts";
 
 /** Most unanswered messages of one client: far more than a browser tab sends at once. */
 export const OPEN_MESSAGES_MAX = 256;

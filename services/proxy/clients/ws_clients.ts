@@ -9,7 +9,7 @@ import { ClientBuffers } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
-import type { Cors } from "../router/cors.ts";
+import type { Cors } from "./cors.ts";
 import {
   brokenHandshake,
   failureText,

@@ -8,7 +8,7 @@ import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.t
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../address_counts.ts";
-import { Deadlines } from "../http_pool/deadlines.ts";
+import { Deadlines } from "../deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
 import { FrameJoiner } from "../hub/messages.ts";
 import { limitKeys } from "../../../lib/http/caller_address.ts";

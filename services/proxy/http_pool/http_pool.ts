@@ -4,7 +4,7 @@ import { connect as connectTls } from "node:tls";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { ByteBudget } from "../byte_budget.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines } from "../deadlines.ts";
 import { ConnectionError, type Exchange, NodeConnection } from "./node_connection.ts";
 import { bodyOf, type NodeReply } from "./reply_body.ts";
 import { type HttpReply, ReplyBudgetError } from "./reply_reader.ts";

@@ -1,8 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { Head } from "../read_nodes/read_node.ts";
-import { headOf } from "./head_watch.ts";
+import { type Head, headOf } from "../node/head.ts";
 import type { SharedSubscription } from "./hub_client.ts";
 
 const log = serviceLog("proxy");

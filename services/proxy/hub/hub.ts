@@ -2,7 +2,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import type { HeadSequence } from "./head_sequence.ts";
-import { headOf } from "./head_watch.ts";
+import { headOf } from "../node/head.ts";
 import { DISPLACED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import {

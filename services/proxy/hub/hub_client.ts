@@ -1,6 +1,6 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Limit } from "../metrics.ts";
-import type { Head } from "../read_nodes/read_node.ts";
+import type { Head } from "../node/head.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";

@@ -6,7 +6,7 @@ import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientConnection } from "../../../services/proxy/clients/client_connection.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import { Cors } from "../../../services/proxy/router/cors.ts";
+import { Cors } from "../../../services/proxy/clients/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";

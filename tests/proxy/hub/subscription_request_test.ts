@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readMessage } from "../../../services/proxy/router/calls.ts";
+import { readMessage } from "../../../services/proxy/calls/message.ts";
 import {
   NEW_HEADS_KEY,
   SUBSCRIPTION_PARAMS_BYTES_MAX,

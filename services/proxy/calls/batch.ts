@@ -1,0 +1,97 @@
+import { setImmediate } from "node:timers";
+import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
+import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+import { arrayElements, memberText } from "../json_text.ts";
+import type { Target } from "../metrics.ts";
+import type { Call } from "./message.ts";
+import { answerUnder, readAnswer } from "../envelope.ts";
+import { answerLost } from "../failures.ts";
+
+/**
+ * A node's answers to a batch in the order of the calls, each as the node wrote it under its caller's
+ * id; undefined for a call without an id. A node may answer in any order, leave calls out, or answer
+ * the whole batch with one error.
+ *
+ * @param firstId Id under which the first call was sent; each of the others had the next one.
+ * @throws {ProxyError} 502 / -32002 if the reply is not JSON.
+ */
+export function splitBatchReply(
+  calls: readonly Pick<Call, "id">[],
+  firstId: number,
+  { status, body }: NodeReply,
+  target: Target,
+): (string | undefined)[] {
+  if (calls.every(({ id }) => id === undefined)) return calls.map(() => undefined);
+  const value = parse(body, status, target);
+  const answers = Array.isArray(value)
+    ? answersById(value, body, firstId, calls.length)
+    : calls.map(() => sameError(value, body) ?? "");
+  return calls.map(({ id }, index) => {
+    if (id === undefined) return undefined;
+    const answer = readAnswer({ status, body: answers[index] ?? "" }, firstId + index);
+    return answer?.id ? answerUnder(answer, id) : missing(id, target);
+  });
+}
+
+function parse(text: string, status: number, target: Target): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw answerLost(target, `HTTP status ${status} without a JSON body`, cause);
+  }
+}
+
+/** The answers by the positions of their calls. */
+function answersById(
+  values: readonly unknown[],
+  text: string,
+  firstId: number,
+  count: number,
+): string[] {
+  const texts = arrayElements(text);
+  const answers: string[] = [];
+  for (const [index, value] of values.entries()) {
+    const isObject = typeof value === "object" && value !== null && "id" in value;
+    const position = isObject ? Number(value.id) - firstId : NaN;
+    if (position >= 0 && position < count) answers[position] ??= texts[index] ?? "";
+  }
+  return answers;
+}
+
+/** One error for the whole batch becomes the answer of each of its calls. */
+function sameError(value: unknown, text: string): string | undefined {
+  const isError = typeof value === "object" && value !== null && "error" in value;
+  const error = isError ? memberText(text, "error") : undefined;
+  return error && `{"jsonrpc":"2.0","id":null,"error":${error}}`;
+}
+
+function missing(id: string, target: Target): string {
+  const message = `The ${target} node left this call of the batch unanswered: send it alone`;
+  const error = JSON.stringify({ code: RpcCode.internalError, message });
+  return `{"jsonrpc":"2.0","id":${id},"error":${error}}`;
+}
+
+/**
+ * Allows one large reply to a batch to be split per turn of the event loop. Splitting 768 KiB takes 10
+ * ms, and all batches of one caller may be answered at once: notifications and other callers' reads
+ * are served in between.
+ */
+export class SplitTurns {
+  readonly #budget: ByteBudget;
+  #last: Promise<void> = Promise.resolve();
+
+  /** @param budget Counts the replies that wait. */
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** Resolves when a reply of so many bytes may be split. */
+  async next(bytes: number): Promise<void> {
+    if (bytes <= SMALL_BYTES) return;
+    this.#budget.add(bytes);
+    this.#last = this.#last.then(() => new Promise((resolve) => setImmediate(resolve)));
+    await this.#last;
+    this.#budget.remove(bytes);
+  }
+}

@@ -1,0 +1,128 @@
+import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import { memberText, replaceMember } from "../json_text.ts";
+import type { ReadNodes } from "../node/read_nodes.ts";
+import type { Call } from "./message.ts";
+import { restOf } from "../envelope.ts";
+import { ProxyError } from "../failures.ts";
+
+/** Calls that create a filter, which lives on the node that answered. */
+const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;
+
+/** Calls that use a filter. */
+const FILTER_USE = /^[^_]+_(?:getFilterChanges|getFilterLogs|uninstallFilter)$/;
+
+/** The id of a filter for clients: the node's own id, then two digits for the node. */
+const FILTER_ID = /^(0x[0-9a-fA-F]*)([0-9a-fA-F]{2})$/;
+
+/** Most nodes that {@link FILTER_ID} can identify. */
+export const READ_NODES_MAX = 256;
+
+/** The position of the block in the parameters of each method. */
+const POSITIONS: ReadonlyMap<string, number> = new Map([
+  ["eth_getBlockByNumber", 0],
+  ["eth_getBlockReceipts", 0],
+  ["eth_getBlockTransactionCountByNumber", 0],
+  ["eth_getTransactionByBlockNumberAndIndex", 0],
+  ["eth_getUncleCountByBlockNumber", 0],
+  ["eth_getLogs", 0],
+  ["eth_newFilter", 0],
+  ["eth_call", 1],
+  ["eth_estimateGas", 1],
+  ["eth_feeHistory", 1],
+  ["eth_getBalance", 1],
+  ["eth_getCode", 1],
+  ["eth_getTransactionCount", 1],
+  ["eth_getStorageAt", 2],
+  ["eth_getProof", 2],
+]);
+
+const QUANTITY = /^0x[0-9a-fA-F]{1,13}$/;
+
+/** The destination of a read. */
+export interface Place {
+  node: number;
+  /** The call behind its id, as it is sent to that node. */
+  rest: string;
+}
+
+/**
+ * Picks the read node of a call: a filter lives on one of them, and a block does not arrive on all of
+ * them at the same moment.
+ */
+export class Placement {
+  readonly #nodes: ReadNodes;
+
+  constructor(nodes: ReadNodes) {
+    this.#nodes = nodes;
+  }
+
+  /** The leader. */
+  get leader(): number {
+    return this.#nodes.leader;
+  }
+
+  /**
+   * Finds the node for a read.
+   *
+   * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no node that answers
+   *   has the block: another one would answer with too few logs, or with nothing.
+   */
+  place(call: Call): Place {
+    const { rest, method } = call;
+    if (FILTER_USE.test(method)) return this.#placeOfFilter(call);
+    const block = blockOf(call);
+    const node = block === undefined ? this.#nodes.leader : this.#nodes.nodeForBlock(block);
+    if (node === undefined) {
+      const message = `No read node that answers has block ${block} yet: ask again`;
+      throw new ProxyError(503, RpcCode.resourceUnavailable, message);
+    }
+    return { node, rest };
+  }
+
+  #placeOfFilter({ method, params }: Call): Place {
+    const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
+    const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
+    const node = parseInt(digits ?? "", 16);
+    if (own === undefined || !(node < this.#nodes.names.length)) throw filterNotFound();
+    return { node, rest: restOf(method, JSON.stringify([own, ...rest])) };
+  }
+}
+
+/** The answer to a call in the form for its caller: the id of a new filter also names the node. */
+export function clientText({ method }: Call, node: number | undefined, text: string): string {
+  if (node === undefined || !NEW_FILTER.test(method)) return text;
+  const result = memberText(text, "result");
+  if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
+  const suffix = node.toString(16).padStart(2, "0");
+  return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
+}
+
+/** The failure of a call in the form for its caller: a filter is lost with its node. */
+export function clientFailure({ method }: Call, error: ProxyError): ProxyError {
+  return error.status === 502 && FILTER_USE.test(method) ? filterNotFound(error) : error;
+}
+
+/** The error that geth sends; clients then create the filter again. */
+function filterNotFound(cause?: unknown): ProxyError {
+  return new ProxyError(200, RpcCode.serverError, "filter not found", cause);
+}
+
+/** The highest block that a read names by number; undefined if it names none. */
+export function blockOf({ method, params }: Pick<Call, "method" | "params">): number | undefined {
+  const position = POSITIONS.get(method);
+  if (position === undefined || !Array.isArray(params)) return undefined;
+  const named: unknown = params[position];
+  if (typeof named !== "object" || named === null) return numberOf(named);
+  const { fromBlock, toBlock, blockNumber }: {
+    fromBlock?: unknown;
+    toBlock?: unknown;
+    blockNumber?: unknown;
+  } = named;
+  const numbers = [fromBlock, toBlock, blockNumber].map(numberOf)
+    .filter((number) => number !== undefined);
+  return numbers.length === 0 ? undefined : Math.max(...numbers);
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "string" && QUANTITY.test(value) ? Number(value) : undefined;
+}

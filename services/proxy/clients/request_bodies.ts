@@ -1,0 +1,147 @@
+import { type CancelTimer, type Clock, monotonicClock } from "../../../lib/clock.ts";
+import type { ByteBudget } from "../byte_budget.ts";
+import { Deadlines } from "../deadlines.ts";
+import type { ProxyMetrics } from "../metrics.ts";
+import { limitExceeded } from "../failures.ts";
+
+/** How long the first {@link FIRST_BYTES} of a body may take. */
+export const FIRST_MS = 5_000;
+
+/** The part of a body that has {@link FIRST_MS}. */
+export const FIRST_BYTES = 64 * 1024;
+
+/** The rate of the rest, bytes a second: 5 MiB in 45 s. */
+export const BYTES_PER_S = 128 * 1024;
+
+/**
+ * A body of at most this declared length is read by the runtime, which is much faster, but keeps the
+ * bytes of a late one until its connection ends: no more than the connection itself needs.
+ */
+export const RUNTIME_BYTES_MAX = 8 * 1024;
+
+/** Options of {@link RequestBodies}. */
+export interface RequestBodiesOptions {
+  maxBytes: number;
+  budget: ByteBudget;
+  metrics: Pick<ProxyMetrics, "countRefusal">;
+  clock?: Clock;
+}
+
+/**
+ * Reads the bodies of requests, bounded in time and memory. A request counts as open only when its
+ * body is complete, so that slow callers keep nobody else waiting.
+ */
+export class RequestBodies {
+  readonly #options: RequestBodiesOptions;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines<() => void>;
+
+  constructor(options: RequestBodiesOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? monotonicClock;
+    this.#deadlines = new Deadlines(this.#clock, FIRST_MS, (expire) => expire());
+  }
+
+  /**
+   * The text of a body.
+   *
+   * @param counted Called for bytes that were added to the budget; the caller removes them.
+   * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
+   *   bytes are in memory. The rest is not read.
+   */
+  read(request: Request, counted: (bytes: number) => void): Promise<string> {
+    const length = request.headers.get("content-length");
+    // The server enforces a declared length.
+    const bytes = length === null ? 0 : Number(length);
+    const { maxBytes, budget } = this.#options;
+    if (bytes > maxBytes) return Promise.reject(this.#tooLarge());
+    if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request);
+    if (!budget.fits(bytes, false)) return Promise.reject(this.#noMemory());
+    return this.#readInChunks(request, counted);
+  }
+
+  /** Stops the timer. */
+  stop(): void {
+    this.#deadlines.clear();
+  }
+
+  #readByRuntime(request: Request): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const expire = () => reject(this.#tooSlow());
+      this.#deadlines.add(expire);
+      request.text().then((text) => {
+        this.#deadlines.delete(expire);
+        resolve(text);
+      }, (error) => {
+        this.#deadlines.delete(expire);
+        reject(error);
+      });
+    });
+  }
+
+  async #readInChunks(request: Request, counted: (bytes: number) => void): Promise<string> {
+    if (request.body === null) return "";
+    const { maxBytes, budget } = this.#options;
+    const reader = request.body.getReader();
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let bytes = 0;
+    const expired = this.#watch(() => bytes, () => reader.cancel());
+    try {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (expired.isLate) throw this.#tooSlow();
+        if (done) return decoder.decode(await new Blob(chunks).bytes());
+        bytes += value.length;
+        if (bytes > maxBytes) throw this.#tooLarge();
+        if (!budget.fits(value.length, false)) throw this.#noMemory();
+        budget.add(value.length);
+        counted(value.length);
+        chunks.push(value);
+      }
+    } catch (thrown) {
+      reader.cancel().catch(() => {}); // the connection may be gone already
+      throw thrown;
+    } finally {
+      expired.cancel();
+    }
+  }
+
+  /** Ends a body once it is late for the bytes that have arrived. */
+  #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: () => void } {
+    const startedAtMs = this.#clock.now();
+    let cancelTimer: CancelTimer;
+    const watch = { isLate: false, cancel: () => cancelTimer() };
+    const check = () => {
+      const leftMs = startedAtMs + allowedMs(bytes()) - this.#clock.now();
+      if (leftMs > 0) {
+        cancelTimer = this.#clock.after(leftMs, check);
+        return;
+      }
+      watch.isLate = true;
+      end().catch(() => {}); // the connection is gone already
+    };
+    cancelTimer = this.#clock.after(FIRST_MS, check);
+    return watch;
+  }
+
+  #tooSlow(): Error {
+    this.#options.metrics.countRefusal("slow_body");
+    return limitExceeded(408, `Body is slower than ${BYTES_PER_S / 1024} KiB/s: send it at once`);
+  }
+
+  #tooLarge(): Error {
+    return limitExceeded(413, `Body is over ${this.#options.maxBytes} bytes: send less at once`);
+  }
+
+  #noMemory(): Error {
+    this.#options.metrics.countRefusal("buffered_bytes");
+    return limitExceeded(429, "The proxy holds too many large messages: try again");
+  }
+}
+
+const decoder = new TextDecoder();
+
+/** How long a body may have taken when so many of its bytes have arrived. */
+function allowedMs(bytes: number): number {
+  return FIRST_MS + Math.max(0, bytes - FIRST_BYTES) / BYTES_PER_S * 1_000;
+}

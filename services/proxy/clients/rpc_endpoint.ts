@@ -1,0 +1,141 @@
+import type { Clock } from "../../../lib/clock.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import { pathOf, type Served } from "../../../lib/http/listener.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+import type { AddressCounts, OverRate } from "../address_counts.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { ProxyMetrics } from "../metrics.ts";
+import type { Cors } from "./cors.ts";
+import { badRequest, failureText, limitExceeded, originRefused, ProxyError } from "../failures.ts";
+import { RequestBodies } from "./request_bodies.ts";
+import type { RoutedAnswer, Router } from "../calls/router.ts";
+
+const log = serviceLog("proxy");
+
+/** `Deno.serve` sends a response with exactly these headers ten times as fast as others. */
+const JSON_ALONE = { "content-type": "application/json" };
+
+/** Options of an {@link RpcEndpoint}. */
+export interface RpcEndpointOptions {
+  router: Router;
+  cors: Cors;
+  metrics: ProxyMetrics;
+  maxBodyBytes: number;
+  addressOf: (headers: Headers, remote: string) => CallerAddress;
+  /** Open requests by address. */
+  openRequests: AddressCounts;
+  /** Bytes of large bodies and answers in memory. */
+  budget: ByteBudget;
+  /** Not set: no limit. */
+  overRate?: OverRate;
+  /** For the time that a body takes. */
+  clock?: Clock;
+}
+
+/**
+ * `POST /`: a message in, its answer out. It is separate from the other routes because it is the hot
+ * path: middleware that rewrites headers or streams the body would be slower than the rest.
+ */
+export class RpcEndpoint {
+  readonly #options: RpcEndpointOptions;
+
+  readonly #bodies: RequestBodies;
+
+  constructor(options: RpcEndpointOptions) {
+    this.#options = options;
+    const { maxBodyBytes: maxBytes, budget, metrics, clock } = options;
+    this.#bodies = new RequestBodies({ maxBytes, budget, metrics, clock });
+  }
+
+  /** Stops the timer of {@link RequestBodies}. */
+  stop(): void {
+    this.#bodies.stop();
+  }
+
+  /** Answers `POST /`; undefined for every other request. */
+  handle(request: Request, remote: string, served?: Served): Promise<Response> | undefined {
+    if (request.method !== "POST" || pathOf(request.url) !== "/") return undefined;
+    return this.#handle(request, remote, served);
+  }
+
+  async #handle(request: Request, remote: string, served?: Served): Promise<Response> {
+    const { router, metrics, cors, openRequests, budget, overRate } = this.#options;
+    const startedAtMs = performance.now();
+    const origin = request.headers.get("origin");
+    const address = this.#options.addressOf(request.headers, remote);
+    let answer: RoutedAnswer;
+    let retryAfterS: number | undefined;
+    let isOpen = false;
+    let bodyBytes = 0;
+    try {
+      if (overRate !== undefined) retryAfterS = await overRate(address);
+      // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
+      if (!cors.allows(origin)) throw originRefused(origin);
+      if (retryAfterS !== undefined) {
+        metrics.countRefusal("request_rate");
+        throw rateLimited(retryAfterS);
+      }
+      const text = await this.#bodies.read(request, (bytes) => bodyBytes += bytes);
+      isOpen = openRequests.tryAdd(address);
+      if (!isOpen) {
+        metrics.countRefusal("requests_per_address");
+        throw limitExceeded(429, "Too many open requests from this address: wait for an answer");
+      }
+      answer = await router.answer(text, address);
+    } catch (thrown) {
+      answer = refusal(thrown);
+    } finally {
+      if (isOpen) openRequests.remove(address);
+      if (bodyBytes > 0) budget.remove(bodyBytes);
+    }
+    if (isLarge(answer)) answer = this.#hold(answer, served);
+    const { status, body, target } = answer;
+    metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
+    if (status >= 400) {
+      log.debug("Answered {status} to {address}", { status, address: address.shown });
+    }
+    const headers = cors.headers(origin);
+    if (body === null) return new Response(null, { status: 204, headers });
+    if (retryAfterS !== undefined) headers.push(["retry-after", String(retryAfterS)]);
+    if (headers.length === 0) return new Response(body, { status, headers: JSON_ALONE });
+    headers.push(["content-type", "application/json"]);
+    return new Response(body, { status, headers });
+  }
+
+  /** Counts a large answer until its caller has read it; refuses one to a read if it does not fit. */
+  #hold(answer: RoutedAnswer, served: Served | undefined): RoutedAnswer {
+    const { budget, metrics } = this.#options;
+    const bytes = answer.body?.length ?? 0;
+    // The answer to a write must not be lost: the caller could not know that the write took effect.
+    if (answer.target === "read" && !budget.fits(bytes, false)) {
+      metrics.countRefusal("buffered_bytes");
+      return refusal(limitExceeded(429, "The proxy holds too many large answers: try again"));
+    }
+    if (served === undefined) return answer;
+    budget.add(bytes);
+    const release = () => budget.remove(bytes);
+    served.completed.then(release, release);
+    return answer;
+  }
+}
+
+function isLarge({ body }: RoutedAnswer): boolean {
+  return body !== null && body.length > SMALL_BYTES;
+}
+
+function refusal(thrown: unknown): RoutedAnswer {
+  const error = thrown instanceof ProxyError ? thrown : badRequest(
+    // The caller disconnected in the middle of its body; the answer is only counted.
+    new RpcError(RpcCode.parseError, "Body ended early", { cause: thrown }),
+  );
+  if (error.cause !== undefined) {
+    log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
+  }
+  return { status: error.status, body: failureText("null", error), target: "proxy" };
+}
+
+function rateLimited(retryAfterS: number): ProxyError {
+  return limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
+}

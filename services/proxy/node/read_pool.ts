@@ -1,0 +1,136 @@
+import { z } from "zod";
+import type { Clock } from "../../../lib/clock.ts";
+import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
+import { headSchema } from "./head.ts";
+import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
+import { ConnectionError } from "../http_pool/node_connection.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
+import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
+import type { ReadNodes } from "./read_nodes.ts";
+import {
+  ask,
+  nodeHttp,
+  type NodeHttpOptions,
+  type NodePort,
+  type PostOptions,
+  postTo,
+} from "./node_http.ts";
+
+/** Timeout of a probe. */
+export const PROBE_TIMEOUT_MS = 2_000;
+
+const blocksSchema = z.array(z.looseObject({ number: z.string() }).nullable());
+
+/** Errors that do not indicate a problem of the node. */
+const OWN_LIMITS = [ReplyTimeoutError, BusyError, ReplyBudgetError];
+
+/** URLs of the read nodes, one or more; all other options are the same for all of them. */
+export interface ReadPoolOptions extends Omit<NodeHttpOptions, "target" | "url" | "onEnd"> {
+  urls: readonly string[];
+  nodes: ReadNodes;
+}
+
+/** Connections to the read nodes: reads go to the leader, and to another one if it fails. */
+export class ReadPool implements NodePort {
+  readonly #nodes: ReadNodes;
+  readonly #pools: readonly HttpPool[];
+  /** Probes have connections and a deadline of their own. */
+  readonly #probes: readonly HttpPool[];
+  readonly #clock: Clock;
+  #stopped = false;
+
+  constructor({ urls, nodes, ...options }: ReadPoolOptions) {
+    this.#nodes = nodes;
+    this.#clock = options.clock;
+    this.#pools = urls.map((url, node) =>
+      nodeHttp({
+        ...options,
+        target: "read",
+        url,
+        onEnd: (_tookMs, status, error) => this.#report(node, status, error),
+        elsewhere: () => this.#elsewhere(node),
+      })
+    );
+    this.#probes = urls.map((url) =>
+      new HttpPool({ url: new URL(url), timeoutMs: PROBE_TIMEOUT_MS, clock: options.clock })
+    );
+  }
+
+  /** Posts to the leader, or to a given node. */
+  post(text: string, options: PostOptions): Promise<NodeReply> {
+    return postTo(this.#at(this.#pools, options.node ?? this.#nodes.leader), text, options);
+  }
+
+  /** Asks a node for its newest block and reports the answer or the failure; never rejects. */
+  async probe(node: number): Promise<void> {
+    const startedAtMs = this.#clock.now();
+    try {
+      const head = headSchema.parse(
+        await ask(this.#probe(node), "eth_getBlockByNumber", ["latest", false]),
+      );
+      this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
+    } catch (thrown) {
+      if (this.#stopped) return;
+      this.#nodes.onProbeFailed(node, reasonOf(thrown), isDead(thrown));
+      if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It answers nobody");
+    }
+  }
+
+  /** Blocks of a node by number, without those that it does not have. */
+  async blocks(node: number, from: number, to: number): Promise<Record<string, unknown>[]> {
+    const calls = Array.from({ length: to - from + 1 }, (_, index) => {
+      const params = [`0x${(from + index).toString(16)}`, false];
+      return { jsonrpc: "2.0", id: index, method: "eth_getBlockByNumber", params };
+    });
+    const reply = await this.#probe(node).post(JSON.stringify(calls), {
+      forwardedFor: "127.0.0.1",
+    });
+    const answers = z.array(z.unknown()).parse(parseJson(reply.body)).map(parseResponse);
+    const byId = answers.toSorted((a, b) => Number(a.id) - Number(b.id));
+    return blocksSchema.parse(byId.map(({ result }) => result)).filter((block) => block !== null);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
+  }
+
+  #report(node: number, status: number | undefined, error?: ConnectionError | BusyError): void {
+    if (this.#stopped) return;
+    const isRefused = status === 429 || Number(status) >= 500;
+    if (error === undefined && !isRefused) return this.#nodes.onReadAnswered(node);
+    // A caller can make a read slow or large; the probes detect a node that hangs.
+    const isOwnLimit = OWN_LIMITS.some((limit) =>
+      error instanceof limit || error?.cause instanceof limit
+    );
+    if (!isOwnLimit) this.#nodes.onReadFailed(node);
+    if (isDead(error)) this.#nodes.onDied(node, reasonOf(error));
+  }
+
+  #elsewhere(failed: number): HttpPool | undefined {
+    const other = this.#stopped ? undefined : this.#nodes.alternativeTo(failed);
+    return other === undefined ? undefined : this.#pools[other];
+  }
+
+  #probe(node: number): NodePort {
+    const pool = this.#at(this.#probes, node);
+    return { post: (text, options) => postTo(pool, text, options) };
+  }
+
+  #at(pools: readonly HttpPool[], node: number): HttpPool {
+    const pool = pools[node];
+    if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
+    return pool;
+  }
+}
+
+/** Whether the connection was refused. */
+function isDead(thrown: unknown): boolean {
+  return thrown instanceof ConnectionError && thrown.stage === "connecting" &&
+    !(thrown.cause instanceof ReplyTimeoutError);
+}
+
+/** A short reason for logs and `/health`, without addresses. */
+function reasonOf(thrown: unknown): string {
+  return thrown instanceof ConnectionError ? thrown.message : "it answers with something else";
+}

@@ -1,0 +1,140 @@
+import { Backoff } from "../../../lib/net/backoff.ts";
+import type { Clock, RandomSource } from "../../../lib/clock.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
+import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
+import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
+import type { ProxyMetrics } from "../metrics.ts";
+
+const log = serviceLog("proxy");
+
+/** Events of an {@link Upstream}. */
+export interface UpstreamEvents {
+  opened(node: number): void;
+  /**
+   * @param isRefusal The node closed the connection because of what it was sent.
+   * @param node The node of the connection; undefined if the proxy moved away from it.
+   */
+  closed(reason: string, isRefusal: boolean, node: number | undefined): void;
+  /** A frame of the node. @returns False if it is not JSON-RPC. */
+  received(text: string): boolean;
+}
+
+/** Options of an {@link Upstream}. */
+export interface UpstreamOptions {
+  /** WebSocket URLs of the read nodes. */
+  urls: readonly string[];
+  /** Returns the node to connect to; called at every attempt. */
+  leader: () => number;
+  clock: Clock;
+  random: RandomSource;
+  /** First wait before connecting again, in milliseconds; it doubles with every attempt. */
+  reconnectInitialMs: number;
+  /** Longest wait before connecting again, in milliseconds. */
+  reconnectMaxMs: number;
+  metrics: ProxyMetrics;
+  events: UpstreamEvents;
+}
+
+/** The largest frame that a node may send: far above any answer to a plain read. */
+const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
+const REFUSAL = /^closed with (?:1002|1003|1007|1008|1009)\b/;
+
+/** The one WebSocket to a read node: to the leader, if there are several. */
+export class Upstream {
+  readonly #options: UpstreamOptions;
+  readonly #backoff: Backoff;
+  readonly #socket: ReconnectingSocket;
+  #node = 0;
+  #isMoving = false;
+
+  constructor(options: UpstreamOptions) {
+    this.#options = options;
+    const { leader, clock, random, metrics, events } = options;
+    const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
+    metrics.upstreamConnected.set(0);
+    this.#backoff = new Backoff({ initialMs, maxMs, random });
+    let isLost = false;
+    let wasConnected = false;
+    this.#socket = new ReconnectingSocket({
+      url: "",
+      connect: () => {
+        this.#node = leader();
+        return new BoundedSocket(this.#url, { maxMessageBytes: FRAME_BYTES_MAX, clock });
+      },
+      clock,
+      backoff: this.#backoff,
+      handlers: {
+        onAttempt(attempt) {
+          if (attempt > 1) metrics.reconnectAttempts.inc();
+        },
+        onOpen: () => {
+          metrics.upstreamConnected.set(1);
+          const event = isLost ? "node_back" : "node_connected";
+          log.info("Connected to the read node at {url}", { event, url: this.#url });
+          if (isLost && wasConnected) metrics.reconnects.inc();
+          isLost = false;
+          wasConnected = true;
+          events.opened(this.#node);
+        },
+        onText(text) {
+          if (events.received(text)) return;
+          metrics.upstreamErrors.inc({ target: "read" });
+          log.warn("The read node sent a frame that is not JSON-RPC");
+        },
+        onDown: (reason) => {
+          metrics.upstreamConnected.set(0);
+          if (this.#isMoving) return events.closed(reason, false, undefined);
+          metrics.upstreamErrors.inc({ target: "read" });
+          if (!isLost) {
+            const facts = { event: "node_lost", url: this.#url, reason };
+            log.warn("No connection to the read node at {url}: {reason}", facts);
+          }
+          isLost = true;
+          events.closed(reason, REFUSAL.test(reason), this.#node);
+        },
+      },
+    });
+  }
+
+  get #url(): string {
+    return this.#options.urls[this.#node] ?? "";
+  }
+
+  /** The node of the present connection or attempt, or of the last one. */
+  get node(): number {
+    return this.#node;
+  }
+
+  /** Whether the connection is open. */
+  get connected(): boolean {
+    return this.#socket.connected;
+  }
+
+  start(): void {
+    this.#socket.start();
+  }
+
+  stop(): void {
+    this.#socket.stop();
+  }
+
+  send(text: string): boolean {
+    return this.#socket.send(text);
+  }
+
+  drop(reason: string): void {
+    this.#socket.drop(reason);
+  }
+
+  /** The leader changed: connects to it now. */
+  move(): void {
+    if (this.#node === this.#options.leader()) return;
+    this.#isMoving = true;
+    this.#socket.drop("another node leads");
+    this.#isMoving = false;
+    this.#backoff.reset();
+    this.#socket.reconnectNow();
+  }
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import {
+  type Call,
+  isBroken,
+  MessageError,
+  readMessage,
+} from "../../../services/proxy/calls/message.ts";
+
+const LARGE = 1024 * 1024;
+
+const costly: Record<string, string> = {
+  "brackets in brackets": "[".repeat(LARGE / 2) + "]".repeat(LARGE / 2),
+  "many empty objects": `[${"{},".repeat(LARGE / 3)}0]`,
+  "many keys": `{${Array.from({ length: 60_000 }, (_, key) => `"${key}":0`).join()}}`,
+};
+for (const [name, text] of Object.entries(costly)) {
+  Deno.test(`readMessage: a large message of ${name} is refused before it is parsed`, () => {
+    assert.throws(() => readMessage(text, 1_000), { rpcCode: -32005, message: /nested over 64/ });
+  });
+}
+
+Deno.test("readMessage: a large message of numbers and text with brackets and colons in it is read", () => {
+  const params = [Array.from({ length: 200_000 }, (_, n) => n), '[{":\\"'.repeat(60_000)];
+  const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_call", params });
+  const message = readMessage(text, 1);
+  assert.deepEqual(Array.isArray(message) ? undefined : message.params, params);
+});
+
+Deno.test("readMessage: what is a call, and the id in the refusal of what is none", () => {
+  const method = "eth_call";
+  const valid: { id?: unknown; method: string; params?: unknown; more?: number }[] = [
+    { method },
+    { id: null, method },
+    { id: "", method, params: [] },
+    { id: -1.5, method, params: {} },
+    { id: 1, method: "m".repeat(256), params: [null], more: 1 },
+  ];
+  for (const each of valid) {
+    const text = ` ${JSON.stringify({ jsonrpc: "2.0", ...each })}`;
+    const { method, params } = readMessage(text, 1) as Call;
+    assert.deepEqual({ method, params }, { method: each.method, params: each.params });
+  }
+  const invalid: [value: unknown, id: unknown][] = [
+    [7, null],
+    [null, null],
+    ["eth_call", null],
+    [{ id: 1, method }, 1],
+    [{ jsonrpc: "1.0", id: "a", method }, "a"],
+    [{ jsonrpc: "2.0", id: {}, method }, null],
+    [{ jsonrpc: "2.0", id: true, method }, null],
+    [{ jsonrpc: "2.0", id: 1 }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: "" }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: 7 }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: ["eth_call"] }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: "m".repeat(257) }, 1],
+    [{ jsonrpc: "2.0", id: 1, method, params: null }, 1],
+    [{ jsonrpc: "2.0", id: 1, method, params: "a" }, 1],
+    [{ jsonrpc: "2.0", id: 1, method, params: 7 }, 1],
+  ];
+  for (const [value, id] of invalid) {
+    const wanted = { status: 400, rpcCode: -32600, id: JSON.stringify(id) };
+    assert.throws(() => readMessage(JSON.stringify(value), 1), wanted, JSON.stringify(value));
+  }
+  for (const text of ["", "{", "[1", "no JSON"]) {
+    assert.throws(() => readMessage(text, 1), { status: 400, rpcCode: -32700, id: "null" });
+  }
+  assert.throws(() => readMessage('{"jsonrpc":"2.0","id":1e999,"method":"a"}', 1), MessageError);
+});
+
+Deno.test("readMessage: a batch has one to so many calls, and each broken one its own error", () => {
+  const good = '{ "jsonrpc":"2.0", "id":1.0, "method":"eth_call" }';
+  const batch = readMessage(`[${good}, 7 ,{"jsonrpc":"2.0","id":"b"}, ${good}]`, 4);
+  assert(Array.isArray(batch));
+  assert.deepEqual(
+    batch.map((each) => isBroken(each) ? [each.id, each.error.rpcCode] : [each.id]),
+    [["1.0"], ["null", -32600], ['"b"', -32600], ["1.0"]],
+  );
+  assert.throws(() => readMessage(`[${good},7,7,7,7]`, 4), {
+    status: 413,
+    rpcCode: -32005,
+    id: "null",
+  });
+  assert.throws(() => readMessage("[]", 4), { status: 400, rpcCode: -32600, id: "null" });
+});
+
+Deno.test("readMessage: the refusal of a costly message has its id if that is written first", () => {
+  const idOf = (start: string, bytes = SMALL_BYTES + 1) => {
+    const depth = 100;
+    const [open, close] = ["[".repeat(depth), "]".repeat(depth)];
+    const rest = `"method":"a","params":[${open}${close}`;
+    const text = `${start}${rest}${" ".repeat(bytes - start.length - rest.length - 2)}]}`;
+    try {
+      return readMessage(text, 1).constructor.name;
+    } catch (thrown) {
+      assert(thrown instanceof MessageError);
+      assert.deepEqual([thrown.status, thrown.rpcCode], [413, -32005]);
+      return thrown.id;
+    }
+  };
+  const start = (id: string) => `{"jsonrpc":"2.0","id":${id},`;
+  const digits = "123456789012345";
+  const letters = "x".repeat(64);
+  const rows: [start: string, id: unknown][] = [
+    [start("1"), 1],
+    [start(digits), Number(digits)],
+    [start(`${digits}6`), null],
+    [start(`"${letters}"`), letters],
+    [start(`"${letters}x"`), null],
+    [start('"\\u0061"'), null],
+    [start('"a"'), "a"],
+    [start("-1"), null],
+    [` ${start("1")}`, null],
+    ['{"id":1,"jsonrpc":"2.0",', null],
+  ];
+  for (const [text, id] of rows) assert.equal(idOf(text), JSON.stringify(id), text);
+  assert.equal(idOf(start("1"), SMALL_BYTES), "Object", "a small one is read");
+});

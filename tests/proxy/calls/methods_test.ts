@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { allMethods } from "../../../lib/protocol/methods/all.ts";
+import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
+import { MethodTable, subscriptionMethod } from "../../../services/proxy/calls/methods.ts";
+
+const nodeMethods = Object.entries<MethodDefinition>(allMethods);
+const namesOf = (access: MethodDefinition["access"]) =>
+  nodeMethods.filter(([, method]) => method.access === access).map(([name]) => name);
+
+const writes = [
+  ...namesOf("write"),
+  "eth_sendRawTransaction",
+  "eth_sendRawTransactionConditional",
+  "eth_sendRawTransactionSync",
+  "eth_sendTransaction",
+  "eth_sendBundle",
+  "eth_sendPrivateTransaction",
+  "eth_cancelPrivateTransaction",
+  "eth_sendUserOperation",
+  "eth_submitTransaction",
+  "eth_submitWork",
+  "mev_sendBundle",
+  "personal_sendTransaction",
+  "personal_sign",
+  "_sign",
+  "eth_sign",
+  "eth_signTypedData_v4",
+];
+
+const reads = [
+  ...namesOf(undefined),
+  ...namesOf("subscription"),
+  "eth_call",
+  "eth_getTransactionReceipt",
+  "net_version",
+  "eth_getFilterChanges",
+  "send",
+  "sendTransaction",
+  "eth_resend",
+  "a_b_sendBundle",
+  "constructor",
+  "",
+];
+
+Deno.test("MethodTable: writes by name and by convention, all others read (spec, Routing)", () => {
+  const table = new MethodTable();
+  for (const method of writes) assert.equal(table.kindOf(method).target, "write", method);
+  for (const method of reads) assert.equal(table.kindOf(method).target, "read", method);
+});
+
+Deno.test("MethodTable: the node's writes are those that change the chain", () => {
+  assert.deepEqual(namesOf("write").toSorted(), [
+    "core_advance",
+    "core_faucet",
+    "core_revert",
+    "core_sendTransaction",
+    "core_settleThesis",
+    "core_snapshot",
+  ]);
+});
+
+Deno.test("MethodTable: methods added go to the write node", () => {
+  const table = new MethodTable(["eth_call"]);
+  assert.equal(table.kindOf("eth_call").target, "write");
+  assert.equal(table.kindOf("eth_call").isPlainRead, false);
+});
+
+Deno.test("MethodTable: only what is known to change nothing is a plain read", () => {
+  const table = new MethodTable();
+  const whole = [
+    "eth_call",
+    "eth_estimateGas",
+    "eth_blockNumber",
+    "eth_chainId",
+    "eth_gasPrice",
+    "eth_feeHistory",
+    "eth_maxPriorityFeePerGas",
+    "eth_blobBaseFee",
+    "eth_syncing",
+    "net_version",
+    "web3_clientVersion",
+  ];
+  const plain = [...whole, ...namesOf(undefined), "eth_getLogs"];
+  for (const method of plain) assert(table.kindOf(method).isPlainRead, method);
+  const others = [
+    ...writes,
+    ...namesOf("subscription"),
+    ...whole.flatMap((method) => [`${method}Now`, `x_${method}`]),
+    "x_core_getAccount",
+    "eth_newFilter",
+    "eth_getFilterChanges",
+    "eth_getFilterLogs",
+    "eth_getWork",
+    "eth_callMany",
+    "evm_mine",
+    "anvil_setBalance",
+    "debug_traceTransaction",
+  ];
+  for (const method of others) assert(!table.kindOf(method).isPlainRead, method);
+});
+
+Deno.test("Subscription methods of any namespace are recognised", () => {
+  assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
+  assert.deepEqual(subscriptionMethod("core_unsubscribe"), {
+    namespace: "core",
+    verb: "unsubscribe",
+  });
+  for (
+    const method of [
+      "eth_subscription",
+      "subscribe",
+      "_subscribe",
+      "a_b_subscribe",
+      "eth_resubscribe",
+      "eth_subscribed",
+    ]
+  ) {
+    assert.equal(subscriptionMethod(method), undefined, method);
+  }
+});

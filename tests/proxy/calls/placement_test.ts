@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { answerLost, nodeTimeout, type ProxyError } from "../../../services/proxy/failures.ts";
+import { readMessage } from "../../../services/proxy/calls/message.ts";
+import { clientFailure, clientText, Placement } from "../../../services/proxy/calls/placement.ts";
+import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { call } from "../support.ts";
+
+/** Two nodes: the leader has block 10, the other one block 12. */
+function scene() {
+  const nodes = new ReadNodes({
+    names: ["a", "b"],
+    maxLag: 5,
+    clock: new FakeClock(),
+    random: () => 0,
+  });
+  nodes.onHead(0, { number: 10, timestampS: 0 });
+  nodes.onHead(1, { number: 12, timestampS: 0 });
+  return { nodes, placement: new Placement(nodes) };
+}
+
+function callOf(method: string, params: unknown = []) {
+  const message = readMessage(JSON.stringify({ ...call(1, method), params }), 1);
+  assert(!Array.isArray(message));
+  return message;
+}
+
+const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
+
+Deno.test("Placement: a read goes to the leader, or to a node that has its block, or fails", () => {
+  const { nodes, placement } = scene();
+  const place = (block: string) => placement.place(callOf("eth_getLogs", [{ toBlock: block }]));
+  assert.equal(placement.leader, 0);
+  assert.deepEqual([place("latest").node, place("0xa").node, place("0xb").node], [0, 0, 1]);
+  const { rest } = callOf("eth_chainId");
+  assert.deepEqual(placement.place(callOf("eth_chainId")), { node: 0, rest });
+  nodes.onDied(1, "gone");
+  assert.throws(() => place("0xb"), { status: 503, rpcCode: -32002 });
+});
+
+Deno.test("Placement: the id of a new filter gets two digits for its node, other answers stay", () => {
+  const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
+    ["eth_newFilter", 0, "0x1", "0x100"],
+    ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
+    ["eth_newPendingTransactionFilter", 255, "0x", "0xff"],
+    ["evm_newFilter", 16, "0x1", "0x110"],
+    ["eth_newFilters", 1, "0x1", "0x1"],
+    ["eth_newFilter", 1, "filter 0x1", "filter 0x1"],
+    ["eth_newFilter", 1, "0x1 ", "0x1 "],
+    ["eth_newFilter", 1, 7, 7],
+    ["eth_getFilterChanges", 1, "0x1", "0x1"],
+    ["x_eth_newFilter", 1, "0x1", "0x1"],
+  ];
+  for (const [method, node, result, shown] of rows) {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result });
+    const wanted = JSON.stringify({ jsonrpc: "2.0", id: 1, result: shown });
+    assert.equal(clientText(callOf(method), node, body), wanted, method);
+  }
+  const failure = '{"jsonrpc":"2.0","id":1,"error":{}}';
+  assert.equal(clientText(callOf("eth_newFilter"), 1, failure), failure);
+});
+
+Deno.test("Placement: a filter is used at its node, under the node's own id", () => {
+  const { placement } = scene();
+  for (
+    const [method, params, node, sent] of [
+      ["eth_getFilterChanges", ["0x100"], 0, ["0x1"]],
+      ["eth_getFilterLogs", ["0xAb01", 7], 1, ["0xAb", 7]],
+      ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
+    ] as const
+  ) {
+    const place = placement.place(callOf(method, params));
+    assert.equal(place.node, node, method);
+    assert.deepEqual(place.rest, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
+  }
+});
+
+Deno.test("Placement: a filter of no node is not found", () => {
+  const { placement } = scene();
+  for (
+    const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
+      .concat([[]])
+  ) {
+    const filter = callOf("eth_getFilterChanges", params);
+    assert.throws(() => placement.place(filter), notFound, JSON.stringify(params));
+  }
+  for (const params of [[7], { 0: "0x100" }]) {
+    assert.throws(() => placement.place(callOf("eth_getFilterLogs", params)), notFound);
+  }
+  for (const method of ["eth_getFilterChangesNow", "x_eth_getFilterLogs", "getFilterLogs"]) {
+    assert.equal(placement.place(callOf(method, ["0x102"])).node, 0, method);
+  }
+});
+
+Deno.test("Placement: a filter whose node is away is not found; other failures stay", () => {
+  const away = answerLost("read", "gone");
+  const late = nodeTimeout("read", 1);
+  const { status, rpcCode, message } = clientFailure(callOf("eth_getFilterLogs"), away);
+  assert.deepEqual({ status, rpcCode, message }, notFound);
+  const rows: [method: string, error: ProxyError][] = [
+    ["eth_getFilterLogs", late],
+    ["eth_getLogs", away],
+    ["eth_newFilter", away],
+  ];
+  for (const [method, error] of rows) {
+    assert.equal(clientFailure(callOf(method), error), error, method);
+  }
+});

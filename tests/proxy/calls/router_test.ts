@@ -1,0 +1,458 @@
+/** The router between two nodes that a test plays: what each is posted, and what a caller gets. */
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
+import { Registry } from "prom-client";
+import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
+import { MethodTable } from "../../../services/proxy/calls/methods.ts";
+import type { PostOptions } from "../../../services/proxy/node/node_http.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
+import {
+  type MessageContext,
+  Router,
+  type RouterOptions,
+} from "../../../services/proxy/calls/router.ts";
+import { Placement } from "../../../services/proxy/calls/placement.ts";
+import type { Read } from "../../../services/proxy/node/read_socket.ts";
+import { type Answer, answerUnder } from "../../../services/proxy/envelope.ts";
+import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { call, singleNode } from "../support.ts";
+
+interface Posted {
+  target: "read" | "write";
+  text: string;
+  options: PostOptions;
+  answer: PromiseWithResolvers<NodeReply>;
+}
+
+/** A router, and what it posted. */
+function scene(given: Partial<RouterOptions> = {}) {
+  const posted: Posted[] = [];
+  const budget = new ByteBudget(Infinity);
+  const node = (target: "read" | "write") => ({
+    post(text: string, options: PostOptions) {
+      assert.equal(options.forwardedFor, "x");
+      const answer = Promise.withResolvers<NodeReply>();
+      posted.push({ target, text, options, answer });
+      return answer.promise;
+    },
+  });
+  const router = new Router({
+    methods: new MethodTable(),
+    nodes: { read: node("read"), write: node("write") },
+    placement: singleNode(),
+    maxBatch: 10,
+    coalesceReads: true,
+    budget,
+    metrics: new ProxyMetrics(new Registry()),
+    ...given,
+  });
+  const askText = (text: string, caller: Partial<MessageContext> = {}) =>
+    router.answer(text, { forwardedFor: "x", key: "x", ...caller });
+  const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
+    askText(JSON.stringify(message), caller);
+  return { posted, ask, askText, budget };
+}
+
+/** Answers a post as a node that takes every method would. */
+function echo({ text, answer }: Posted, status = 200): void {
+  const value: { id?: number } | { id?: number }[] = JSON.parse(text);
+  const result = ({ id }: { id?: number }) => ({ jsonrpc: "2.0", id, result: text.length });
+  const body = Array.isArray(value) ? value.map(result) : result(value);
+  answer.resolve({ status, body: JSON.stringify(body) });
+}
+
+const notification = (method: string) => ({ jsonrpc: "2.0", method });
+
+Deno.test("Router: only a plain read on its own may be posted twice, and only plain reads may move", () => {
+  const messages: [message: unknown, retryIfStale: boolean, allowFailover: boolean][] = [
+    [call(1, "eth_chainId"), true, true],
+    [call(1, "eth_newFilter"), false, false],
+    [call(1, "core_sendTransaction"), false, false],
+    [notification("eth_chainId"), false, false],
+    [[call(1, "eth_chainId"), call(2, "eth_call")], false, true],
+    [[call(1, "core_sendTransaction")], false, false],
+    [[call(1, "eth_newFilter"), call(2, "eth_chainId")], false, false],
+    [[call(1, "evm_mine"), call(2, "core_sendTransaction")], false, false],
+  ];
+  for (const [message, ...wanted] of messages) {
+    const { posted, ask } = scene();
+    void ask(message);
+    assert(posted.length > 0);
+    for (const post of posted) {
+      const { retryIfStale = false, allowFailover = false } = post.options;
+      assert.deepEqual([retryIfStale, allowFailover], wanted, JSON.stringify(message));
+    }
+  }
+});
+
+Deno.test("Router: an answer names who gave it: a node, both, or the proxy", async () => {
+  const [read, write] = [call(1, "eth_chainId"), call(2, "core_sendTransaction")];
+  const rows: [message: unknown, target: string, status: number][] = [
+    [read, "read", 200],
+    [write, "write", 200],
+    [[read], "read", 200],
+    [[write], "write", 200],
+    [[read, write], "mixed", 200],
+    [[write, read, 7], "mixed", 200],
+    [[7], "proxy", 200],
+    [7, "proxy", 400],
+    [[], "proxy", 400],
+    [notification("eth_chainId"), "read", 204],
+    [[notification("eth_chainId"), notification("core_sendTransaction")], "mixed", 204],
+  ];
+  for (const [message, target, status] of rows) {
+    const { posted, ask } = scene();
+    const answer = ask(message);
+    for (const post of posted) echo(post);
+    const { target: who, status: what } = await answer;
+    assert.deepEqual([who, what], [target, status], JSON.stringify(message));
+  }
+});
+
+Deno.test("Router: what has no id is not answered, whether a node is away, refuses or subscribes it", async () => {
+  const away = answerLost("read", "away");
+  {
+    const { posted, ask } = scene();
+    const answers = [ask(notification("eth_chainId")), ask([notification("eth_chainId")])];
+    for (const { answer } of posted) answer.reject(away);
+    for (const answer of answers) {
+      const { status, body } = await answer;
+      assert.deepEqual([status, body], [204, null]);
+    }
+  }
+  {
+    const { posted, ask } = scene();
+    const answer = ask([notification("eth_chainId"), call(1, "eth_call")]);
+    posted[0]?.answer.resolve({ status: 200, body: '{"id":null,"error":{"code":1}}' });
+    assert.deepEqual(JSON.parse(String((await answer).body)), [
+      { jsonrpc: "2.0", id: 1, error: { code: 1 } },
+    ]);
+  }
+  const subscriptions = () => Promise.resolve('{"subscribed":true}');
+  for (const message of [notification("eth_subscribe"), [notification("eth_subscribe")]]) {
+    assert.equal((await scene().ask(message, { subscriptions })).body, null);
+  }
+});
+
+const change = call(2, "core_sendTransaction");
+const plainRead = call(3, "eth_chainId");
+const changes: [name: string, message: unknown][] = [
+  ["a change", change],
+  ["a batch with a change", [change]],
+  ["a batch with a call that may change something", [plainRead, call(4, "evm_mine")]],
+];
+for (const [name, message] of changes) {
+  for (const outcome of ["answered", "lost"]) {
+    Deno.test(`Router: after ${name} was ${outcome}, a read does not share one sent before it`, async () => {
+      const { posted, ask } = scene();
+      void ask(call(1, "core_getAccount", ["a"]));
+      const changed = ask(message);
+      for (const post of posted.slice(1)) {
+        if (outcome === "answered") echo(post);
+        else post.answer.reject(answerLost(post.target, "away"));
+      }
+      await changed;
+      const before = posted.length;
+      void ask(call(5, "core_getAccount", ["a"]));
+      assert.equal(posted.length, before + 1);
+    });
+  }
+}
+
+Deno.test("Router: after a batch of plain reads, a read still shares one sent before it", async () => {
+  const { posted, ask } = scene();
+  void ask(call(1, "core_getAccount", ["a"]));
+  const batch = ask([plainRead]);
+  echo(posted[1] ?? assert.fail());
+  await batch;
+  void ask(call(5, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 2);
+});
+
+Deno.test("Router: equal reads in flight share a result, and those after it share nothing", async () => {
+  const { posted, ask } = scene();
+  const shared = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
+  assert.equal(posted.length, 1);
+  const [post = assert.fail()] = posted;
+  echo(post);
+  for (const [index, { status, body }] of (await Promise.all(shared)).entries()) {
+    const { id, result } = JSON.parse(String(body));
+    assert.deepEqual([status, id, result], [200, index + 1, post.text.length]);
+  }
+  void ask(call(4, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 2);
+});
+
+/** Answers a call under its id. */
+function reply({ text, answer }: Posted, members: string): void {
+  answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id},${members}}` });
+}
+
+const refusals: [name: string, answer: (post: Posted) => void, status: number][] = [
+  ["a status other than 200", (post) => echo(post, 429), 429],
+  ["an error", (post) => reply(post, '"error":{}'), 200],
+  ["a result and an error", (post) => reply(post, '"result":null,"error":{}'), 200],
+  ["an answer under the id of another call", ({ text, answer }) => {
+    answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id + 1},"result":1}` });
+  }, 502],
+  ["no JSON", ({ answer }) => answer.resolve({ status: 200, body: "<html>" }), 502],
+  ["no answer", ({ answer }) => answer.reject(new ProxyError(504, -32002, "away")), 504],
+];
+for (const [name, refuse, status] of refusals) {
+  Deno.test(`Router: where a read gets ${name}, equal reads are each sent for themselves`, async () => {
+    const { posted, ask } = scene();
+    const [first, ...others] = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
+    assert.equal(posted.length, 1);
+    refuse(posted[0] ?? assert.fail());
+    assert.equal((await first)?.status, status);
+    await eventually("the others are sent", () => posted.length === 3 || undefined);
+    for (const post of posted.slice(1)) echo(post);
+    for (const [index, answer] of others.entries()) {
+      assert.equal(JSON.parse(String((await answer).body)).id, index + 2);
+    }
+  });
+}
+
+Deno.test("Router: a read that a change separated from a later one does not end the later one's sharing", async () => {
+  const { posted, ask } = scene();
+  const first = ask(call(1, "core_getAccount", ["a"]));
+  const changed = ask(change);
+  echo(posted[1] ?? assert.fail());
+  await changed;
+  void ask(call(3, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 3);
+  echo(posted[0] ?? assert.fail());
+  await first;
+  void ask(call(4, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 3);
+});
+
+Deno.test("Router: a text is an answer if it begins as JSON does, after any space", async () => {
+  for (const [body, status] of [[" \n[1]", 200], ['{"a":1}', 200], ["no {", 502], ["", 502]]) {
+    const { posted, ask } = scene();
+    const answer = ask(call(1, "eth_newFilter"));
+    posted[0]?.answer.resolve({ status: 200, body: String(body) });
+    assert.equal((await answer).status, status, String(body));
+  }
+});
+
+Deno.test("Router: large answers to batches are taken apart one a turn, and count as memory until then", async () => {
+  const { posted, ask, budget } = scene();
+  const batches = Array.from({ length: 5 }, (_, id) => ask([call(id, "eth_getLogs", [id])]));
+  const result = "x".repeat(100_000);
+  for (const { text, answer } of posted) {
+    const [{ id }]: [{ id: number }] = JSON.parse(text);
+    answer.resolve({ status: 200, body: JSON.stringify([{ jsonrpc: "2.0", id, result }]) });
+  }
+  let [answered, inTurn, mostInTurn, waitingBytes] = [0, 0, 0, 0];
+  for (const batch of batches) {
+    void batch.then(() => {
+      answered += 1;
+      mostInTurn = Math.max(mostInTurn, inTurn += 1);
+    });
+  }
+  while (answered < batches.length) {
+    inTurn = 0;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    waitingBytes = Math.max(waitingBytes, budget.used);
+  }
+  assert.equal(mostInTurn, 1);
+  assert(waitingBytes >= 4 * result.length, `${waitingBytes} bytes counted`);
+  assert.equal(budget.used, 0);
+});
+
+Deno.test("Router: a small answer to a batch waits for no turn", async () => {
+  const { posted, ask } = scene();
+  const answer = ask([call(1, "eth_chainId")]);
+  let isTurnOver = false;
+  setImmediate(() => isTurnOver = true);
+  for (const post of posted) echo(post);
+  assert.equal((await answer).status, 200);
+  assert.equal(isTurnOver, false);
+});
+
+/** Three nodes: the first one leads, and only the second one has block 9. */
+function severalNodes() {
+  const nodes = new ReadNodes({
+    names: ["a", "b", "c"],
+    maxLag: 9,
+    clock: new FakeClock(),
+    random: () => 0,
+  });
+  for (const [node, number] of [5, 9, 5].entries()) nodes.onHead(node, { number, timestampS: 0 });
+  return { nodes, placement: new Placement(nodes) };
+}
+
+Deno.test("Router: with several read nodes, each call goes to its node, alone or in a batch", async () => {
+  const calls = [
+    call(1, "eth_call", [{}, "0x9"]),
+    call(2, "core_sendTransaction"),
+    call(3, "eth_newFilter"),
+    call(4, "eth_getFilterChanges", ["0x702"]),
+    call(5, "eth_chainId"),
+  ];
+  const wanted = [["read", 1], ["write", undefined], ["read", 0], ["read", 2], ["read", 0]];
+  const alone = scene({ placement: severalNodes().placement });
+  const answers = calls.map((each) => alone.ask(each));
+  assert.deepEqual(alone.posted.map(({ target, options }) => [target, options.node]), wanted);
+  assert.deepEqual(JSON.parse(alone.posted[3]?.text ?? "").params, ["0x7"], "the node's own id");
+  for (const post of alone.posted) reply(post, '"result":"0x1"');
+  const results = (await Promise.all(answers)).map(({ body }) => JSON.parse(String(body)).result);
+  assert.deepEqual(results, ["0x1", "0x1", "0x100", "0x1", "0x1"]);
+
+  const { posted, ask } = scene({ placement: severalNodes().placement });
+  const answer = ask([...calls, notification("eth_newFilter")]);
+  assert.deepEqual(posted.map(({ target, options }) => [target, options.node]), wanted.slice(0, 4));
+  for (const { text, answer } of posted) {
+    const sent: { id?: number }[] = JSON.parse(text);
+    const body = sent.flatMap(({ id }) => id === undefined ? [] : [{ id, result: "0x1" }]);
+    answer.resolve({ status: 200, body: JSON.stringify(body) });
+  }
+  const all: { id: number; result: string }[] = JSON.parse(String((await answer).body));
+  assert.deepEqual(all.map(({ id }) => id), [1, 2, 3, 4, 5]);
+  assert.deepEqual(all.map(({ result }) => result), results);
+});
+
+Deno.test("Router: a filter is not found where its node is unknown or away; a block nobody has fails", async () => {
+  const { nodes, placement } = severalNodes();
+  nodes.onDied(1, "gone");
+  const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);
+  const block = call(3, "eth_call", [{}, "0x9"]);
+  const away = answerLost("read", "away");
+  const outcomes = (body: unknown) => {
+    const read = JSON.parse(String(body));
+    return [read].flat().map(({ id, error }) => [id, error?.code]);
+  };
+  for (const message of [filter(1, "0x1"), filter(1, "0x700"), block]) {
+    for (const isBatch of [false, true]) {
+      const { posted, ask } = scene({ placement });
+      const answer = ask(isBatch ? [message, notification("eth_getLogs")] : message);
+      for (const { answer } of posted) answer.reject(away);
+      const { status, body } = await answer;
+      const isFilter = message !== block;
+      assert.deepEqual(outcomes(body), [[message.id, isFilter ? -32000 : -32002]]);
+      assert.equal(status, isBatch || isFilter ? 200 : 503);
+    }
+  }
+  const { ask } = scene({ placement });
+  const { id: _, ...silent } = block;
+  for (const message of [silent, [silent]]) {
+    const { status, body } = await ask(message);
+    assert.deepEqual([status, body], [204, null]);
+  }
+});
+
+Deno.test("Router: when a node fails, each call of a batch gets the error under its own id", async () => {
+  const { posted, ask } = scene();
+  const answer = ask([
+    call(1, "eth_call"),
+    notification("eth_call"),
+    call(2, "core_sendTransaction"),
+  ]);
+  posted[0]?.answer.reject(answerLost("read", "away"));
+  echo(posted[1] ?? assert.fail());
+  const all: { id: number; error?: { code: number } }[] = JSON.parse(String((await answer).body));
+  assert.deepEqual(all.map(({ id, error }) => [id, error?.code]), [[1, -32002], [2, undefined]]);
+  const exact = scene();
+  const message = exact.ask({ ...call(0, "eth_call"), id: "a" });
+  exact.posted[0]?.answer.reject(answerLost("read", "away"));
+  assert.equal(JSON.parse(String((await message).body)).id, "a");
+});
+
+Deno.test("Router: an error that is not the proxy's own is thrown on", async () => {
+  for (const message of [call(1, "eth_call"), [call(1, "eth_call")], call(1, "eth_newFilter")]) {
+    const { posted, ask } = scene();
+    const answer = assert.rejects(ask(message), TypeError);
+    posted[0]?.answer.reject(new TypeError("a defect"));
+    await answer;
+  }
+});
+
+Deno.test("Router: small plain reads of the leader are for the socket, all else goes over HTTP", async () => {
+  for (const coalesceReads of [true, false]) {
+    const asked: Read[] = [];
+    const readSocket = {
+      ask(read: Read): Promise<Answer> {
+        asked.push(read);
+        return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
+      },
+    };
+    const { placement } = severalNodes();
+    const { posted, ask } = scene({ readSocket, coalesceReads, placement });
+    const rest = JSON.stringify(call(1, "eth_call", [""])).length -
+      '{"jsonrpc":"2.0","id":1'.length;
+    const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
+    const rows: [message: unknown, isForSocket: boolean][] = [
+      [call(1, "eth_chainId"), true],
+      [long(16 * 1_024), true],
+      [long(16 * 1_024 + 1), false],
+      [call(1, "eth_newFilter"), false],
+      [call(1, "core_sendTransaction"), false],
+      [call(1, "eth_call", [{}, "0x5"]), true],
+      [call(1, "eth_call", [{}, "0x9"]), false],
+      [call(1, "eth_getLogs"), false],
+      [call(1, "eth_getBlockByNumber", ["latest", false]), true],
+      [call(1, "eth_getBlockByNumber", ["latest", true]), false],
+      [[call(1, "eth_gasPrice")], false],
+      [notification("eth_gasPrice"), false],
+    ];
+    for (const [message, isForSocket] of rows) {
+      const before = [asked.length, posted.length];
+      const answer = ask(message);
+      const sent = [asked.length - (before[0] ?? 0), posted.length - (before[1] ?? 0)];
+      assert.deepEqual(sent, isForSocket ? [1, 0] : [0, 1], JSON.stringify(message).slice(0, 99));
+      if (isForSocket) assert.equal((await answer).body, '{"id":1}');
+    }
+    assert.equal(asked[0]?.rest, ',"method":"eth_chainId","params":[]}');
+    const overHttp = asked[0]?.overHttp() ?? assert.fail();
+    const post = posted.at(-1) ?? assert.fail();
+    const { isAnswer, ...options } = post.options;
+    const wanted = { forwardedFor: "x", retryIfStale: true, allowFailover: true, node: 0 };
+    assert.deepEqual(options, wanted);
+    const { id } = JSON.parse(post.text);
+    const isTaken = [id, id + 1, null].map((id) => isAnswer?.(JSON.stringify({ id })));
+    assert.deepEqual(isTaken, [true, false, true]);
+    reply(post, '"result":7');
+    assert.equal(answerUnder(await overHttp, "5"), '{"id":5,"result":7}');
+  }
+});
+
+Deno.test("Router: a node gets the parsed envelope and the caller's parameters, byte for byte", async () => {
+  const params = '[ {"to":1.0, "To":"\\u0061"}, 12345678901234567890 ]';
+  const rows: [sent: string, target: string, id: string | undefined][] = [
+    [`{"jsonrpc":"2.0","id":7,"method":"eth_call","params":${params}}`, "read", "7"],
+    [`{"params":${params},"id": 1.50 ,"jsonrpc":"2.0","method":"eth_c\\u0061ll"}`, "read", "1.50"],
+    [
+      `{"jsonrpc":"2.0","x":{"id":1},"id":"\\u0062","method":"eth_call","params":${params}}`,
+      "read",
+      '"\\u0062"',
+    ],
+    [
+      `{"jsonrpc":"2.0","id":null,"method":"core_sendTransaction","params":${params}}`,
+      "write",
+      "null",
+    ],
+    [`{"jsonrpc":"2.0","method":"eth_newFilter","params":${params}}`, "read", undefined],
+  ];
+  for (const [message, target, id] of rows) {
+    for (const isBatch of [false, true]) {
+      const { posted, askText } = scene();
+      const answer = askText(isBatch ? `[${message}]` : message);
+      const [post = assert.fail()] = posted;
+      const own = [JSON.parse(post.text)].flat()[0];
+      const { method } = JSON.parse(message);
+      const idPart = id === undefined ? "" : `,"id":${own.id}`;
+      const text = `{"jsonrpc":"2.0"${idPart},"method":"${method}","params":${params}}`;
+      assert.deepEqual([post.target, post.text], [target, isBatch ? `[${text}]` : text]);
+      const body = `{"result": 1.0, "id":${own.id}}`;
+      post.answer.resolve({ status: 200, body: isBatch ? `[ ${body} ]` : body });
+      const wanted = id === undefined ? null : `{"result": 1.0, "id":${id}}`;
+      const shown = (await answer).body;
+      assert.equal(shown, isBatch && wanted !== null ? `[${wanted}]` : wanted);
+    }
+  }
+});

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { ByteBudget, LARGE_SHARE } from "../../../services/proxy/byte_budget.ts";
+import { ProxyError } from "../../../services/proxy/failures.ts";
+import {
+  BYTES_PER_S,
+  FIRST_BYTES,
+  FIRST_MS,
+  RequestBodies,
+  RUNTIME_BYTES_MAX,
+} from "../../../services/proxy/clients/request_bodies.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const MAX_BYTES = 4 * FIRST_BYTES;
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly budget: ByteBudget;
+  readonly refusals: string[] = [];
+  /** Bytes that the caller has to remove from the budget. */
+  counted = 0;
+  readonly #bodies: RequestBodies;
+
+  constructor(budgetBytes = Infinity) {
+    this.budget = new ByteBudget(budgetBytes);
+    this.#bodies = new RequestBodies({
+      maxBytes: MAX_BYTES,
+      budget: this.budget,
+      metrics: { countRefusal: (limit) => this.refusals.push(limit) },
+      clock: this.clock,
+    });
+  }
+
+  read(request: Request): Promise<string> {
+    return this.#bodies.read(request, (bytes) => this.counted += bytes);
+  }
+
+  /** Reads a body that must be refused. @returns Its status. */
+  async refused(request: Request): Promise<number> {
+    const thrown = await this.read(request).then(() => undefined, (error) => error);
+    assert(thrown instanceof ProxyError && thrown.rpcCode === -32005, String(thrown));
+    return thrown.status;
+  }
+
+  stop(): void {
+    this.#bodies.stop();
+    assert.equal(this.clock.pending, 0, "a timer was left behind");
+  }
+}
+
+/** A body that arrives when the test says so. */
+class SlowBody {
+  isCancelled = false;
+  #controller!: ReadableStreamDefaultController<Uint8Array>;
+  readonly request: Request;
+
+  constructor(declaredBytes?: number) {
+    const body = new ReadableStream({
+      start: (controller) => void (this.#controller = controller),
+      cancel: () => void (this.isCancelled = true),
+    });
+    const headers: HeadersInit = declaredBytes === undefined
+      ? {}
+      : { "content-length": String(declaredBytes) };
+    this.request = new Request("http://x/", { method: "POST", body, headers });
+  }
+
+  async send(bytes: number): Promise<void> {
+    this.#controller.enqueue(new Uint8Array(bytes).fill(0x78));
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+
+  end(): void {
+    this.#controller.close();
+  }
+}
+
+function request(bytes: number, isDeclared: boolean): Request {
+  const headers: HeadersInit = isDeclared ? { "content-length": String(bytes) } : {};
+  const body = new Blob(["x".repeat(bytes)]).stream();
+  return new Request("http://x/", { method: "POST", body, headers });
+}
+
+Deno.test("Request bodies: one as large as the limit is read, a byte more is refused with 413", async () => {
+  for (const isDeclared of [true, false]) {
+    const scene = new Scene();
+    for (const bytes of [0, 1, RUNTIME_BYTES_MAX, RUNTIME_BYTES_MAX + 1, MAX_BYTES]) {
+      assert.equal((await scene.read(request(bytes, isDeclared))).length, bytes);
+    }
+    assert.equal(await scene.refused(request(MAX_BYTES + 1, isDeclared)), 413);
+    scene.stop();
+  }
+  assert.equal(await new Scene().read(new Request("http://x/", { method: "POST" })), "");
+});
+
+Deno.test("Request bodies: bytes count in the budget as they arrive, except declared ones up to 8 KiB", async () => {
+  const scene = new Scene();
+  await scene.read(request(RUNTIME_BYTES_MAX, true));
+  assert.deepEqual([scene.budget.used, scene.counted], [0, 0]);
+  const body = new SlowBody(FIRST_BYTES);
+  const read = scene.read(body.request);
+  await body.send(1_000);
+  assert.deepEqual([scene.budget.used, scene.counted], [1_000, 1_000], "what arrived, no more");
+  await body.send(500);
+  body.end();
+  assert.equal((await read).length, 1_500);
+  assert.deepEqual([scene.budget.used, scene.counted], [1_500, 1_500]);
+  scene.stop();
+});
+
+Deno.test("Request bodies: without room in the budget they are refused with 429, at once if the length says so", async () => {
+  const scene = new Scene(100_000 / LARGE_SHARE);
+  const declared = new SlowBody(100_001);
+  assert.equal(await scene.refused(declared.request), 429);
+  const body = new SlowBody();
+  const refused = scene.refused(body.request);
+  await body.send(100_000);
+  assert.equal(scene.budget.used, 100_000);
+  await body.send(1);
+  assert.deepEqual([await refused, body.isCancelled, scene.counted], [429, true, 100_000]);
+  assert.deepEqual(scene.refusals, ["buffered_bytes", "buffered_bytes"]);
+  scene.stop();
+});
+
+Deno.test("Request bodies: the first 64 KiB have five seconds, then 128 KiB a second is enough", async () => {
+  for (const declared of [100, RUNTIME_BYTES_MAX, FIRST_BYTES, MAX_BYTES, undefined]) {
+    const scene = new Scene();
+    const body = new SlowBody(declared);
+    const outcome = scene.refused(body.request);
+    await body.send(90);
+    scene.clock.advance(FIRST_MS - 1);
+    assert.deepEqual(scene.refusals, []);
+    scene.clock.advance(1);
+    assert.equal(await outcome, 408);
+    assert.deepEqual(scene.refusals, ["slow_body"]);
+    assert.equal(body.isCancelled, declared !== 100 && declared !== RUNTIME_BYTES_MAX);
+    scene.stop();
+  }
+  for (const isSlower of [false, true]) {
+    const scene = new Scene();
+    const body = new SlowBody(MAX_BYTES);
+    const read = scene.read(body.request).catch(({ status }) => status);
+    await body.send(FIRST_BYTES + BYTES_PER_S - (isSlower ? 1 : 0));
+    scene.clock.advance(FIRST_MS);
+    assert.deepEqual(scene.refusals, []);
+    scene.clock.advance(1_000 - 1);
+    if (isSlower) scene.clock.advance(1);
+    else body.end();
+    const outcome = await read;
+    assert.equal(outcome.length ?? outcome, isSlower ? 408 : FIRST_BYTES + BYTES_PER_S);
+    scene.stop();
+  }
+});

@@ -1,0 +1,233 @@
+/** `POST /` before a router whose nodes the test plays. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { AddressCounts } from "../../../services/proxy/address_counts.ts";
+import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { Cors } from "../../../services/proxy/clients/cors.ts";
+import { MethodTable } from "../../../services/proxy/calls/methods.ts";
+import { RUNTIME_BYTES_MAX } from "../../../services/proxy/clients/request_bodies.ts";
+import { Router } from "../../../services/proxy/calls/router.ts";
+import {
+  RpcEndpoint,
+  type RpcEndpointOptions,
+} from "../../../services/proxy/clients/rpc_endpoint.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { address } from "../address.ts";
+import { call, singleNode } from "../support.ts";
+
+const GOOD = "https://good.example";
+const READ = call(1, "eth_getLogs");
+const WRITE = call(1, "core_sendTransaction");
+
+/** An endpoint whose nodes answer with `result`. */
+function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
+  const registry = new Registry();
+  const metrics = new ProxyMetrics(registry);
+  const budget = given.budget ?? new ByteBudget(Infinity);
+  const openRequests = new AddressCounts(1, 1);
+  /** Bytes in use while a node answers, for each request. */
+  const held: number[] = [];
+  const node = {
+    post(text: string): Promise<NodeReply> {
+      held.push(budget.used);
+      const body = JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
+      return Promise.resolve({ status: 200, body });
+    },
+  };
+  const router = new Router({
+    methods: new MethodTable(),
+    nodes: { read: node, write: node },
+    placement: singleNode(),
+    maxBatch: 10,
+    coalesceReads: false,
+    budget: new ByteBudget(Infinity),
+    metrics,
+  });
+  const endpoint = new RpcEndpoint({
+    router,
+    cors: new Cors([GOOD]),
+    metrics,
+    maxBodyBytes: 4 * SMALL_BYTES,
+    addressOf: (_headers, remote) => address(remote),
+    openRequests,
+    budget,
+    clock: new FakeClock(),
+    ...given,
+  });
+  const served = Promise.withResolvers<void>();
+  const post = (body: BodyInit, headers: Record<string, string> = {}) => {
+    const length: Record<string, string> = typeof body === "string"
+      ? { "content-length": `${body.length}` }
+      : {};
+    const request = new Request("http://x/", {
+      method: "POST",
+      body,
+      headers: { ...length, ...headers },
+    });
+    const answer = endpoint.handle(request, "192.0.2.1", { completed: served.promise });
+    return answer ?? assert.fail("Not handled");
+  };
+  const refusals = async () => {
+    const text = await registry.getSingleMetricAsString("proxy_refusals_total");
+    return [...text.matchAll(/limit="(\w+)"\} ([1-9])/g)].map(([, limit]) => limit);
+  };
+  return { endpoint, openRequests, budget, held, post, served, refusals, registry };
+}
+
+async function outcome(response: Response): Promise<[status: number, code: number | undefined]> {
+  const text = await response.text();
+  return [response.status, text === "" ? undefined : JSON.parse(text).error?.code];
+}
+
+/** A message of so many bytes. */
+function messageOf(bytes: number, message: { params: unknown[] } = READ): string {
+  const { length } = JSON.stringify({ ...message, params: [""] });
+  return JSON.stringify({ ...message, params: ["x".repeat(bytes - length)] });
+}
+
+/** The same as a body of undeclared length. */
+function streamOf(text: string): ReadableStream {
+  return new Blob([text]).stream();
+}
+
+Deno.test("RpcEndpoint: only POST / is handled", () => {
+  const { endpoint } = scene();
+  for (const [method, path] of [["GET", "/"], ["OPTIONS", "/"], ["POST", "/health"]] as const) {
+    assert.equal(endpoint.handle(new Request(`http://x${path}`, { method }), "x"), undefined);
+  }
+  assert(endpoint.handle(new Request("http://x/?key=1", { method: "POST" }), "x"));
+});
+
+Deno.test("RpcEndpoint: answers are JSON with the headers of CORS, and are counted", async () => {
+  const { post, registry, held } = scene({ cors: new Cors([GOOD]) });
+  const text = JSON.stringify(READ);
+  const good = await post(text, { origin: GOOD });
+  assert.deepEqual(Object.fromEntries(good.headers), {
+    "access-control-allow-origin": GOOD,
+    "content-type": "application/json",
+    vary: "origin",
+  });
+  assert.equal((await good.json()).result, "");
+  const silent = await post(JSON.stringify({ ...READ, id: undefined }), { origin: GOOD });
+  assert.deepEqual(await outcome(silent), [204, undefined]);
+  assert.equal(silent.headers.get("access-control-allow-origin"), GOOD);
+  assert.deepEqual(await outcome(await post(text, { origin: "https://bad.example" })), [
+    403,
+    -32600,
+  ]);
+  assert.equal(held.length, 2, "no node is asked for a page that may not call");
+  const anyone = scene({ cors: new Cors(["*"]) });
+  const plain = await anyone.post(text);
+  assert.deepEqual([...plain.headers], [["content-type", "application/json"]]);
+  const counted = await registry.getSingleMetricAsString("proxy_http_requests_total");
+  for (
+    const labels of [
+      'method="POST",target="read",status="200"',
+      'method="POST",target="read",status="204"',
+      'method="POST",target="proxy",status="403"',
+    ]
+  ) {
+    assert(counted.includes(`{${labels}} 1\n`) || counted.endsWith(`{${labels}} 1`), counted);
+  }
+});
+
+Deno.test("RpcEndpoint: an address over its rate is told when to come back, one with too many open requests is not", async () => {
+  let waitS: number | undefined = 7;
+  const { post, refusals, openRequests, held } = scene({
+    overRate: () => Promise.resolve(waitS),
+  });
+  const text = JSON.stringify(READ);
+  const refused = await post(text);
+  assert.equal(refused.headers.get("retry-after"), "7");
+  assert.deepEqual(await outcome(refused), [429, -32005]);
+  assert.deepEqual(await refusals(), ["request_rate"]);
+  waitS = undefined;
+  const answered = await post(text);
+  assert.deepEqual([answered.status, answered.headers.get("retry-after")], [200, null]);
+  const caller = address("192.0.2.1");
+  assert(openRequests.tryAdd(caller), "answered requests are not open");
+  const busy = await post(text);
+  assert.equal(busy.headers.get("retry-after"), null);
+  assert.deepEqual(await outcome(busy), [429, -32005]);
+  assert.deepEqual(await refusals(), ["requests_per_address", "request_rate"]);
+  assert(!openRequests.hasRoom(caller), "the refused one was not counted");
+  assert.equal(held.length, 1);
+});
+
+Deno.test("RpcEndpoint: a body over the limit is refused, declared or not", async () => {
+  for (const maxBodyBytes of [1_000, 2 * SMALL_BYTES]) {
+    const { post, held, budget } = scene({ maxBodyBytes });
+    for (const bytes of [maxBodyBytes, maxBodyBytes + 1]) {
+      const text = messageOf(bytes);
+      const wanted = bytes > maxBodyBytes ? [413, -32005] : [200, undefined];
+      assert.deepEqual(await outcome(await post(text)), wanted, `${bytes}`);
+      assert.deepEqual(await outcome(await post(streamOf(text))), wanted, `${bytes} in chunks`);
+    }
+    assert.deepEqual([held.length, budget.used], [2, 0]);
+  }
+});
+
+Deno.test("RpcEndpoint: bodies over 8 KiB, and those of unknown length, count as memory until they are answered", async () => {
+  const { post, held, budget } = scene();
+  await post(messageOf(RUNTIME_BYTES_MAX));
+  await post(messageOf(SMALL_BYTES + 1));
+  await post(streamOf(messageOf(1_000)));
+  assert.deepEqual(held, [0, SMALL_BYTES + 1, 1_000]);
+  assert.equal(budget.used, 0);
+  const full = scene({ budget: new ByteBudget((SMALL_BYTES + 1) / LARGE_SHARE) });
+  assert.equal((await full.post(messageOf(SMALL_BYTES + 1))).status, 200);
+  assert.deepEqual(await outcome(await full.post(messageOf(SMALL_BYTES + 2))), [429, -32005]);
+  assert.deepEqual(await full.refusals(), ["buffered_bytes"]);
+  assert.deepEqual([full.held.length, full.budget.used], [1, 0]);
+});
+
+Deno.test("RpcEndpoint: a request counts as open once its body is complete", async () => {
+  const { post, openRequests, held } = scene();
+  const body = new TransformStream();
+  const slow = post(body.readable);
+  const caller = address("192.0.2.1");
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert(openRequests.hasRoom(caller), "its body has not arrived");
+  assert.equal((await post(JSON.stringify(READ))).status, 200);
+  const writer = body.writable.getWriter();
+  await writer.write(new TextEncoder().encode(JSON.stringify(READ)));
+  await writer.close();
+  assert.deepEqual([(await slow).status, held.length], [200, 2]);
+});
+
+Deno.test("RpcEndpoint: a large answer counts as memory until it has been sent; without room, a read is refused and a change is not", async () => {
+  const frame = JSON.stringify({ jsonrpc: "2.0", id: 1, result: "" }).length;
+  const small = scene({}, "x".repeat(SMALL_BYTES - frame));
+  await small.post(JSON.stringify(READ));
+  assert.equal(small.budget.used, 0);
+  for (const settle of ["resolve", "reject"] as const) {
+    const { post, budget, served } = scene({}, "x".repeat(SMALL_BYTES - frame + 1));
+    await post(JSON.stringify(READ));
+    assert.equal(budget.used, SMALL_BYTES + 1);
+    served[settle]();
+    await Promise.allSettled([served.promise]);
+    assert.equal(budget.used, 0);
+  }
+  const full = scene(
+    { budget: new ByteBudget(SMALL_BYTES + frame) },
+    "x".repeat(SMALL_BYTES),
+  );
+  assert.deepEqual(await outcome(await full.post(JSON.stringify(READ))), [429, -32005]);
+  assert.deepEqual([await full.refusals(), full.budget.used], [["buffered_bytes"], 0]);
+  assert.equal((await full.post(JSON.stringify(WRITE))).status, 200);
+  assert.equal(full.budget.used, SMALL_BYTES + frame);
+  const unserved = scene({}, "x".repeat(SMALL_BYTES));
+  const request = new Request("http://x/", { method: "POST", body: JSON.stringify(READ) });
+  assert.equal((await unserved.endpoint.handle(request, "x"))?.status, 200);
+  assert.equal(unserved.budget.used, 0, "nobody would release it");
+});
+
+Deno.test("RpcEndpoint: a body that breaks off is a parse error, and no node is asked", async () => {
+  const { post, held, openRequests } = scene();
+  const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
+  assert.deepEqual(await outcome(await post(broken)), [400, -32700]);
+  assert.equal(held.length, 0);
+  assert(openRequests.hasRoom(address("192.0.2.1")));
+});

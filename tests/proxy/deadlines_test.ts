@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { Deadlines } from "../../services/proxy/deadlines.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { withSeed } from "../support/random.ts";
+
+Deno.test("Deadlines: what is not deleted in time expires, each at its own time and once", () =>
+  withSeed((random) => {
+    const clock = new FakeClock();
+    const expired = new Map<number, number>();
+    const deadlines = new Deadlines<number>(clock, 100, (thing) => {
+      assert(!expired.has(thing));
+      expired.set(thing, clock.now());
+    });
+    const addedAtMs = new Map<number, number>();
+    const deleted = new Set<number>();
+    for (let thing = 0; thing < 2_000; thing += 1) {
+      deadlines.add(thing);
+      addedAtMs.set(thing, clock.now());
+      assert(clock.pending <= 1, "One timer stands for all");
+      if (random() < 0.7) clock.advance(Math.floor(random() * 40));
+      const other = Math.max(0, thing - Math.floor(random() * 4));
+      if (random() < 0.5 && deadlines.delete(other)) deleted.add(other);
+    }
+    clock.advance(100);
+    assert.deepEqual([deadlines.size, clock.pending], [0, 0]);
+    for (const [thing, atMs] of addedAtMs) {
+      assert.equal(expired.get(thing), deleted.has(thing) ? undefined : atMs + 100);
+    }
+    assert(deleted.size > 300 && expired.size > 300, "Both were tried");
+  }));
+
+Deno.test("Deadlines: cleared, it gives back what is left, and no timer stays", () => {
+  const clock = new FakeClock();
+  const deadlines = new Deadlines<string>(clock, 100, () => assert.fail("Nothing is late"));
+  for (const thing of ["a", "b", "c"]) deadlines.add(thing);
+  deadlines.delete("b");
+  assert.deepEqual(deadlines.clear(), ["a", "c"]);
+  assert.deepEqual(deadlines.clear(), []);
+  assert.equal(clock.pending, 0);
+  clock.advance(200);
+});

@@ -1,0 +1,122 @@
+/** One node over HTTP: what callers are answered where it fails. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import { CONNECTIONS_MAX } from "../../../services/proxy/http_pool/http_pool.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { ask, nodeHttp } from "../../../services/proxy/node/node_http.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { freePort } from "../../support/ports.ts";
+import { type Asked, Server } from "../http_pool/http_pool_scene.ts";
+
+const TIMEOUT_MS = 1_000;
+
+type Target = "read" | "write";
+
+/** Posts to a node, and reports the failure, what it is counted as, and what `onEnd` was told. */
+async function outcome(target: Target, answer?: (asked: Asked, clock: FakeClock) => void) {
+  const registry = new Registry();
+  const clock = new FakeClock();
+  const server = new Server((asked) => answer?.(asked, clock));
+  const port = answer === undefined ? freePort() : await server.listen();
+  const ends: [tookMs: number, status: number | undefined, failed: boolean][] = [];
+  const node = nodeHttp({
+    target,
+    url: `http://127.0.0.1:${port}`,
+    timeoutMs: TIMEOUT_MS,
+    clock,
+    budget: new ByteBudget(SMALL_BYTES),
+    metrics: new ProxyMetrics(registry),
+    onEnd: (tookMs, status, error) => ends.push([tookMs, status, error !== undefined]),
+  });
+  try {
+    const reply = await node.post("{}", "x").catch(({ status, rpcCode, message }) => ({
+      status,
+      rpcCode,
+      isDoubtful: /may have taken effect/.test(message),
+    }));
+    const text = await registry.metrics();
+    const count = (series: string) =>
+      Number(text.split("\n").find((line) => line.startsWith(`${series} `))?.split(" ")[1]);
+    return {
+      reply,
+      ends,
+      errors: count(`proxy_upstream_errors_total{target="${target}"}`),
+      refusals: count('proxy_refusals_total{limit="buffered_bytes"}'),
+      seconds: count(`proxy_upstream_latency_seconds_sum{target="${target}"}`),
+      count: count(`proxy_upstream_latency_seconds_count{target="${target}"}`),
+    };
+  } finally {
+    node.stop();
+    if (answer !== undefined) await server.stop();
+  }
+}
+
+const large = ({ response }: Asked) => response.end("x".repeat(SMALL_BYTES + 1));
+const breakOff = ({ response }: Asked) => response.socket?.destroy();
+const late = (_asked: Asked, clock: FakeClock) => clock.advance(TIMEOUT_MS);
+
+const failures: [name: string, Target, Parameters<typeof outcome>[1], unknown, refusals: number][] =
+  [
+    ["cannot be reached", "read", undefined, [502, -32002, false], 0],
+    ["cannot be reached", "write", undefined, [502, -32002, false], 0],
+    ["breaks off", "read", breakOff, [502, -32002, false], 0],
+    ["breaks off", "write", breakOff, [502, -32002, true], 0],
+    ["is late", "read", late, [504, -32002, false], 0],
+    ["is late", "write", late, [504, -32002, true], 0],
+    ["answers too much at once", "read", large, [429, -32005, false], 1],
+    ["answers too much at once", "write", large, [502, -32002, true], 1],
+  ];
+for (const [name, target, answer, wanted, refusals] of failures) {
+  Deno.test(`nodeHttp: a ${target} node that ${name}`, async () => {
+    const { reply, ends, ...counts } = await outcome(target, answer);
+    assert("rpcCode" in reply);
+    assert.deepEqual([reply.status, reply.rpcCode, reply.isDoubtful], wanted);
+    const tookMs = name === "is late" ? TIMEOUT_MS : 0;
+    assert.deepEqual(ends, [[tookMs, undefined, true]]);
+    assert.deepEqual(counts, { errors: 1, refusals, seconds: tookMs / 1_000, count: 1 });
+  });
+}
+
+Deno.test("nodeHttp: an answer is no error, whatever its status, and its time is observed", async () => {
+  const { reply, ends, ...counts } = await outcome("read", ({ response }, clock) => {
+    clock.jump(500);
+    response.writeHead(503).end("busy");
+  });
+  assert.equal(reply.status, 503);
+  assert.deepEqual(ends, [[500, 503, false]]);
+  assert.deepEqual(counts, { errors: 0, refusals: 0, seconds: 0.5, count: 1 });
+});
+
+Deno.test("nodeHttp: a call is told to wait when every connection to the node has one", async () => {
+  const server = new Server(() => {});
+  const node = nodeHttp({
+    target: "write",
+    url: `http://127.0.0.1:${await server.listen()}`,
+    timeoutMs: TIMEOUT_MS,
+    clock: new FakeClock(),
+    budget: new ByteBudget(SMALL_BYTES),
+    metrics: new ProxyMetrics(new Registry()),
+  });
+  const open = Array.from({ length: CONNECTIONS_MAX }, () => node.post("{}", "x"));
+  await assert.rejects(node.post("{}", "x"), {
+    status: 429,
+    rpcCode: -32005,
+    message: `The write node: ${CONNECTIONS_MAX} requests are open`,
+  });
+  node.stop();
+  assert((await Promise.allSettled(open)).every(({ status }) => status === "rejected"));
+  await server.stop();
+});
+
+Deno.test("ask: the result of a call; an error that the node answers is thrown", async () => {
+  const nodeOf = (answer: object) => ({
+    post(text: string) {
+      const { jsonrpc, id, method, params } = JSON.parse(text);
+      assert.deepEqual([method, params], ["eth_blockNumber", []]);
+      return Promise.resolve({ status: 200, body: JSON.stringify({ jsonrpc, id, ...answer }) });
+    },
+  });
+  assert.equal(await ask(nodeOf({ result: "0x1f" }), "eth_blockNumber", []), "0x1f");
+  await assert.rejects(ask(nodeOf({ error: { code: 1, message: "" } }), "eth_blockNumber", []));
+});

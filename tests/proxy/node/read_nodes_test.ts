@@ -1,0 +1,379 @@
+import assert from "node:assert/strict";
+import {
+  FAILURES_MAX,
+  MOVE_EVERY_MS,
+  ReadNodes,
+  ROUNDS,
+} from "../../../services/proxy/node/read_nodes.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const ROUND_MS = 1_000;
+const MAX_LAG = 3;
+
+/** Nodes of a chain with a block a second. */
+function scene(count: number) {
+  const clock = new FakeClock();
+  const moves: [leader: number, reason: string][] = [];
+  const movedAtMs: number[] = [];
+  const changes: [node: number, isOut: boolean][] = [];
+  const nodes = new ReadNodes({
+    names: Array.from({ length: count }, (_, index) => `node${index}`),
+    maxLag: MAX_LAG,
+    clock,
+    random: () => 0,
+    moved(leader, reason) {
+      moves.push([leader, reason]);
+      movedAtMs.push(clock.now());
+    },
+    changed: (node, reason) => changes.push([node, reason !== undefined]),
+  });
+  let number = 1_000;
+  /** Plays rounds. Each node is behind by so many blocks, or undefined if it does not answer. */
+  const play = (rounds: number, behind: (number | undefined)[], tookMs: number[] = []) => {
+    for (let round = 0; round < rounds; round += 1) {
+      clock.advance(ROUND_MS);
+      number += 1;
+      for (const [node, lag] of behind.entries()) {
+        if (!nodes.isDue(node)) continue;
+        if (lag === undefined) nodes.onProbeFailed(node, "no answer", false);
+        else {
+          const timestampS = clock.now() / 1000 - lag;
+          nodes.onProbeAnswered(node, { number: number - lag, timestampS }, tookMs[node] ?? 1);
+        }
+      }
+      nodes.endRound();
+    }
+  };
+  const isOut = () => nodes.states.map(({ isUp }) => !isUp);
+  return { clock, nodes, moves, movedAtMs, changes, play, isOut, head: () => number };
+}
+
+Deno.test("ReadNodes: the first of the list leads, and stays while it is well", () => {
+  const { nodes, moves, play } = scene(3);
+  play(100, [1, 0, 2], [20, 1, 1]);
+  assert.equal(nodes.leader, 0);
+  assert.deepEqual(moves, []);
+});
+
+Deno.test("ReadNodes: a leader that refuses connections is replaced at once, and is back after three rounds in step", () => {
+  const { nodes, moves, changes, play } = scene(3);
+  play(5, [0, 0, 0], [1, 30, 2]);
+  nodes.onDied(0, "ECONNREFUSED");
+  assert.deepEqual(moves, [[2, "ECONNREFUSED"]], "the fastest of the others leads");
+  assert.deepEqual(changes, [[0, true]]);
+  play(ROUNDS - 1, [0, 0, 0]);
+  assert.deepEqual(changes, [[0, true]]);
+  play(1, [0, 0, 0]);
+  assert.deepEqual(changes, [[0, true], [0, false]]);
+  assert.equal(nodes.leader, 2, "nobody moves back");
+});
+
+Deno.test("ReadNodes: a node that answers no probe is out after three, and asked again with growing waits", () => {
+  const { nodes, play, isOut, clock } = scene(2);
+  play(FAILURES_MAX - 1, [undefined, 0]);
+  assert.deepEqual(isOut(), [false, false]);
+  play(10, [undefined, 0]);
+  assert.deepEqual(isOut(), [true, false]);
+  assert.equal(nodes.leader, 1);
+  let asked = 0;
+  for (let round = 0; round < 60; round += 1) {
+    clock.advance(ROUND_MS);
+    if (!nodes.isDue(0)) continue;
+    asked += 1;
+    nodes.onProbeFailed(0, "no answer", false);
+  }
+  assert(asked >= 6 && asked <= 15, `${asked} times in a minute`);
+});
+
+Deno.test("ReadNodes: a node that is more than --read-node-max-lag behind is out after three rounds, and one that is as much is not", () => {
+  const { play, isOut, moves } = scene(3);
+  play(1, [0, 0, 0]);
+  // One block more passes: heads are compared with those of the round before.
+  play(20, [0, MAX_LAG + 1, 0]);
+  assert.deepEqual(isOut(), [false, false, false]);
+  play(ROUNDS - 1, [0, MAX_LAG + 2, 0]);
+  assert.deepEqual(isOut(), [false, false, false]);
+  play(1, [0, MAX_LAG + 2, 0]);
+  assert.deepEqual(isOut(), [false, true, false]);
+  play(ROUNDS, [0, 0, 0]);
+  assert.deepEqual(isOut(), [false, false, false]);
+  assert.deepEqual(moves, []);
+});
+
+Deno.test("ReadNodes: one far too high head excludes no other node, of three nodes or of two", () => {
+  for (const count of [3, 2]) {
+    const { play, isOut, moves } = scene(count);
+    play(50, [0, -1_000_000, 0].slice(0, count));
+    assert.deepEqual(isOut(), count === 3 ? [false, true, false] : [false, false]);
+    assert.deepEqual(moves, []);
+  }
+});
+
+Deno.test("ReadNodes: of two nodes, the one with an older and lower block is out", () => {
+  const { play, isOut, nodes } = scene(2);
+  play(5, [0, 0]);
+  play(ROUNDS + 1, [50, 0]);
+  assert.deepEqual(isOut(), [true, false]);
+  assert.equal(nodes.leader, 1);
+});
+
+Deno.test("ReadNodes: a leader that lags or is slow is replaced once in thirty seconds; one that died at once", () => {
+  const { nodes, moves, movedAtMs, play } = scene(3);
+  play(5, [0, 0, 0]);
+  play(ROUNDS + 1, [9, 0, 0]);
+  assert.deepEqual(moves, [[1, "it is 8 blocks behind"]]);
+  play(ROUNDS + 3, [0, 9, 0]);
+  assert.equal(nodes.leader, 1, "too soon");
+  while (moves.length < 2) play(1, [0, 9, 0]);
+  const tookMs = (movedAtMs[1] ?? 0) - (movedAtMs[0] ?? 0);
+  assert(tookMs >= MOVE_EVERY_MS && tookMs <= MOVE_EVERY_MS + 2 * ROUND_MS, `${tookMs}`);
+  nodes.onDied(nodes.leader, "gone");
+  assert.equal(moves.length, 3);
+});
+
+Deno.test("ReadNodes: a leader is slow if another node takes half as long, for three rounds", () => {
+  const { nodes, moves, play } = scene(2);
+  play(50, [0, 0], [100, 60]);
+  assert.deepEqual(moves, []);
+  play(50, [0, 0], [300, 60]);
+  assert.deepEqual(moves, [[1, "it is slow"]]);
+  assert.equal(nodes.leader, 1);
+});
+
+Deno.test("ReadNodes: the last node stays, and is left as soon as another one answers", () => {
+  const { nodes, moves, play, isOut } = scene(2);
+  play(5, [0, 0]);
+  nodes.onDied(1, "gone");
+  nodes.onDied(0, "gone");
+  assert.equal(nodes.leader, 0);
+  assert.deepEqual(isOut(), [true, true], "people see both");
+  assert.equal(nodes.isAnyAlive, false);
+  play(1, [undefined, undefined]);
+  assert.equal(nodes.leader, 0);
+  for (let round = 0; nodes.leader === 0; round += 1) {
+    assert(round < 15);
+    play(1, [undefined, 40]);
+  }
+  assert.deepEqual(moves, [[1, "it does not answer"]]);
+  assert.equal(nodes.isAnyAlive, true);
+});
+
+Deno.test("ReadNodes: a node that fails half of its reads is out, one that fails few is not", () => {
+  const { nodes, play, isOut } = scene(2);
+  play(5, [0, 0]);
+  const read = (good: number, bad: number) => {
+    for (let n = 0; n < good; n += 1) nodes.onReadAnswered(1);
+    for (let n = 0; n < bad; n += 1) nodes.onReadFailed(1);
+    play(1, [0, 0]);
+    return isOut()[1];
+  };
+  assert.equal(read(0, 9), false);
+  assert.equal(read(11, 10), false);
+  assert.equal(read(10, 10), true);
+});
+
+Deno.test("ReadNodes: a read of a block goes to a node that has it, and to none if that one is away", () => {
+  const { nodes, play, head } = scene(3);
+  play(5, [2, 0, 1]);
+  assert.equal(nodes.leader, 0);
+  assert.equal(nodes.nodeForBlock(head() - 2), 0);
+  assert.equal(nodes.nodeForBlock(head() - 1), 1, "of two that are as fast, the first");
+  assert.equal(nodes.nodeForBlock(head()), 1);
+  assert.equal(nodes.nodeForBlock(head() + 1), 0, "nobody is known to have it: the leader may");
+  nodes.onDied(1, "gone");
+  assert.equal(nodes.nodeForBlock(head()), undefined);
+  assert.equal(nodes.nodeForBlock(head() - 1), 2);
+  const block = head();
+  play(3, [3, undefined, 3]);
+  assert.equal(nodes.nodeForBlock(block), 0, "the others have come as far");
+  const lost = head() + 5;
+  nodes.onHead(1, { number: lost, timestampS: 0 });
+  assert.equal(nodes.nodeForBlock(lost), undefined);
+  play(MOVE_EVERY_MS / ROUND_MS - 1, [40, undefined, 40]);
+  assert.equal(nodes.nodeForBlock(lost), undefined);
+  play(1, [40, undefined, 40]);
+  assert.equal(nodes.nodeForBlock(lost), 0, "the node may never come back");
+});
+
+Deno.test("ReadNodes: a failed read goes to another node that is in and has the block", () => {
+  const { nodes, play, head } = scene(3);
+  play(5, [0, 0, 2], [1, 50, 1]);
+  assert.equal(nodes.alternativeTo(0), 2);
+  assert.equal(nodes.alternativeTo(0, head()), 1);
+  nodes.onDied(1, "gone");
+  nodes.onDied(2, "gone");
+  assert.equal(nodes.alternativeTo(0), undefined);
+});
+
+Deno.test("ReadNodes: several as fast ones are chosen from at random", () => {
+  const chosen = new Set<number>();
+  for (const random of [0, 0.4, 0.99]) {
+    const nodes = new ReadNodes({
+      names: ["a", "b", "c", "d"],
+      maxLag: MAX_LAG,
+      clock: new FakeClock(),
+      random: () => random,
+    });
+    const head = { number: 1, timestampS: 1 };
+    for (const [node, tookMs] of [1, 10, 14, 20].entries()) {
+      nodes.onProbeAnswered(node, head, tookMs);
+    }
+    nodes.onDied(0, "gone");
+    chosen.add(nodes.leader);
+  }
+  assert.deepEqual([...chosen].sort(), [1, 2]);
+});
+
+Deno.test("ReadNodes: the state of a node for people and metrics", () => {
+  const { nodes, clock } = scene(2);
+  const state = (node: number) => {
+    const { name, head, isUp, leads, reason, ...rest } = nodes.states[node] ?? assert.fail();
+    return { shown: [name, head, isUp, leads, reason], ...rest };
+  };
+  assert.deepEqual(state(0), {
+    shown: ["node0", undefined, true, true, undefined],
+    tookMs: Infinity,
+    readsTotal: 0,
+    errorsTotal: 0,
+    outsTotal: 0,
+  });
+  nodes.onProbeAnswered(0, { number: 7, timestampS: 1 }, 100);
+  nodes.onProbeAnswered(0, { number: 8, timestampS: 1 }, 200);
+  nodes.onReadAnswered(0);
+  nodes.onReadFailed(0);
+  nodes.onDied(1, "gone");
+  assert.deepEqual(state(0), {
+    shown: ["node0", 8, true, true, undefined],
+    tookMs: 130,
+    readsTotal: 2,
+    errorsTotal: 1,
+    outsTotal: 0,
+  });
+  assert.deepEqual(state(1).shown, ["node1", undefined, false, false, "gone"]);
+  assert.equal(state(1).outsTotal, 1);
+  nodes.onDied(0, "gone as well");
+  assert.deepEqual(
+    state(0).shown.slice(2),
+    [false, true, "it does not answer"],
+    "the last stays in",
+  );
+  nodes.onConnected(0);
+  assert(nodes.isDead(0), "of several, only a probe shows that one is back");
+  assert.throws(() => nodes.isDead(2), RangeError);
+  clock.advance(1);
+});
+
+Deno.test("ReadNodes: of three, one far above the others is out after two rounds, and its heads are not taken", () => {
+  const { nodes, moves, play, isOut, head } = scene(3);
+  play(5, [0, 0, 1]);
+  assert(nodes.onHead(0, { number: head() + 32, timestampS: 0 }));
+  assert.equal(nodes.onHead(0, { number: head() + 33, timestampS: 0 }), false);
+  play(1, [-1_000, 0, 1]);
+  assert.deepEqual(isOut(), [false, false, false]);
+  play(1, [-1_000, 0, 1]);
+  assert.deepEqual(isOut(), [true, false, false]);
+  assert.deepEqual(moves, [[1, "it is 1000 blocks above all others"]]);
+  play(ROUNDS, [0, 0, 1]);
+  assert.deepEqual(isOut(), [false, false, false], "it is back once it is in step");
+});
+
+Deno.test("ReadNodes: of two, neither is far above the other: either may be right", () => {
+  const { nodes, play, isOut, head } = scene(2);
+  play(5, [0, 0]);
+  assert(nodes.onHead(0, { number: head() + 1_000, timestampS: 0 }));
+  play(2, [-1_000, 0]);
+  assert.deepEqual(isOut(), [false, false]);
+});
+
+Deno.test("ReadNodes: a single node serves every block, and is back when it accepts a connection", () => {
+  const { nodes } = scene(1);
+  nodes.onHead(0, { number: 7, timestampS: 1 });
+  nodes.onDied(0, "gone");
+  assert.deepEqual([nodes.nodeForBlock(5), nodes.nodeForBlock(9)], [0, 0]);
+  assert.equal(nodes.isAnyAlive, false);
+  nodes.onConnected(0);
+  assert(nodes.isAnyAlive);
+});
+
+Deno.test("ReadNodes: a probe that failed begins the waits anew only after one was answered", () => {
+  const { nodes, clock } = scene(2);
+  const waitMs = () => {
+    nodes.onProbeFailed(1, "gone", true);
+    let ms = 0;
+    for (; !nodes.isDue(1); ms += 100) clock.advance(100);
+    return ms;
+  };
+  const waits = [waitMs(), waitMs(), waitMs(), waitMs(), waitMs(), waitMs()];
+  assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 5_000, 5_000]);
+  nodes.onProbeFailed(1, "gone", true);
+  nodes.onProbeAnswered(1, { number: 1, timestampS: 1 }, 1);
+  assert(nodes.isDue(1));
+  assert.equal(waitMs(), 500);
+});
+
+Deno.test("ReadNodes: rounds in which a node lags count only in a row", () => {
+  const { play, changes } = scene(3);
+  play(1, [0, 0, 0]);
+  for (let times = 0; times < 4; times += 1) {
+    play(ROUNDS - 1, [0, 9, 0]);
+    play(1, [0, 0, 0]);
+  }
+  play(ROUNDS - 1, [0, 9, 0]);
+  play(1, [0, undefined, 0]);
+  play(1, [0, 9, 0]);
+  assert.deepEqual(changes, []);
+});
+
+Deno.test("ReadNodes: a leader is slow by twice and by 50 ms, and stays where no other node is in", () => {
+  for (
+    const [own, other, moves] of [[100, 49, 1], [100, 51, 0], [60, 9, 1], [60, 11, 0]] as const
+  ) {
+    const { moves: seen, play } = scene(2);
+    play(20, [0, 0], [own, other]);
+    assert.equal(seen.length, moves, `${own} ${other}`);
+  }
+  const { moves, nodes, play } = scene(2);
+  nodes.onDied(1, "gone");
+  play(20, [0, undefined], [1_000, 1]);
+  assert.deepEqual(moves, []);
+});
+
+Deno.test("ReadNodes: errors count by the round, and only with enough reads", () => {
+  const { nodes, isOut, play } = scene(2);
+  play(1, [0, 0]);
+  for (let round = 0; round < 5; round += 1) {
+    for (let n = 0; n < 9; n += 1) nodes.onReadFailed(1);
+    play(1, [0, 0]);
+  }
+  assert.deepEqual(isOut(), [false, false]);
+  for (let n = 0; n < 10; n += 1) nodes.onReadFailed(0);
+  play(1, [0, 0]);
+  assert.deepEqual([isOut(), nodes.leader], [[true, false], 1]);
+});
+
+Deno.test("ReadNodes: where only nodes that are out are left, the one furthest ahead leads", () => {
+  const { nodes, play, isOut } = scene(4);
+  play(1, [0, 0, 0, 0]);
+  play(ROUNDS + 1, [0, 9, 7, 8]);
+  assert.deepEqual(isOut(), [false, false, false, false], "one alone is no measure for the others");
+  play(ROUNDS + 1, [0, 0, 9, 7]);
+  assert.deepEqual(isOut(), [false, false, true, true]);
+  nodes.onDied(1, "gone");
+  nodes.onDied(0, "gone");
+  assert.equal(nodes.leader, 3);
+  assert.equal(nodes.states[3]?.isUp, true, "it is in again");
+  assert.equal(nodes.alternativeTo(3), undefined);
+});
+
+Deno.test("ReadNodes: a node that was not heard of for long is the last choice, however fast it was", () => {
+  const { nodes, clock, play } = scene(3);
+  play(5, [0, 0, 0], [1, 1, 50]);
+  clock.advance(MOVE_EVERY_MS);
+  for (const node of [0, 2]) nodes.onHead(node, { number: 1_020, timestampS: 0 });
+  nodes.endRound();
+  assert.deepEqual([0, 1, 2].map((node) => nodes.headOf(node)), [1_020, undefined, 1_020]);
+  nodes.onDied(0, "gone");
+  assert.equal(nodes.leader, 2);
+  nodes.onDied(2, "gone");
+  assert.equal(nodes.leader, 1);
+});

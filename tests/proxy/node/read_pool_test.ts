@@ -1,0 +1,202 @@
+/** Connections to real read nodes, with the decision which one leads. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { FAILURES_MAX, ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { EchoNode } from "../echo_node.ts";
+import { call } from "../support.ts";
+
+const TIMEOUT_MS = 30_000;
+
+/** Two nodes, of which the first leads. */
+class Scene {
+  readonly clock = new FakeClock();
+  readonly moves: number[] = [];
+  /** An answer that does not come while the scene is played. */
+  readonly never = Promise.withResolvers<Response>();
+  /** What each node answers; its own number by default. */
+  readonly answers: ((text: string) => Response | Promise<Response>)[] = [0, 1].map((node) => () =>
+    Response.json(node)
+  );
+  readonly servers = [0, 1].map((node) =>
+    new EchoNode({ answer: (text) => (this.answers[node] ?? assert.fail())(text) })
+  );
+  readonly nodes = new ReadNodes({
+    names: ["a", "b"],
+    maxLag: 3,
+    clock: this.clock,
+    random: () => 0,
+    moved: (leader) => this.moves.push(leader),
+  });
+  readonly pool = new ReadPool({
+    urls: this.servers.map(({ url }) => url),
+    nodes: this.nodes,
+    timeoutMs: TIMEOUT_MS,
+    clock: this.clock,
+    budget: new ByteBudget(SMALL_BYTES),
+    metrics: new ProxyMetrics(new Registry()),
+  });
+
+  /** Posts a message that may move. @returns Which node answered. */
+  async read(node?: number): Promise<string> {
+    return bodyText(
+      (await this.pool.post("{}", { forwardedFor: "x", allowFailover: true, node })).body,
+    );
+  }
+
+  /** Requests that each node got. */
+  get counts(): number[] {
+    return this.servers.map(({ requests }) => requests.length);
+  }
+
+  /** Reads of each node, and those of them that failed. */
+  get reads(): [reads: number, errors: number][] {
+    return this.nodes.states.map(({ readsTotal, errorsTotal }) => [readsTotal, errorsTotal]);
+  }
+
+  static async play(play: (scene: Scene) => Promise<void>): Promise<void> {
+    const scene = new Scene();
+    try {
+      await play(scene);
+    } finally {
+      scene.pool.stop();
+      scene.never.resolve(new Response());
+      for (const server of scene.servers) await server.stop();
+      assert.equal(scene.clock.pending, 0, "A timer was left behind");
+    }
+  }
+}
+
+const blockOf = (number: string, timestamp = "0x10") => ({ number, timestamp, hash: number });
+const answerTo = (text: string, result: unknown) =>
+  Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
+
+Deno.test("ReadPool: a read goes to the leader, or to the node that it needs", () =>
+  Scene.play(async ({ pool, reads, ...scene }) => {
+    const read = (node?: number) =>
+      pool.post("{}", { forwardedFor: "x", allowFailover: true, node });
+    assert.deepEqual([bodyText((await read()).body), bodyText((await read(1)).body)], ["0", "1"]);
+    assert.deepEqual(reads, [[0, 0], [0, 0]]);
+    assert.deepEqual(scene.nodes.states.map(({ readsTotal }) => readsTotal), [1, 1]);
+    scene.nodes.onDied(0, "gone");
+    assert.equal(bodyText((await read()).body), "1");
+    assert.throws(() => read(2), RangeError);
+  }));
+
+Deno.test("ReadPool: a node that refuses a read has failed, and another one answers", () =>
+  Scene.play(async (scene) => {
+    for (const status of [429, 500, 503]) {
+      scene.answers[0] = () => new Response("busy", { status });
+      assert.equal(await scene.read(), "1", `${status}`);
+    }
+    assert.deepEqual(scene.reads, [[3, 3], [3, 0]]);
+    scene.answers[0] = () => new Response("no", { status: 400 });
+    assert.equal(await scene.read(), "no");
+    assert.deepEqual(scene.reads, [[4, 3], [3, 0]]);
+    assert.deepEqual(scene.moves, []);
+  }));
+
+Deno.test("ReadPool: a read that is slow or large is no failure of its node", () =>
+  Scene.play(async (scene) => {
+    scene.answers[0] = () => scene.never.promise;
+    const slow = assert.rejects(scene.read(), { status: 504, rpcCode: -32002 });
+    await eventually("it was sent", () => scene.counts[0] || undefined);
+    scene.clock.advance(TIMEOUT_MS);
+    await slow;
+    scene.answers[0] = () => new Response("x".repeat(SMALL_BYTES + 1));
+    await assert.rejects(scene.read(), { status: 429, rpcCode: -32005 });
+    assert.deepEqual([scene.reads, scene.moves], [[[0, 0], [0, 0]], []]);
+    assert.equal(scene.counts[1], 0, "another node would take as long");
+  }));
+
+Deno.test("ReadPool: a node that refuses connections is left at once", () =>
+  Scene.play(async (scene) => {
+    await scene.servers[0]!.stop();
+    assert.equal(await scene.read(), "1");
+    assert.deepEqual([scene.reads, scene.moves], [[[1, 1], [1, 0]], [1]]);
+    assert(scene.nodes.isDead(0));
+    assert.equal(await scene.read(), "1");
+    assert.deepEqual(scene.reads[0], [1, 1]);
+  }));
+
+Deno.test("ReadPool: a probe reads the newest block of its node", () =>
+  Scene.play(async (scene) => {
+    const asked: unknown[] = [];
+    scene.answers[1] = (text) => {
+      asked.push(JSON.parse(text));
+      scene.clock.jump(40);
+      return answerTo(text, blockOf("0x1f"));
+    };
+    await scene.pool.probe(1);
+    assert.deepEqual(asked, [call(1, "eth_getBlockByNumber", ["latest", false])]);
+    assert.deepEqual([scene.nodes.headOf(1), scene.nodes.states[1]?.tookMs], [31, 40]);
+    assert.deepEqual([scene.nodes.headOf(0), scene.reads], [undefined, [[0, 0], [0, 0]]]);
+  }));
+
+Deno.test("ReadPool: a node is dead after some probes without an answer in time, or with a wrong one", () =>
+  Scene.play(async (scene) => {
+    const wrong = [blockOf("31"), { number: "0x1f" }, null];
+    scene.answers[0] = (text) => answerTo(text, wrong.pop());
+    const open = scene.pool.post("{}", { forwardedFor: "x", allowFailover: true, node: 0 });
+    await open;
+    for (let n = 1; n < FAILURES_MAX; n += 1) await scene.pool.probe(0);
+    assert.equal(scene.nodes.isDead(0), false);
+    scene.answers[0] = () => scene.never.promise;
+    const reads = [scene.read(), scene.read()];
+    const probe = scene.pool.probe(0);
+    const sent = 1 + FAILURES_MAX - 1 + 3;
+    await eventually("all were sent", () => scene.counts[0] === sent || undefined);
+    scene.clock.advance(PROBE_TIMEOUT_MS);
+    await probe;
+    assert(scene.nodes.isDead(0));
+    assert.deepEqual(scene.moves, [1]);
+    assert.deepEqual(await Promise.all(reads), ["1", "1"], "its open reads move");
+  }));
+
+Deno.test("ReadPool: a probe that is refused shows a dead node, and after the end nothing is reported", () =>
+  Scene.play(async (scene) => {
+    await scene.servers[1]!.stop();
+    await scene.pool.probe(1);
+    assert.deepEqual([scene.nodes.isDead(0), scene.nodes.isDead(1)], [false, true]);
+    const probe = scene.pool.probe(0);
+    const read = assert.rejects(scene.read(0), { status: 502, rpcCode: -32002 });
+    scene.pool.stop();
+    await Promise.all([probe, read]);
+    assert.deepEqual([scene.nodes.isDead(0), scene.reads[0]], [false, [0, 0]]);
+    assert.equal(scene.counts[1], 0, "nothing moves any more");
+  }));
+
+Deno.test("ReadPool: blocks are read by number in one batch, in order, without those that are missing", () =>
+  Scene.play(async (scene) => {
+    let asked: unknown;
+    scene.answers[1] = (text) => {
+      const calls: { id: number; method: string; params: [string] }[] = JSON.parse(text);
+      asked = calls.map(({ method, params }) => [method, ...params]);
+      const answers = calls.map(({ id, params: [number] }) => ({
+        jsonrpc: "2.0",
+        id,
+        result: number === "0xb" ? null : blockOf(number),
+      }));
+      return Response.json(answers.reverse());
+    };
+    const blocks = await scene.pool.blocks(1, 9, 12);
+    assert.deepEqual(
+      asked,
+      ["0x9", "0xa", "0xb", "0xc"].map((number) => [
+        "eth_getBlockByNumber",
+        number,
+        false,
+      ]),
+    );
+    assert.deepEqual(blocks, ["0x9", "0xa", "0xc"].map((number) => blockOf(number)));
+    assert.deepEqual(scene.reads, [[0, 0], [0, 0]]);
+    for (const wrong of [{}, [{ jsonrpc: "2.0", id: 0, result: { number: 9 } }], [7]]) {
+      scene.answers[1] = () => Response.json(wrong);
+      await assert.rejects(scene.pool.blocks(1, 9, 9));
+    }
+  }));

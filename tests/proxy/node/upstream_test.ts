@@ -1,0 +1,194 @@
+/** The hub's connection to real nodes, under a clock that the test moves. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { Upstream } from "../../../services/proxy/node/upstream.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { EchoNode } from "../echo_node.ts";
+
+const RECONNECT_MS = 100;
+
+type Happened = ["opened", number] | ["closed", isRefusal: boolean, number | undefined];
+
+class Scene {
+  readonly nodes = [new EchoNode(), new EchoNode()];
+  readonly clock = new FakeClock();
+  readonly happened: Happened[] = [];
+  readonly frames: string[] = [];
+  leader = 0;
+  readonly #metrics = new ProxyMetrics(new Registry());
+  readonly upstream = new Upstream({
+    urls: this.nodes.map(({ url }) => url.replace("http", "ws")),
+    leader: () => this.leader,
+    clock: this.clock,
+    random: () => 0.5,
+    reconnectInitialMs: RECONNECT_MS,
+    reconnectMaxMs: 4 * RECONNECT_MS,
+    metrics: this.#metrics,
+    events: {
+      opened: (node) => this.happened.push(["opened", node]),
+      closed: (_reason, isRefusal, node) => this.happened.push(["closed", isRefusal, node]),
+      received: (text) => this.frames.push(text) > 0 && text.startsWith("{"),
+    },
+  });
+
+  /** What has happened since the last call, once there is so much of it. */
+  async next(count = 1): Promise<Happened[]> {
+    await eventually("something happened", () => this.happened.length >= count || undefined);
+    return this.happened.splice(0);
+  }
+
+  /** Gauge of the connection, attempts after the first, and errors. */
+  async counts(): Promise<(number | undefined)[]> {
+    const { upstreamConnected, reconnectAttempts, upstreamErrors } = this.#metrics;
+    const all = await Promise.all(
+      [upstreamConnected, reconnectAttempts, upstreamErrors].map((metric) => metric.get()),
+    );
+    return all.map(({ values }) => values[0]?.value ?? 0);
+  }
+
+  /** Connections that were lost and came back. */
+  async reconnects(): Promise<number | undefined> {
+    return (await this.#metrics.reconnects.get()).values[0]?.value;
+  }
+
+  static async play(play: (scene: Scene) => Promise<void>): Promise<void> {
+    const scene = new Scene();
+    scene.upstream.start();
+    try {
+      await play(scene);
+    } finally {
+      scene.upstream.stop();
+      await Promise.all(scene.nodes.map((node) => node.stop()));
+      assert.equal(scene.clock.pending, 0, "A timer was left behind");
+    }
+  }
+}
+
+Deno.test("Upstream: an outage is logged once and is one reconnect, however many attempts fail", () =>
+  withLogs("info", (records) =>
+    Scene.play(async (scene) => {
+      const { nodes, clock } = scene;
+      const next = () => eventually("an event", () => scene.happened.shift());
+      await next();
+      assert.equal(await scene.reconnects(), 0);
+      const { port } = nodes[0]!;
+      await nodes[0]!.stop();
+      for (let attempt = 0; attempt < 3; attempt += 1) {
+        await next();
+        clock.advance(10 * RECONNECT_MS);
+      }
+      await next();
+      nodes[0] = new EchoNode({ port });
+      clock.advance(10 * RECONNECT_MS);
+      await next();
+      assert.deepEqual(records.map(({ properties }) => properties.event), [
+        "node_connected",
+        "node_lost",
+        "node_back",
+      ]);
+      assert.deepEqual([await scene.reconnects(), (await scene.counts())[1]], [1, 4]);
+    })));
+
+Deno.test("Upstream: counts a lost connection and reconnects after a wait", () =>
+  Scene.play(async (scene) => {
+    const { upstream, nodes, clock } = scene;
+    assert.deepEqual(await scene.counts(), [0, 0, 0]);
+    assert.equal(upstream.send("too early"), false);
+    assert.deepEqual(await scene.next(), [["opened", 0]]);
+    assert.deepEqual([upstream.connected, upstream.node], [true, 0]);
+    assert.deepEqual(await scene.counts(), [1, 0, 0]);
+    nodes[0]!.dropSockets();
+    assert.deepEqual(await scene.next(), [["closed", false, 0]]);
+    assert.deepEqual(await scene.counts(), [0, 0, 1]);
+    clock.advance(RECONNECT_MS);
+    assert.deepEqual(await scene.next(), [["opened", 0]]);
+    assert.deepEqual(await scene.counts(), [1, 1, 1]);
+    upstream.drop("silent");
+    assert.deepEqual(await scene.next(), [["closed", false, 0]]);
+  }));
+
+Deno.test("Upstream: sends and receives frames; one that is not JSON-RPC counts as an error", () =>
+  Scene.play(async (scene) => {
+    await scene.next();
+    assert.equal(scene.upstream.send('{"id":1,"method":"eth_chainId"}'), true);
+    await eventually("the answer", () => scene.frames.length === 1 || undefined);
+    assert.deepEqual(await scene.counts(), [1, 0, 0]);
+    scene.nodes[0]!.sendRaw("no JSON");
+    await eventually("the frame", () => scene.frames.length === 2 || undefined);
+    assert.deepEqual(await scene.counts(), [1, 0, 1]);
+  }));
+
+Deno.test("Upstream: five close codes count as a refusal of what was sent", () =>
+  Scene.play(async (scene) => {
+    await scene.next();
+    for (
+      const [code, isRefusal] of [
+        [1000, false],
+        [1001, false],
+        [1002, true],
+        [1003, true],
+        [1007, true],
+        [1008, true],
+        [1009, true],
+        [1011, false],
+        [3008, false],
+      ] as const
+    ) {
+      scene.nodes[0]!.dropSockets(code);
+      assert.deepEqual(await scene.next(), [["closed", isRefusal, 0]], `${code}`);
+      scene.clock.advance(10 * RECONNECT_MS);
+      await scene.next();
+    }
+  }));
+
+Deno.test("Upstream: moves to a new leader at once, without an error for the old one", () =>
+  Scene.play(async (scene) => {
+    const { upstream, nodes } = scene;
+    await scene.next();
+    upstream.move();
+    assert.deepEqual(scene.happened, [], "it is connected to the leader");
+    scene.leader = 1;
+    upstream.move();
+    assert.deepEqual(await scene.next(2), [["closed", false, undefined], ["opened", 1]]);
+    assert.deepEqual([upstream.connected, upstream.node], [true, 1]);
+    assert.deepEqual(await scene.counts(), [1, 1, 0]);
+    assert.equal(await scene.reconnects(), 0, "the first node's connection was not lost");
+    await eventually("the other one is left", () => nodes[0]!.connections === 0 || undefined);
+    nodes[1]!.dropSockets();
+    assert.deepEqual(await scene.next(), [["closed", false, 1]]);
+    scene.leader = 0;
+    scene.clock.advance(RECONNECT_MS);
+    assert.deepEqual(await scene.next(), [["opened", 0]], "every attempt asks for the leader");
+  }));
+
+Deno.test("Upstream: waits grow while no node can be reached, and start over after a move", () =>
+  Scene.play(async (scene) => {
+    const { upstream, nodes, clock } = scene;
+    await scene.next();
+    await nodes[0]!.stop();
+    assert.deepEqual(await scene.next(), [["closed", false, 0]]);
+    /** The wait before the next attempt, which fails. */
+    const waitMs = async () => {
+      let ms = 0;
+      const [, before] = await scene.counts();
+      while ((await scene.counts())[1] === before) {
+        assert(ms < 10 * RECONNECT_MS, "No further attempt");
+        clock.advance(1);
+        ms += 1;
+      }
+      await scene.next();
+      return ms;
+    };
+    const waits = [await waitMs(), await waitMs()];
+    assert(waits[1]! > waits[0]!, `${waits}`);
+    scene.leader = 1;
+    upstream.move();
+    assert.deepEqual(await scene.next(), [["opened", 1]], "without waiting");
+    nodes[1]!.dropSockets();
+    await scene.next();
+    scene.leader = 0;
+    assert.equal(await waitMs(), waits[0]);
+  }));
