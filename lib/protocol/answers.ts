@@ -25,6 +25,26 @@ export const solverHealthSchema = z.object({
   dryRun: z.boolean().describe("Nothing is executed"),
 });
 
+/** How true the solver's probabilities are, from windows of one length that nobody has to bet on. */
+const horizonCalibrationSchema = z.object({
+  horizonMs: z.number().int().describe("Length of the windows, milliseconds"),
+  windows: z.number().nonnegative()
+    .describe("Windows that ended; overlapping ones count as their own part, older ones less"),
+  boxes: z.array(z.object({
+    predicted: z.number().describe("Probability that the forecast gave to a box around the price"),
+    held: z.number().describe("Share of these boxes that held"),
+    error: z.number().nonnegative().describe("Standard error of `held` by chance alone"),
+  })),
+});
+
+const calibrationSchema = z.object({
+  symbol: z.string().describe("Such as `ETH/USDT`"),
+  horizons: z.array(horizonCalibrationSchema).describe("Shortest first; none without windows"),
+});
+
+/** How often boxes held, compared with the probability that was predicted, of one market. */
+export type MarketCalibration = z.output<typeof calibrationSchema>;
+
 /** `GET /info` of the solver. */
 export const solverInfoSchema = z.object({
   address: addressSchema.describe("Address of the solver"),
@@ -36,6 +56,10 @@ export const solverInfoSchema = z.object({
     .describe("When the balance was read, Unix milliseconds; null before the node's first answer"),
   dryRun: z.boolean().describe("Quotes and estimates only"),
   pricing: z.string().describe("Strategy that prices bets: mock, barrier or the name of your own"),
+  calibration: z.array(calibrationSchema).optional()
+    .describe(
+      "By market: predicted against held, in windows that nobody has to bet on; not of mock",
+    ),
   config: z.object({
     basePayoutMultiplier: z.number(),
     maxPayoutRatio: z.number().describe("Highest payout, as a multiple of the bet"),

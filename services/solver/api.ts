@@ -1,5 +1,6 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../../lib/clock.ts";
+import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import { type Markets, PRICE_DECIMALS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
@@ -36,6 +37,8 @@ export interface SolverApi {
   /** The solver's last known balance on the chain, and when it was read. */
   ownBalance(): Promise<KnownBalance>;
   checkReadiness(): Promise<Readiness>;
+  /** Predicted against held, by market; undefined with `--pricing mock`. */
+  calibration?: (() => MarketCalibration[]) | undefined;
   solver: Address;
   chainId: number;
   /** Allowed CORS origins; `*` for all. */
@@ -64,6 +67,7 @@ export function createSolverApi(api: SolverApi): Hono {
         balanceTime: time,
         dryRun,
         pricing: quoter.strategyName,
+        calibration: api.calibration?.(),
         config: configOf(api.basePayoutMultiplier),
       };
     }),

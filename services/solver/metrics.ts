@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { RangemakerError } from "../../lib/errors.ts";
+import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { type MarketPair, type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
@@ -121,6 +122,46 @@ export class SolverMetrics {
       collect() {
         this.set(exposure.complete ? 1 : 0);
       },
+    });
+  }
+
+  /** Reports on every scrape how true the probabilities are, from windows that nobody has to bet on. */
+  watchCalibration(read: () => readonly MarketCalibration[]): void {
+    const registers = [this.#registry];
+    const horizon = ["market", "horizon_seconds"] as const;
+    const boxes = [...horizon, "predicted"] as const;
+    // A scrape collects the gauges in this order: this one sets the others.
+    new Gauge({
+      name: "solver_calibration_difference",
+      help:
+        "Share of the boxes that held in windows that nobody has to bet on, less the probability " +
+        "that was predicted for them: by market, length of the window and that probability.",
+      labelNames: boxes,
+      registers,
+      collect() {
+        for (const { symbol, horizons } of read()) {
+          for (const { horizonMs, windows: count, boxes } of horizons) {
+            const labels = { market: symbol, horizon_seconds: horizonMs / 1_000 };
+            windows.set(labels, count);
+            for (const { predicted, held, error: chance } of boxes) {
+              this.set({ ...labels, predicted }, held - predicted);
+              error.set({ ...labels, predicted }, chance);
+            }
+          }
+        }
+      },
+    });
+    const windows = new Gauge({
+      name: "solver_calibration_windows",
+      help: "Windows behind the calibration, by market and length; older ones count less.",
+      labelNames: horizon,
+      registers,
+    });
+    const error = new Gauge({
+      name: "solver_calibration_error",
+      help: "Standard error by chance alone of solver_calibration_difference.",
+      labelNames: boxes,
+      registers,
     });
   }
 

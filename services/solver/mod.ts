@@ -75,6 +75,8 @@ export async function startSolver(
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
   const pricing = await createPricing(options, markets, client, clock, exposure, store);
+  const calibration = pricing.book?.calibration.bind(pricing.book);
+  metrics.watchCalibration(calibration ?? (() => []));
   const reservations = new Reservations({
     store,
     book: exposure,
@@ -143,6 +145,7 @@ export async function startSolver(
     metrics,
     limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
+    calibration,
     checkReadiness: cached(
       () =>
         checkReadiness({

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { solverInfoSchema } from "../../lib/protocol/answers.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
@@ -52,6 +54,9 @@ Deno.test("Solver with --pricing barrier: quotes and estimates say how their pri
     assert.deepEqual(Object.keys(estimate.body), ["success", "estimate", "pricing"]);
     const info = await (await fetch(`${url}/info`)).json();
     assert.equal(info.pricing, "barrier");
+    const { calibration } = solverInfoSchema.parse(info);
+    assert.deepEqual(calibration?.map(({ symbol }) => symbol), MARKETS.map(({ symbol }) => symbol));
+    assert.match(await (await fetch(`${url}/metrics`)).text(), /^solver_calibration_windows/m);
   }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
 
 Deno.test("Solver with --pricing barrier: a better price is refused with both payouts; an executed bet makes the next one pay less", () =>

@@ -5,7 +5,10 @@ import { assertFailure, post } from "../support/envelope.ts";
 import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
 
 async function figures(url: string): Promise<Map<string, number>> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+  return figuresIn(await (await fetch(`${url}/metrics`)).text());
+}
+
+function figuresIn(text: string): Map<string, number> {
   return new Map(
     text.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line) => {
       const end = line.lastIndexOf(" ");
@@ -68,6 +71,26 @@ Deno.test("Solver metrics: the account is that of the last scrape, and missing w
   account = Promise.reject(new Error("away"));
   await scrape();
   assert.deepEqual(await scrape(), [undefined, undefined]);
+});
+
+Deno.test("Solver metrics: the calibration as it is at the scrape, by market, length and probability", async () => {
+  const registry = createRegistry(0);
+  let windows = 3;
+  new SolverMetrics(registry).watchCalibration(() => [{
+    symbol: "ETH/USDT",
+    horizons: [
+      { horizonMs: 60_000, windows, boxes: [{ predicted: 0.25, held: 0.5, error: 0.125 }] },
+    ],
+  }]);
+  const scrape = async () => figuresIn(await registry.metrics());
+  const box = 'market="ETH/USDT",horizon_seconds="60",predicted="0.25"';
+  await scrape();
+  windows = 4;
+  const found = await scrape();
+  assert.equal(found.get(`solver_calibration_difference{${box}}`), 0.25);
+  assert.equal(found.get(`solver_calibration_error{${box}}`), 0.125);
+  const horizon = 'market="ETH/USDT",horizon_seconds="60"';
+  assert.equal(found.get(`solver_calibration_windows{${horizon}}`), 4);
 });
 
 Deno.test("Solver: callers over the rate get 429 on every route that costs something", () =>

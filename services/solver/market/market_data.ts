@@ -1,5 +1,6 @@
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StandingPrices } from "../pricing/standing_prices.ts";
@@ -86,6 +87,15 @@ export class MarketData {
   /** Symbols of the markets without a fresh price. */
   unpriced(): string[] {
     return [...this.#prices].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) => symbol);
+  }
+
+  /** How often boxes held that nobody had to bet on, compared with what was predicted. */
+  calibration(): MarketCalibration[] {
+    return [...this.#prices].map(([{ symbol }, { volatility }]) => ({
+      symbol,
+      horizons: volatility.calibrations.filter(({ windows }) => windows > 0)
+        .map(({ boxes, ...horizon }) => ({ ...horizon, boxes: [...boxes] })),
+    }));
   }
 
   /** Records a notification of the node's `prices` subscription, by symbol. */

@@ -84,7 +84,7 @@ const HORIZON_MS_MIN = 1_000;
 
 /** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
-  version: z.literal(2, { error: "Expected a volatility state of version 2" }),
+  version: z.literal(3, { error: "Expected a volatility state of version 3" }),
   memory: rangeMemorySchema,
   season: seasonStateSchema,
   fewMoves: fewMovesSchema,
@@ -197,7 +197,7 @@ export class MarketVolatility implements VolatilityForecaster {
   /** The state for a restart; what is known of the last minute is learned again. */
   toJSON(): VolatilityState {
     return {
-      version: 2,
+      version: 3,
       memory: this.#memory.toJSON(),
       season: this.#season.toJSON(),
       fewMoves: this.#fewMoves.toJSON(),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DecayedShare, decayedShareSchema } from "./decayed_share.ts";
 import {
   deviationFrom,
   largestMoveBelow,
@@ -29,13 +30,12 @@ const OVERLAP = 8;
 /** The odds whose boxes are counted: those that hold with these probabilities, by the forecast. */
 export const WATCHED_ODDS = [0.25, 0.5, 0.75] as const;
 
-const oddsSchema = z.array(z.number().nonnegative()).length(WATCHED_ODDS.length);
-
 /** State of {@link WindowOutcomes}. */
 export const outcomesStateSchema = z.object({
   counts: z.array(z.number().nonnegative()).length(BINS),
   windows: z.number().nonnegative(),
-  held: oddsSchema,
+  /** In the order of the odds. */
+  held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
   open: z.array(z.object({
     endMs: z.number(),
     price: z.number().positive(),
@@ -49,13 +49,19 @@ export const outcomesStateSchema = z.object({
 
 type State = z.output<typeof outcomesStateSchema>;
 
-/** How often boxes held that the forecast gave {@link WATCHED_ODDS}, though nobody bet on them. */
+/** How often boxes held whose odds were known, though nobody bet on them. */
 export interface Calibration {
   horizonMs: number;
-  /** Windows that did not overlap, older ones with less weight. */
+  /** Windows that ended: overlapping ones count as their own part, older ones less. */
   windows: number;
-  /** Share of the boxes that held, in the order of the odds. */
-  held: readonly number[];
+  /** By the probability that the forecast gave: {@link WATCHED_ODDS}. Empty without windows. */
+  boxes: readonly {
+    predicted: number;
+    /** Share that held. */
+    held: number;
+    /** Standard error of `held` by chance alone. */
+    error: number;
+  }[];
 }
 
 /**
@@ -66,7 +72,8 @@ export class WindowOutcomes {
   readonly horizonMs: number;
   /** Time from one window's start to the next. */
   readonly stepMs: number;
-  readonly #state: State;
+  readonly #state: Omit<State, "held">;
+  readonly #held: readonly DecayedShare[];
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #unfitted = 0;
 
@@ -77,9 +84,9 @@ export class WindowOutcomes {
     this.#state = structuredClone(state) ?? {
       counts: new Array<number>(BINS).fill(0),
       windows: 0,
-      held: WATCHED_ODDS.map(() => 0),
       open: [],
     };
+    this.#held = WATCHED_ODDS.map((_, index) => new DecayedShare(horizonMs, state?.held[index]));
   }
 
   /** Forgets the windows under way: prices are missing. */
@@ -123,19 +130,19 @@ export class WindowOutcomes {
   }
 
   get calibration(): Calibration {
-    const { windows, held } = this.#state;
-    return {
-      horizonMs: this.horizonMs,
-      windows,
-      held: held.map((weight) => windows === 0 ? 0 : weight / windows),
-    };
+    const boxes = this.#held.flatMap((held, index) => {
+      const predicted = WATCHED_ODDS[index]!; // one share for each of the odds
+      const { share } = held;
+      return share === undefined ? [] : [{ predicted, held: share, error: held.error(predicted) }];
+    });
+    return { horizonMs: this.horizonMs, windows: this.#state.windows, boxes };
   }
 
   toJSON(): State {
-    return this.#state;
+    return { ...this.#state, held: this.#held.map((held) => held.toJSON()) };
   }
 
-  #complete({ price, high, low, base, shift, bounds }: State["open"][number]): void {
+  #complete({ endMs, price, high, low, base, shift, bounds }: State["open"][number]): void {
     const state = this.#state;
     const weight = this.stepMs / this.horizonMs;
     const keep = 2 ** (-this.stepMs / Math.max(MEMORY_MS, MEMORY_WINDOWS * this.horizonMs));
@@ -146,7 +153,7 @@ export class WindowOutcomes {
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins
     state.windows = state.windows * keep + weight;
     bounds.forEach((bound, index) => {
-      state.held[index] = state.held[index]! * keep + (log <= bound ? weight : 0); // one per bound
+      this.#held[index]!.add(endMs, log <= bound, weight, keep); // one per bound
     });
     this.#unfitted += 1;
   }

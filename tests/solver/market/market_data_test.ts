@@ -33,6 +33,24 @@ Deno.test("Market data: has the markets it is given, with the volatilities of th
   assert.throws(() => book.of({ ...one, base: user.address }), TypeError);
 });
 
+Deno.test("Market data: the calibration has the horizons of each market that have windows", () => {
+  const book = new MarketData(settings);
+  const { volatility } = book.of(market);
+  for (let minute = 0; minute < 6; minute++) {
+    const timeMs = minute * 60_000;
+    volatility.addCandle({ timeMs, durationMs: 60_000, open: 7, high: 8, low: 6, close: 7 });
+  }
+  const calibration = book.calibration();
+  assert.deepEqual(calibration.map((one) => one.symbol), MARKETS.map((one) => one.symbol));
+  for (const { symbol: other, horizons } of calibration) {
+    const lengths = horizons.map(({ horizonMs }) => horizonMs);
+    assert.deepEqual(lengths, other === symbol ? [60_000, 240_000] : []);
+    for (const { boxes } of horizons) {
+      assert.deepEqual(boxes.map(({ predicted }) => predicted), [0.25, 0.5, 0.75]);
+    }
+  }
+});
+
 Deno.test("Market data: what is no price of a slot is left out", () => {
   const book = new MarketData(settings);
   const prices = book.of(market);

@@ -282,11 +282,12 @@ Deno.test("Volatility: boxes of a second and of a minute hold as often as foreca
   withSeed((random) => {
     const volatility = new MarketVolatility(settings);
     feedSlots(volatility, random, { slots: 36_000, sigma: 0.5 });
-    for (const { horizonMs, windows, held } of volatility.calibrations) {
+    for (const { horizonMs, windows, boxes } of volatility.calibrations) {
       if (windows < 50) continue;
-      const error = Math.sqrt(0.25 / windows);
-      const off = Math.abs((held[1] ?? 0) - 0.5);
-      assert.ok(off < 5 * error + 0.03, `${horizonMs} ms: ${held[1]} of ${windows} windows`);
+      for (const { predicted, held, error } of boxes) {
+        const off = Math.abs(held - predicted);
+        assert.ok(off < 5 * error + 0.03, `${horizonMs} ms: ${held} of ${windows} windows`);
+      }
     }
   }));
 

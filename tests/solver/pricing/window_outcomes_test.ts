@@ -69,13 +69,14 @@ Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of
   withSeed((random) => {
     const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
     feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
-    const { held, windows } = outcomes.calibration;
+    const { boxes, windows } = outcomes.calibration;
     assert.ok(windows > 2_000, `${windows}`);
-    held.forEach((share, index) => {
-      const odds = WATCHED_ODDS[index]!; // one share for each
+    assert.deepEqual(boxes.map(({ predicted }) => predicted), WATCHED_ODDS);
+    for (const { predicted, held, error } of boxes) {
       // Neighbouring windows overlap by three quarters, and the first ones know nothing yet.
-      assert.ok(Math.abs(share - odds) < 0.06, `${share} held of ${odds}`);
-    });
+      assert.ok(Math.abs(held - predicted) < 0.06, `${held} held of ${predicted}`);
+      assert.ok(error > 0.005 && error < 0.02, `${error}`);
+    }
   }));
 
 Deno.test("Window outcomes: without windows the prior counts; a gap forgets those under way", () => {
@@ -86,7 +87,7 @@ Deno.test("Window outcomes: without windows the prior counts; a gap forgets thos
   outcomes.begin(0, 100, -7, 1e-5);
   outcomes.drop();
   outcomes.observe(MINUTE_MS, 101, 99);
-  assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, held: [0, 0, 0] });
+  assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, boxes: [] });
 });
 
 Deno.test("Window outcomes: a still price and a jump stay within the histogram", () => {

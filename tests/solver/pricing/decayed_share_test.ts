@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import type { RandomSource } from "../../../lib/clock.ts";
+import {
+  DecayedShare,
+  decayedShareSchema,
+} from "../../../services/solver/pricing/decayed_share.ts";
+import { withSeed } from "../../support/random.ts";
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+
+/** Days of hourly observations; `share` draws each day's chance to hold. */
+function observe(share: DecayedShare, days: number, random: RandomSource, chance: () => number) {
+  for (let day = 0; day < days; day++) {
+    const ofDay = chance();
+    for (let hour = 0; hour < 24; hour++) {
+      share.add(day * DAY_MS + hour * HOUR_MS, random() < ofDay, 1, 1);
+    }
+  }
+}
+
+Deno.test("Decayed share: older observations lose weight", () => {
+  const share = new DecayedShare(HOUR_MS);
+  assert.equal(share.share, undefined);
+  share.add(0, true, 1, 0.5);
+  share.add(HOUR_MS, false, 1, 0.5);
+  assert.equal(share.share, 1 / 3);
+  // 1.5 observations of even odds.
+  assert.ok(Math.abs(share.error(0.5) - Math.sqrt(0.25 / 1.5)) < 1e-12);
+});
+
+Deno.test("Decayed share: the error is what shares of the same market differ by", () =>
+  withSeed((random) => {
+    for (const spread of [0, 0.4]) {
+      const chance = () => 0.5 + spread * (random() - 0.5);
+      let squares = 0;
+      let estimated = 0;
+      const runs = 200;
+      for (let run = 0; run < runs; run++) {
+        const share = new DecayedShare(HOUR_MS);
+        observe(share, 40, random, chance);
+        squares += (share.share! - 0.5) ** 2; // there are observations
+        estimated += share.error(0.5) / runs;
+      }
+      const actual = Math.sqrt(squares / runs);
+      const ratio = estimated / actual;
+      assert.ok(ratio > 0.85 && ratio < 1.3, `${spread}: ${estimated}, not ${actual}`);
+    }
+  }));
+
+Deno.test("Decayed share: continues from its state", () =>
+  withSeed((random) => {
+    const whole = new DecayedShare(HOUR_MS);
+    observe(whole, 3, random, () => 0.3);
+    const state = decayedShareSchema.parse(JSON.parse(JSON.stringify(whole)));
+    const again = new DecayedShare(HOUR_MS, state);
+    for (const share of [whole, again]) share.add(5 * DAY_MS, true, 0.5, 0.9);
+    assert.deepEqual(again.toJSON(), whole.toJSON());
+    assert.equal(again.error(0.5), whole.error(0.5));
+  }));
