@@ -33,8 +33,8 @@ export interface ServiceDefinition {
   registry: Registry;
   /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
-  /** Gets requests next: for a route too hot for the router. Undefined passes the request on. */
-  hot?: (request: Request, remote: string, served: Served) => Promise<Response> | undefined;
+  /** Gets requests next: for a route that must be faster than those of the app. Undefined passes the request on. */
+  fastRoute?: (request: Request, remote: string, served: Served) => Promise<Response> | undefined;
   /** Called first on stop: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
   /** Called last on stop, when no request is open: stop timers, close stores. */
@@ -54,7 +54,7 @@ export function startService(definition: ServiceDefinition): RunningService {
   });
   app.get("/metrics", metrics);
   const handler: RequestHandler = (request, remote, served) =>
-    definition.upgrade?.(request, remote) ?? definition.hot?.(request, remote, served) ??
+    definition.upgrade?.(request, remote) ?? definition.fastRoute?.(request, remote, served) ??
       app.fetch(request, { remote });
   const { host, port, portFlag, reusePort } = definition;
   const listener = listen(host, port, handler, { portFlag, reusePort });

@@ -3,18 +3,14 @@ import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { listen, type Listener, type RequestHandler } from "../../lib/http/listener.ts";
-import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
 import { PEER_SHARE } from "./address_counts.ts";
-import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { isHandshake } from "./clients/ws_clients.ts";
-import { Cors } from "./clients/cors.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
-import { assemble } from "./parts.ts";
-import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
-import type { ReadNodes } from "./node/read_nodes.ts";
+import { Proxy } from "./proxy.ts";
+import type { NodeLink } from "./node/node_link.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
 export { options };
@@ -46,29 +42,8 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   }
   const registry = createRegistry(systemClock.now());
   const metrics = new ProxyMetrics(registry);
-  const cors = new Cors(options.corsOrigins);
-  const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
-  const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
-  const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
-  const { budget, openRequests, router, clients, upstream, readNodes, start, stop } = assemble(
-    options,
-    metrics,
-    cors,
-    systemClock,
-    overRate,
-  );
-  const addressOf = (headers: Headers, remote: string) =>
-    callerAddress(headers, remote, options.trustProxy);
-  const endpoint = new RpcEndpoint({
-    router,
-    cors,
-    metrics,
-    maxBodyBytes,
-    addressOf,
-    budget,
-    openRequests,
-    overRate,
-  });
+  const proxy = new Proxy(options, metrics);
+  const { nodes, clients, endpoint, cors } = proxy;
   let wsListener: WsListener | undefined;
   let metricsListener: Listener | undefined;
   let draining = false;
@@ -77,8 +52,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     metrics,
     notReady() {
       if (draining) return "Shutting down";
-      const isReachable = upstream.connected || readNodes?.isAnyAlive;
-      if (!isReachable) return "The read node cannot be reached";
+      if (!nodes.isReachable) return "The read node cannot be reached";
     },
   });
   const service = startService({
@@ -88,23 +62,21 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     reusePort: options.reusePort,
     app,
     registry,
-    health: () => new Response(["OK", ...outOf(readNodes)].join("\n")),
+    health: () => new Response(["OK", ...outOf(nodes)].join("\n")),
     upgrade: (request, remote) =>
       isHandshake(request)
-        ? clients.accept(request, addressOf(request.headers, remote))
+        ? clients.accept(request, proxy.addressOf(request.headers, remote))
         : undefined,
-    hot: (request, remote, served) => endpoint.handle(request, remote, served),
+    fastRoute: (request, remote, served) => endpoint.handle(request, remote, served),
     async drain() {
       draining = true;
       await clients.drain();
     },
     async close() {
-      await Promise.all([wsListener?.stop(), metricsListener?.stop(), limiter?.stop()]);
-      endpoint.stop();
-      stop();
+      await Promise.all([wsListener?.stop(), metricsListener?.stop(), proxy.stop()]);
     },
   });
-  start();
+  proxy.start();
   const wsUrl = `${service.url.replace("http", "ws")}/ws`;
   try {
     if (options.metricsPort !== undefined) {
@@ -117,20 +89,20 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       port: options.wsPort,
       reusePort: options.reusePort,
       clock: systemClock,
-      maxMessageBytes: maxBodyBytes,
+      maxMessageBytes: options.maxBodyBytes,
       // Behind a load balancer all handshakes come from its address.
       maxHandshakesPerPeer: options.trustProxy
         ? Math.floor(options.maxWsClients * PEER_SHARE)
         : options.maxConnectionsPerAddress,
       onRefusal: () => metrics.countRefusal("connections_per_address"),
       refuse(headers, remote) {
-        const refusal = clients.refusal(headers, addressOf(headers, remote));
+        const refusal = clients.refusal(headers, proxy.addressOf(headers, remote));
         if (refusal !== undefined) metrics.countHandshake(refusal.status);
         return refusal;
       },
       accepted(connection, headers, remote) {
         metrics.countHandshake(101);
-        clients.adopt(connection, addressOf(headers, remote));
+        clients.adopt(connection, proxy.addressOf(headers, remote));
       },
     });
   } catch (thrown) {
@@ -145,9 +117,10 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   };
 }
 
-/** One line for each read node out of rotation. */
-function outOf(readNodes: ReadNodes | undefined): string[] {
-  return (readNodes?.states ?? []).filter(({ isUp }) => !isUp)
+/** One line for each of several read nodes that is out of rotation. */
+function outOf({ hasSeveral, readNodes }: NodeLink): string[] {
+  if (!hasSeveral) return [];
+  return readNodes.states.filter(({ isUp }) => !isUp)
     .map(({ name, reason }) => `Read node ${name} is out: ${reason}`);
 }
 

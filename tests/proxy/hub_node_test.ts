@@ -444,7 +444,7 @@ Deno.test("Hub: announces heads only, and sends them through the head sequence",
   const clock = new FakeClock();
   const announced: unknown[] = [];
   const held = Promise.withResolvers<never[]>();
-  const heads = new HeadSequence({ clock, blocks: () => held.promise, sent() {} });
+  const heads = new HeadSequence({ clock, blocks: () => held.promise });
   const events = {
     received() {},
     sent() {},

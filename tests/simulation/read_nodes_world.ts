@@ -101,7 +101,6 @@ export class ReadNodesWorld {
         this.#fetches.push({ node: this.#socketTo ?? this.#decision.leader, from, to, answer });
         return answer.promise;
       },
-      sent: () => this.#hub.flush(),
     });
     this.#hub = new Hub({
       capacity: CAPACITY,

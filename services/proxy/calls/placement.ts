@@ -11,11 +11,8 @@ const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;
 /** Calls that use a filter. */
 const FILTER_USE = /^[^_]+_(?:getFilterChanges|getFilterLogs|uninstallFilter)$/;
 
-/** The id of a filter for clients: the node's own id, then two digits for the node. */
+/** The id of a filter for clients: the node's own id, then two digits for the node, one of 256. */
 const FILTER_ID = /^(0x[0-9a-fA-F]*)([0-9a-fA-F]{2})$/;
-
-/** Most nodes that {@link FILTER_ID} can identify. */
-export const READ_NODES_MAX = 256;
 
 /** The position of the block in the parameters of each method. */
 const POSITIONS: ReadonlyMap<string, number> = new Map([

@@ -4,6 +4,7 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { DeliveryLoop } from "../hub/delivery_loop.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
 import { OutgoingMessage } from "../hub/messages.ts";
@@ -27,6 +28,7 @@ export interface AnswerSink extends ClientSink {
 /** Options of a {@link ClientSession}. */
 export interface ClientSessionOptions {
   hub: Hub;
+  delivery: DeliveryLoop;
   router: Router;
   sink: AnswerSink;
   clock: Clock;
@@ -84,7 +86,7 @@ export class ClientSession {
 
   /** Gets a counted message answered; notifications wait until the answer with their id was sent. */
   async #route(text: string): Promise<void> {
-    const { address, overRate, openRequests, router, hub } = this.#options;
+    const { address, overRate, openRequests, router } = this.#options;
     let isCounted = true;
     let isHeld = false;
     const subscriptions = (call: Call) => {
@@ -111,14 +113,14 @@ export class ClientSession {
       if (isCounted) openRequests.remove(address);
       if (isHeld) {
         this.#client.resumeDelivery();
-        hub.resume(this.#client);
+        this.resume();
       }
     }
   }
 
   /** The connection's queue has room again. */
   resume(): void {
-    this.#options.hub.resume(this.#client);
+    this.#options.delivery.resume(this.#client);
   }
 
   /** The connection is gone. */

@@ -1,5 +1,3 @@
-import { setImmediate } from "node:timers";
-import type { CancelTimer } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
@@ -28,26 +26,8 @@ export interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "a
   maxClientsPerAddress: number;
 }
 
-/**
- * The runtime's socket does not report when it has room again. So clients that are behind are checked
- * after each flush, and at this interval while they read.
- */
-const RESUME_READING_MS = 1;
-
-/** The same for clients that do not read. */
-const RESUME_EVERY_MS = 20;
-
-/** Clients that are checked together, so that a check of thousands is cheap per client. */
-const RESUMED_AT_ONCE = 256;
-
-/** Turns of the event loop after which notifications are sent even if more keep arriving. */
-const FLUSH_TURNS_MAX = 3;
-
 /** How long clients may take to answer a close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
-
-/** Interval of the search for expired subscribes. */
-const SWEEP_EVERY_MS = 1_000;
 
 /** Whether a request asks for a WebSocket, on `/ws` or on `/`. */
 export function isHandshake(request: Request): boolean {
@@ -63,13 +43,7 @@ export class WsClients {
   readonly #connections = new Set<ClientConnection>();
   readonly #perAddress: AddressCounts;
   readonly #buffers: ClientBuffers;
-  #cancelSweep: CancelTimer | undefined;
-  #cancelResume: CancelTimer | undefined;
-  #cancelResumeReading: CancelTimer | undefined;
   #draining = false;
-  #flushing = false;
-  /** Whether notifications arrived since the end of the last turn of the event loop. */
-  #isArriving = false;
   #drained: (() => void) | undefined;
 
   constructor(options: WsClientsOptions) {
@@ -80,11 +54,6 @@ export class WsClients {
       Math.max(1, Math.floor(maxClients * PEER_SHARE)),
     );
     this.#buffers = new ClientBuffers(budget, clock, () => metrics.countRefusal("buffered_bytes"));
-  }
-
-  /** Starts its timers. */
-  start(): void {
-    this.#sweepLater();
   }
 
   /** Turns a request into a WebSocket, or refuses it. */
@@ -136,7 +105,7 @@ export class WsClients {
     metrics.wsConnections.set(this.#connections.size);
     log.debug("Client {address} connected", { address: shown });
     connection.onText = (text) => {
-      session.receive(text).then(() => this.#resumeLater()).catch((error: unknown) => {
+      session.receive(text).catch((error: unknown) => {
         log.error("A client's message could not be handled: {error}", { error });
         connection.close(1011, "Internal error");
       });
@@ -154,30 +123,6 @@ export class WsClients {
   }
 
   /**
-   * Sends new notifications after the first turn of the event loop without further ones, so that those
-   * that the node sent together are sent together: a second round to thousands of clients would take
-   * as long again. Clients that are behind are retried until they have caught up.
-   */
-  flushSoon(): void {
-    this.#isArriving = true;
-    if (this.#flushing) return;
-    this.#flushing = true;
-    this.#flushAfter(FLUSH_TURNS_MAX);
-  }
-
-  #flushAfter(turns: number): void {
-    setImmediate(() => {
-      const isArriving = this.#isArriving;
-      this.#isArriving = false;
-      if (isArriving && turns > 1) return this.#flushAfter(turns - 1);
-      this.#flushing = false;
-      this.#options.hub.flush();
-      this.#resumeReading();
-      this.#resumeLater();
-    });
-  }
-
-  /**
    * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all have
    * answered; those that do not within {@link CLOSE_DEADLINE_MS} are cut with the listener.
    */
@@ -192,13 +137,6 @@ export class WsClients {
     const cancel = this.#options.clock.after(CLOSE_DEADLINE_MS, resolve);
     await promise;
     cancel();
-  }
-
-  /** Stops all timers. */
-  stop(): void {
-    this.#cancelSweep?.();
-    this.#cancelResume?.();
-    this.#cancelResumeReading?.();
   }
 
   #noRoom(address: CallerAddress): ProxyError | undefined {
@@ -221,39 +159,6 @@ export class WsClients {
         "Too many clients are connected from this address: close one first",
       );
     }
-  }
-
-  #resumeLater(): void {
-    const { hub, clock } = this.#options;
-    if (this.#cancelResume === undefined && hub.behind.size > 0) {
-      this.#cancelResume = clock.after(RESUME_EVERY_MS, () => {
-        this.#cancelResume = undefined;
-        for (const client of [...hub.behind]) hub.resume(client);
-        this.#resumeLater();
-      });
-    }
-    if (this.#cancelResumeReading === undefined && hub.reading.size > 0) {
-      this.#cancelResumeReading = clock.after(RESUME_READING_MS, () => {
-        this.#cancelResumeReading = undefined;
-        this.#resumeReading();
-        this.#resumeLater();
-      });
-    }
-  }
-
-  /** Retries the clients that read, those that waited longest first. */
-  #resumeReading(): void {
-    const { hub } = this.#options;
-    if (hub.reading.size === 0) return;
-    for (const client of [...hub.reading].slice(0, RESUMED_AT_ONCE)) hub.resume(client);
-  }
-
-  #sweepLater(): void {
-    const { hub, clock } = this.#options;
-    this.#cancelSweep = clock.after(SWEEP_EVERY_MS, () => {
-      hub.sweep(clock.now());
-      this.#sweepLater();
-    });
   }
 }
 

@@ -14,6 +14,8 @@ export interface FanOutOptions {
   capacity: number;
   /** Whether a client that missed notifications continues. */
   lagging: boolean;
+  /** Called when notifications wait for the next flush. */
+  onFresh(): void;
   /** A client missed `count` notifications and cannot continue. Called at most once per client. */
   onTooSlow(client: HubClient, count: number): void;
   events: Pick<HubEvents, "sent" | "lagged">;
@@ -74,6 +76,7 @@ export class FanOut {
     subscription.emitted += 1;
     subscription.fresh.push(message);
     subscription.freshBytes += message.byteLength;
+    this.#options.onFresh();
   }
 
   /**

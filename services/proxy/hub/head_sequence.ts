@@ -26,8 +26,6 @@ export interface HeadSequenceOptions {
   clock: Clock;
   /** Reads the blocks from one number to another from the hub's node, in order. */
   blocks: (from: number, to: number) => Promise<readonly Block[]>;
-  /** Heads were sent outside the handling of a frame. */
-  sent: () => void;
 }
 
 /** A notification of a head. */
@@ -138,7 +136,6 @@ export class HeadSequence {
     stream.epoch += 1;
     stream.held = undefined;
     for (const head of held) this.#pass(stream, head, false);
-    this.#options.sent();
   }
 
   #sendBlock(stream: HeadStream, block: Block): void {

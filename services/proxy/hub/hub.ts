@@ -45,6 +45,8 @@ export class Hub {
   readonly #table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
+  /** Called when notifications wait for the next {@link flush}; whoever flushes sets it. */
+  onFresh = () => {};
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
@@ -52,6 +54,7 @@ export class Hub {
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       lagging: options.slowClients === "lag",
+      onFresh: () => this.onFresh(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -130,6 +133,11 @@ export class Hub {
     if (subscription === undefined) return false;
     this.#leave(client, subscription);
     return true;
+  }
+
+  /** Whether the node has granted a subscription to `newHeads`. */
+  get followsHeads(): boolean {
+    return this.#table.isLive(NEW_HEADS_KEY);
   }
 
   /** The connection to the node is open. */

@@ -4,6 +4,7 @@ import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
+import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { MethodTable } from "../../../services/proxy/calls/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
@@ -51,6 +52,7 @@ function scene(
     events: metrics.hubEvents(),
   });
   hub.upstreamOpened(0);
+  const clock = new FakeClock();
   const got: string[] = [];
   const budget = new ByteBudget(BUDGET);
   const closed: number[] = [];
@@ -61,6 +63,7 @@ function scene(
   const session = new ClientSession({
     openRequests,
     hub,
+    delivery: new DeliveryLoop(hub, clock),
     router: new Router({
       methods: new MethodTable(),
       nodes: { read: node, write: node },
@@ -77,7 +80,7 @@ function scene(
       send: (messages) => got.push(...messages.map(({ text }) => text)),
       close: (code) => closed.push(code),
     },
-    clock: new FakeClock(),
+    clock,
     metrics,
     address: caller,
     budget,

@@ -35,27 +35,17 @@ class Connection extends ClientConnection {
   cut(): void {}
 }
 
-/** Clients of a hub that notes what it is asked to do. */
+/** Clients of a hub that notes who is connected. */
 function scene() {
   const hub = {
-    flushes: 0,
-    behind: new Set<unknown>(),
-    reading: new Set<unknown>(),
-    resumed: new Array<unknown>(),
     connected: new Set<object>(),
-    swept: new Array<number>(),
     connect(sink: object) {
       hub.connected.add(sink);
       return sink;
     },
     disconnect: (sink: object) => hub.connected.delete(sink),
-    sweep: (nowMs: number) => hub.swept.push(nowMs),
-    flush: () => hub.flushes += 1,
-    resume(client: unknown) {
-      hub.resumed.push(client);
-      if (hub.reading.delete(client)) hub.reading.add(client);
-    },
   };
+  const resumed: unknown[] = [];
   const clock = new FakeClock();
   const registry = new Registry();
   const budget = new ByteBudget(1_000_000);
@@ -69,6 +59,7 @@ function scene() {
     openRequests: new AddressCounts(256, 1_000),
     // These parts of a hub and of the other options are all that is used here.
     hub: hub as never,
+    delivery: { resume: (client: unknown) => resumed.push(client) } as never,
     router: router as never,
     cors: new Cors([GOOD]),
     clock,
@@ -89,65 +80,10 @@ function scene() {
     const lines = (await registry.metrics()).split("\n");
     return Number(lines.find((line) => line.startsWith(`${series} `))?.split(" ")[1]);
   };
-  return { hub, clock, clients, adopt, metric, budget };
+  return { hub, resumed, clock, clients, adopt, metric, budget };
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
-
-Deno.test("WsClients: sends notifications of consecutive turns together, after three turns at most", async () => {
-  const { hub, clients } = scene();
-  clients.flushSoon();
-  await turn();
-  assert.equal(hub.flushes, 0);
-  clients.flushSoon();
-  await turn();
-  await turn();
-  assert.equal(hub.flushes, 1);
-  for (let turns = 0; turns < 30; turns += 1) {
-    clients.flushSoon();
-    await turn();
-  }
-  assert.equal(hub.flushes, 1 + 10, "every third turn though more keep coming");
-  await turn();
-  await turn();
-  assert.equal(hub.flushes, 1 + 10, "nothing more has come");
-});
-
-Deno.test("WsClients: retries clients that read every millisecond, the others every 20 ms", async () => {
-  const { hub, clock, clients } = scene();
-  hub.behind = new Set([1, 2]);
-  hub.reading = new Set([2]);
-  clients.flushSoon();
-  await turn();
-  await turn();
-  assert.deepEqual(hub.resumed, [2], "at once after a flush");
-  hub.resumed = [];
-  for (let ms = 0; ms < 19; ms += 1) clock.advance(1);
-  assert.deepEqual(hub.resumed, new Array(19).fill(2));
-  clock.advance(1);
-  assert.equal(hub.resumed.filter((client) => client === 1).length, 1);
-  hub.behind.clear();
-  hub.reading.clear();
-  clock.advance(20);
-  assert.equal(clock.pending, 0, "nobody is behind");
-});
-
-Deno.test("WsClients: retries at most 256 clients at once, in turn", async () => {
-  const { hub, clock, clients } = scene();
-  for (let client = 0; client < 1_000; client += 1) {
-    hub.behind.add(client);
-    hub.reading.add(client);
-  }
-  clients.flushSoon();
-  await turn();
-  await turn();
-  assert.equal(hub.resumed.length, 256);
-  for (let ms = 0; ms < 3; ms += 1) clock.advance(1);
-  assert.equal(new Set(hub.resumed).size, 1_000);
-  assert.equal(hub.resumed.length, 4 * 256);
-  clients.stop();
-  assert.equal(clock.pending, 0);
-});
 
 Deno.test("WsClients: a handshake is a GET of /ws or / that asks for a WebSocket", () => {
   const rows: [method: string, path: string, upgrade: string | undefined, wanted: boolean][] = [
@@ -185,7 +121,6 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
   assert.equal(await refusal(), undefined, "one has left");
   void clients.drain();
   assert.deepEqual(await refusal(), [503, -32002]);
-  clients.stop();
 });
 
 Deno.test("WsClients: clients behind one peer leave room for others", () => {
@@ -209,7 +144,7 @@ Deno.test("WsClients: a handshake that lacks a header is answered 400, and count
 });
 
 Deno.test("WsClients: counts a client until it disconnects", async () => {
-  const { hub, adopt, metric, budget } = scene();
+  const { hub, resumed, adopt, metric, budget } = scene();
   const [client, other] = [adopt(), adopt()];
   assert.equal(await metric("proxy_ws_connections_active"), 2);
   client.onText("{}");
@@ -217,23 +152,12 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   client.onTooLarge();
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.onDrain();
-  assert.deepEqual(hub.resumed, [client]);
+  assert.deepEqual(resumed, [client]);
   client.add(100);
   assert.equal(budget.used, 100);
   client.onGone();
   assert.deepEqual([...hub.connected], [other]);
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
-});
-
-Deno.test("WsClients: retries clients that are behind after a message", async () => {
-  const { hub, clock, adopt } = scene();
-  const client = adopt();
-  hub.behind.add(client);
-  client.onText("{}");
-  await eventually("a timer", () => clock.pending || undefined);
-  hub.behind.clear();
-  clock.advance(20);
-  assert.equal(clock.pending, 0);
 });
 
 Deno.test("WsClients: an unexpected error closes only its client, with 1011", async () => {
@@ -242,27 +166,6 @@ Deno.test("WsClients: an unexpected error closes only its client, with 1011", as
   client.onText("a defect");
   await eventually("its end", () => client.closed.length || undefined);
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
-});
-
-Deno.test("WsClients: ends expired subscribes every second, until it is stopped", async () => {
-  const { hub, clock, clients } = scene();
-  clients.start();
-  const startMs = clock.now();
-  clock.advance(2_500);
-  assert.deepEqual(hub.swept, [startMs + 1_000, startMs + 2_000]);
-  hub.behind.add(1);
-  hub.reading.add(1);
-  clients.flushSoon();
-  for (let times = 0; times < 2; times += 1) {
-    await turn();
-    await turn();
-    assert.equal(clock.pending, 3, "one for each kind");
-    clients.flushSoon();
-  }
-  await turn();
-  await turn();
-  clients.stop();
-  assert.equal(clock.pending, 0);
 });
 
 Deno.test("WsClients: draining closes every client with 1012, and does not wait if there is none", async () => {

@@ -1,13 +1,12 @@
-/** The parts of a proxy as they are connected with each other, under a clock that a test moves. */
+/** A proxy without listeners, under a clock that a test moves. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import type { OutgoingMessage } from "../../services/proxy/hub/messages.ts";
 import { ClientConnection } from "../../services/proxy/clients/client_connection.ts";
-import { Cors } from "../../services/proxy/clients/cors.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
-import { assemble } from "../../services/proxy/parts.ts";
+import { Proxy } from "../../services/proxy/proxy.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { address } from "./address.ts";
@@ -53,12 +52,12 @@ class Client extends ClientConnection {
 interface Scene {
   clock: FakeClock;
   node: EchoNode;
-  parts: ReturnType<typeof assemble>;
+  proxy: Proxy;
   client: () => Client;
   metrics: ProxyMetrics;
 }
 
-async function withParts(
+async function withProxy(
   play: (scene: Scene) => Promise<void>,
   given: Partial<ProxyOptions> = {},
   nodeOptions: EchoNodeOptions = {},
@@ -66,7 +65,7 @@ async function withParts(
   const node = new EchoNode(nodeOptions);
   const clock = new FakeClock();
   const metrics = new ProxyMetrics(new Registry());
-  const parts = assemble(
+  const proxy = new Proxy(
     withDefaults(options, {
       readNodeUrl: node.url,
       writeNodeUrl: node.url,
@@ -75,32 +74,31 @@ async function withParts(
       ...given,
     }),
     metrics,
-    new Cors(["*"]),
     clock,
   );
   const client = () => {
     const client = new Client();
-    parts.clients.adopt(client, address());
+    proxy.clients.adopt(client, address());
     return client;
   };
-  parts.start();
+  proxy.start();
   try {
-    await eventually("the read node is connected", () => parts.upstream.connected || undefined);
-    await play({ clock, node, parts, client, metrics });
+    await eventually("the read node is connected", () => proxy.nodes.isConnected || undefined);
+    await play({ clock, node, proxy, client, metrics });
   } finally {
-    parts.stop();
+    await proxy.stop();
     await node.stop();
     assert.equal(clock.pending, 0, "A timer was left behind");
   }
 }
 
-Deno.test("Proxy, parts: a read node that is connected and announces no head while its chain goes on is connected to anew", () => {
+Deno.test("Proxy: a read node that is connected and announces no head while its chain goes on is connected to anew", () => {
   const SILENCE_MS = 2_000;
   let head = 1;
   const answer = (text: string) =>
     Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: `0x${head.toString(16)}` });
-  return withParts(
-    async ({ clock, node, parts, client }) => {
+  return withProxy(
+    async ({ clock, node, proxy, client }) => {
       const subscriber = client();
       subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
       await node.until(() => node.subscriptions.length === 1);
@@ -120,27 +118,27 @@ Deno.test("Proxy, parts: a read node that is connected and announces no head whi
       head = 2;
       assert.equal(await pass(SILENCE_MS), 1);
       clock.advance(1_000);
-      assert.equal(parts.upstream.connected, false);
+      assert.equal(proxy.nodes.isConnected, false);
       await eventually("its end", () => node.connections === 0 || undefined);
       head = 100; // the next one is further on, and rests there
       clock.advance(RECONNECT_MS);
       await eventually("the next one", () => node.subscriptions.length === 1 || undefined);
-      await eventually("it is connected", () => parts.upstream.connected || undefined);
+      await eventually("it is connected", () => proxy.nodes.isConnected || undefined);
       assert.equal(await pass(SILENCE_MS - RECONNECT_MS), 0, "it has not been silent for long");
       assert.equal(await pass(SILENCE_MS), 1);
       clock.advance(1_000); // time enough to confirm a suspicion, had there been one
-      assert.equal(parts.upstream.connected, true);
+      assert.equal(proxy.nodes.isConnected, true);
     },
     { headSilenceMs: SILENCE_MS },
     { answer },
   );
 });
 
-Deno.test("Proxy, parts: a subscribe while the node is away waits, then fails with -32002", () => {
+Deno.test("Proxy: a subscribe while the node is away waits, then fails with -32002", () => {
   const TIMEOUT_MS = 5_000;
-  return withParts(async ({ clock, node, parts, client }) => {
+  return withProxy(async ({ clock, node, proxy, client }) => {
     node.dropSockets();
-    await eventually("the node is away", () => !parts.upstream.connected || undefined);
+    await eventually("the node is away", () => !proxy.nodes.isConnected || undefined);
     await node.stop();
     const waiting = client();
     waiting.ask(call(1, "eth_subscribe", ["newHeads"]));
@@ -151,7 +149,7 @@ Deno.test("Proxy, parts: a subscribe while the node is away waits, then fails wi
   }, { subscribeTimeoutMs: TIMEOUT_MS });
 });
 
-Deno.test("Proxy, parts: a client that was behind when it subscribed gets what it missed though the node is silent since", () => {
+Deno.test("Proxy: a client that was behind when it subscribed gets what it missed though the node is silent since", () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const answer = async (text: string) => {
     await held;
@@ -159,7 +157,7 @@ Deno.test("Proxy, parts: a client that was behind when it subscribed gets what i
       JSON.parse(text).map(({ id }: { id: number }) => ({ jsonrpc: "2.0", id, result: 0 })),
     );
   };
-  return withParts(
+  return withProxy(
     async ({ clock, node, client }) => {
       const [slow, witness] = [client(), client()];
       witness.ask(call(1, "eth_subscribe", ["newHeads"]));
@@ -182,13 +180,13 @@ Deno.test("Proxy, parts: a client that was behind when it subscribed gets what i
   );
 });
 
-Deno.test("Proxy, parts: the end waits a second for clients that do not answer the close, and no longer", () =>
-  withParts(async ({ clock, parts, client }) => {
+Deno.test("Proxy: the end waits a second for clients that do not answer the close, and no longer", () =>
+  withProxy(async ({ clock, proxy, client }) => {
     const [polite, deaf] = [client(), client()];
     let over = false;
-    const drained = parts.clients.drain().then(() => over = true);
+    const drained = proxy.clients.drain().then(() => over = true);
     assert.deepEqual([polite.closed, deaf.closed], [[1012], [1012]]);
-    const refusal = parts.clients.refusal(new Headers(), address());
+    const refusal = proxy.clients.refusal(new Headers(), address());
     assert.equal(refusal?.status, 503);
     polite.onGone();
     clock.advance(999);
@@ -198,24 +196,24 @@ Deno.test("Proxy, parts: the end waits a second for clients that do not answer t
     await drained;
   }));
 
-Deno.test("Proxy, parts: the end waits no longer than until the last client has gone", () =>
-  withParts(async ({ parts, client }) => {
+Deno.test("Proxy: the end waits no longer than until the last client has gone", () =>
+  withProxy(async ({ proxy, client }) => {
     const clients = [client(), client()];
-    const drained = parts.clients.drain();
+    const drained = proxy.clients.drain();
     for (const { onGone } of clients) onGone();
     await drained;
   }));
 
-Deno.test("Proxy, parts: reads under way on the socket are answered when the proxy stops", () => {
+Deno.test("Proxy: reads under way on the socket are answered when the proxy stops", () => {
   const never = new Promise<Response>(() => {});
   const answer = (text: string) => {
     const { id, method } = JSON.parse(text);
     return method === "eth_call" ? never : Response.json({ jsonrpc: "2.0", id, result: 1 });
   };
-  return withParts(
-    async ({ node, parts }) => {
+  return withProxy(
+    async ({ node, proxy }) => {
       const read = (method: string) =>
-        parts.router.answer(JSON.stringify(call(1, method)), { forwardedFor: "x", key: "x" });
+        proxy.router.answer(JSON.stringify(call(1, method)), { forwardedFor: "x", key: "x" });
       await eventually("a read goes over the socket", async () => {
         await read("net_version");
         return node.requests.at(-1)?.over === "ws" || undefined;
@@ -224,7 +222,7 @@ Deno.test("Proxy, parts: reads under way on the socket are answered when the pro
       const sent = () => node.requests.at(-1)?.text.includes("eth_call") ?? false;
       await node.until(sent);
       assert.equal(node.requests.at(-1)?.over, "ws");
-      parts.stop();
+      await proxy.stop();
       assert.equal((await reply).status, 502);
     },
     {},

@@ -1,0 +1,180 @@
+import { type Clock, monotonicClock } from "../../../lib/clock.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
+import type { ByteBudget } from "../byte_budget.ts";
+import type { ProxyMetrics } from "../metrics.ts";
+import type { ProxyOptions } from "../options.ts";
+import { type Head, quantitySchema } from "./head.ts";
+import { HeadWatch } from "./head_watch.ts";
+import { ask, nodeHttp, type NodePort, postTo } from "./node_http.ts";
+import { registerNodeMetrics } from "./node_metrics.ts";
+import { readNodeUrls } from "./node_urls.ts";
+import { ProbeRounds } from "./probe_rounds.ts";
+import { ReadNodes } from "./read_nodes.ts";
+import { ReadPool } from "./read_pool.ts";
+import { ReadSocket } from "./read_socket.ts";
+import { Upstream } from "./upstream.ts";
+
+const log = serviceLog("proxy");
+
+/** Whoever shares the socket to the leading read node: the hub. */
+export interface NodeListener {
+  /** Whether the node has granted a subscription to `newHeads`. */
+  readonly followsHeads: boolean;
+  upstreamOpened(nowMs: number): void;
+  /** @param isRefusal The node closed the socket because of what it was sent. */
+  upstreamClosed(isRefusal: boolean): void;
+  /** A frame of the node. @returns False if it is not JSON-RPC. */
+  receive(text: string): boolean;
+}
+
+/** What a {@link NodeLink} is made of. */
+export interface NodeLinkOptions {
+  options: ProxyOptions;
+  /** For everything except requests to nodes, which use a clock that never jumps. */
+  clock: Clock;
+  budget: ByteBudget;
+  metrics: ProxyMetrics;
+}
+
+/** The proxy's side of its nodes: HTTP to each, the sockets to the leading read node, its health. */
+export class NodeLink {
+  readonly write: NodePort;
+  readonly read: ReadPool;
+  /** Undefined with `--reads http`. */
+  readonly readSocket: ReadSocket | undefined;
+  readonly readNodes: ReadNodes;
+  readonly #upstream: Upstream;
+  readonly #headWatch: HeadWatch;
+  /** A single node cannot be compared with any other. */
+  readonly #probeRounds: ProbeRounds | undefined;
+  readonly #clock: Clock;
+  readonly #stopWrites: () => void;
+  #listener: NodeListener | undefined;
+
+  constructor({ options, clock, budget, metrics }: NodeLinkOptions) {
+    this.#clock = clock;
+    const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
+    const { urls, wsUrls, names } = readNodeUrls(options);
+    const http = { timeoutMs, clock: monotonicClock, budget, metrics };
+    const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
+    const writes = nodeHttp({ target: "write", url: options.writeNodeUrl, ...http });
+    this.write = { post: (text, options) => postTo(writes, text, options) };
+    this.#stopWrites = () => writes.stop();
+    const readNodes = this.readNodes = new ReadNodes({
+      names,
+      maxLag: options.readNodeMaxLag,
+      clock,
+      random: Math.random,
+      moved: (leader, reason) => this.#moved(names[leader] ?? "", reason),
+      changed(node, reason) {
+        if (reason === undefined) log.info("Read node {node} is in", { node: names[node] });
+        else log.warn("Read node {node} is out: {reason}", { node: names[node], reason });
+      },
+    });
+    registerNodeMetrics(metrics.registry, () => readNodes.states);
+    const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
+    const probe = (node: number) => read.probe(node);
+    this.#probeRounds = urls.length > 1
+      ? new ProbeRounds({ nodes: readNodes, clock, probe })
+      : undefined;
+    this.#upstream = new Upstream({
+      urls: wsUrls,
+      leader: () => readNodes.leader,
+      clock,
+      ...reconnects,
+      events: {
+        opened: (node) => this.#opened(node),
+        closed: (reason, isRefusal, node) => this.#closed(reason, isRefusal, node),
+        received: (text) => this.#listener?.receive(text) ?? true,
+      },
+    });
+    this.#headWatch = new HeadWatch({
+      clock,
+      silenceMs: options.headSilenceMs,
+      isSubscribed: () => this.#listener?.followsHeads ?? false,
+      readHead: async () => quantitySchema.parse(await ask(read, "eth_blockNumber", [])),
+      drop: (reason) => this.drop(reason),
+    });
+    const leader = () => {
+      const { leader } = readNodes;
+      return { name: names[leader] ?? "", url: wsUrls[leader] ?? "" };
+    };
+    this.readSocket = options.reads === "http"
+      ? undefined
+      : new ReadSocket({ node: leader, clock: monotonicClock, timeoutMs, ...reconnects });
+  }
+
+  /** Whether subscriptions reach a read node, or reads could. */
+  get isReachable(): boolean {
+    return this.isConnected || (this.hasSeveral && this.readNodes.isAnyAlive);
+  }
+
+  /** Whether the socket for subscriptions is open. */
+  get isConnected(): boolean {
+    return this.#upstream.connected;
+  }
+
+  /** Whether there are several read nodes. */
+  get hasSeveral(): boolean {
+    return this.readNodes.names.length > 1;
+  }
+
+  /** Sends a frame over the socket for subscriptions. @returns False if it is not open. */
+  send(text: string): boolean {
+    return this.#upstream.send(text);
+  }
+
+  /** Replaces the socket for subscriptions, which is faulty. */
+  drop(reason: string): void {
+    this.#upstream.drop(reason);
+  }
+
+  /** The node announced a head, possibly in an unknown form. @returns False if it cannot be true. */
+  announced(head: Head | undefined): boolean {
+    this.#headWatch.announced(head);
+    return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
+  }
+
+  /** Blocks by number of the node that the socket for subscriptions is connected to. */
+  blocks(from: number, to: number): Promise<Record<string, unknown>[]> {
+    return this.read.blocks(this.#upstream.node, from, to);
+  }
+
+  /** Connects to the nodes. */
+  start(listener: NodeListener): void {
+    this.#listener = listener;
+    this.#headWatch.start();
+    this.#upstream.start();
+    this.#probeRounds?.start();
+  }
+
+  stop(): void {
+    this.readSocket?.stop();
+    this.#headWatch.stop();
+    this.#upstream.stop();
+    this.#probeRounds?.stop();
+    this.read.stop();
+    this.#stopWrites();
+  }
+
+  #opened(node: number): void {
+    this.readNodes.onConnected(node);
+    this.#headWatch.restart();
+    this.#listener?.upstreamOpened(this.#clock.now());
+  }
+
+  #closed(reason: string, isRefusal: boolean, node: number | undefined): void {
+    this.#listener?.upstreamClosed(isRefusal);
+    // A socket that was closed because of a client says nothing about the node. With 1013 a node
+    // asks for another one to be used: it is out until its probes show that it keeps up.
+    if (node !== undefined && !isRefusal) {
+      this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
+    }
+  }
+
+  #moved(node: string, reason: string): void {
+    log.warn("{node} leads the read nodes now: {reason}", { node, reason });
+    this.#upstream.move();
+    this.readSocket?.move();
+  }
+}

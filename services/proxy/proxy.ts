@@ -1,0 +1,121 @@
+import { type Clock, systemClock } from "../../lib/clock.ts";
+import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
+import { RequestLimiter } from "../../lib/http/limiter.ts";
+import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
+import { ByteBudget } from "./byte_budget.ts";
+import { MethodTable } from "./calls/methods.ts";
+import { Placement } from "./calls/placement.ts";
+import { Router } from "./calls/router.ts";
+import { Cors } from "./clients/cors.ts";
+import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
+import { WsClients } from "./clients/ws_clients.ts";
+import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
+import { DeliveryLoop } from "./hub/delivery_loop.ts";
+import { HeadSequence } from "./hub/head_sequence.ts";
+import { Hub } from "./hub/hub.ts";
+import type { ProxyMetrics } from "./metrics.ts";
+import { NodeLink } from "./node/node_link.ts";
+import type { ProxyOptions } from "./options.ts";
+
+/**
+ * A proxy without its listeners. A call goes down once: from a client through the router to a node.
+ * Notifications come up: from the node through the hub to the clients.
+ */
+export class Proxy {
+  readonly nodes: NodeLink;
+  readonly hub: Hub;
+  readonly router: Router;
+  readonly cors: Cors;
+  readonly endpoint: RpcEndpoint;
+  readonly clients: WsClients;
+  readonly delivery: DeliveryLoop;
+  readonly #limiter: RequestLimiter | undefined;
+  readonly #trustsForwardedFor: boolean;
+
+  /** @param clock For everything except requests to nodes, which use a clock that never jumps. */
+  constructor(options: ProxyOptions, metrics: ProxyMetrics, clock: Clock = systemClock) {
+    const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
+    this.#trustsForwardedFor = options.trustProxy;
+    const budget = new ByteBudget(options.maxBufferedBytes);
+    // Over HTTP and WebSockets together; no caller's share fills the connections to a node.
+    const openRequests = new AddressCounts(
+      options.maxConnectionsPerAddress,
+      Math.floor(CONNECTIONS_MAX * PEER_SHARE),
+    );
+    const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
+    const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
+    this.#limiter = limiter;
+
+    const nodes = this.nodes = new NodeLink({ options, clock, budget, metrics });
+    const hub = this.hub = new Hub({
+      capacity: options.broadcastCapacity,
+      upstream: nodes,
+      random: Math.random,
+      subscribeTimeoutMs: options.subscribeTimeoutMs,
+      maxSubscriptions: options.maxUpstreamSubscriptions,
+      slowClients: options.slowClients,
+      events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
+      heads: nodes.hasSeveral
+        ? new HeadSequence({ clock, blocks: (from, to) => nodes.blocks(from, to) })
+        : undefined,
+    });
+    this.router = new Router({
+      methods: new MethodTable(options.writeMethods, options.httpMethods),
+      nodes,
+      readSocket: nodes.readSocket,
+      placement: new Placement(nodes.readNodes),
+      maxBatch: options.maxBatch,
+      coalesceReads: options.coalesceReads,
+      budget,
+      metrics,
+    });
+    this.cors = new Cors(options.corsOrigins);
+    const { router, cors } = this;
+    const shared = { router, cors, metrics, budget, openRequests, overRate };
+    this.endpoint = new RpcEndpoint({
+      ...shared,
+      maxBodyBytes,
+      addressOf: (headers, remote) => this.addressOf(headers, remote),
+    });
+    this.delivery = new DeliveryLoop(hub, clock);
+    this.clients = new WsClients({
+      ...shared,
+      hub,
+      delivery: this.delivery,
+      clock,
+      maxClients: options.maxWsClients,
+      maxClientsPerAddress: options.maxConnectionsPerAddress,
+      maxMessageBytes: maxBodyBytes,
+      maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
+    });
+    metrics.showGauge(
+      "proxy_upstream_subscriptions",
+      "Different subscriptions at the read node; --max-upstream-subscriptions limits those with parameters.",
+      () => hub.table.count,
+    );
+    metrics.showGauge(
+      "proxy_buffered_bytes",
+      "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
+      () => budget.used,
+    );
+  }
+
+  /** The caller of a request from a connection's peer. */
+  addressOf(headers: Headers, remote: string): CallerAddress {
+    return callerAddress(headers, remote, this.#trustsForwardedFor);
+  }
+
+  /** Connects to the nodes and starts all timers. */
+  start(): void {
+    this.delivery.start();
+    this.nodes.start(this.hub);
+  }
+
+  /** Stops all timers, and the connections to the nodes. */
+  async stop(): Promise<void> {
+    this.endpoint.stop();
+    this.delivery.stop();
+    this.nodes.stop();
+    await this.#limiter?.stop();
+  }
+}
