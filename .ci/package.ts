@@ -1,7 +1,8 @@
 /**
- * `deno task package [folder]`: the client as an npm package, ready for `npm publish`, in `dist/npm`
- * unless another folder is named. One module for all runtimes, its types, source maps and documents;
- * it depends on the packages that `lib/client/` imports, and on no others.
+ * `deno task package [folder]`: the npm packages, ready for `npm publish`, in `dist/npm/client` and
+ * `dist/npm/testing` unless another folder is named. Each is one module for all runtimes with its
+ * types, source maps and documents; it depends on the packages that its sources import, and on no
+ * others.
  */
 import { build } from "esbuild";
 import ts from "typescript";
@@ -9,15 +10,42 @@ import { z } from "zod";
 import config from "../deno.json" with { type: "json" };
 
 const ROOT = new URL("../", import.meta.url).pathname;
-const ENTRY = `${ROOT}lib/client/mod.ts`;
 
 /** The oldest syntax of Node 20 and of browsers of its time. */
 const TARGET = "es2022";
 
+/** A package, named after its folder below `lib/`. */
+interface Package {
+  name: "client" | "testing";
+  description: string;
+  /** Its document, with an example in place of the link to all of them. */
+  readme: { document: string; example: string };
+  /** Beside the module and its types. */
+  files?: string[];
+  /** Beside those that it imports, with their versions. */
+  dependencies?: Record<string, string>;
+}
+
+const PACKAGES: Package[] = [
+  {
+    name: "client",
+    description: "Client of rangemaker: bets that a price stays inside a range for a while",
+    readme: { document: "docs/client.md", example: "docs/examples/bet.mjs" },
+  },
+  {
+    name: "testing",
+    description: "Test kit of rangemaker: a chain of its own for each test of a front end",
+    readme: { document: "docs/test_kit.md", example: "docs/examples/test-bet.mjs" },
+    files: ["stack"],
+    // Runs the stack: another version than the one of this build is not tested.
+    dependencies: { deno: Deno.version.deno },
+  },
+];
+
 /** Bundles the sources of this repository; packages stay imports. @returns Those packages. */
-async function writeModule(folder: string): Promise<string[]> {
+async function writeModule(name: string, folder: string): Promise<string[]> {
   const { metafile } = await build({
-    entryPoints: { index: ENTRY },
+    entryPoints: { index: `${ROOT}lib/${name}/mod.ts` },
     outdir: folder,
     bundle: true,
     packages: "external",
@@ -29,15 +57,24 @@ async function writeModule(folder: string): Promise<string[]> {
   });
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports);
   const names = imports.map(({ path }) => /^(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? path);
-  return [...new Set(names)].toSorted();
+  return [...new Set(names)].filter((name) => !name.startsWith("node:")).toSorted();
+}
+
+/** Bundles the program that the test kit starts. */
+async function writeStack(folder: string): Promise<void> {
+  const flags = ["--quiet", "--frozen", "--platform=deno", "--code-splitting", "--minify"];
+  const program = `${ROOT}services/stack/test_chain.ts`;
+  const args = ["bundle", ...flags, `--outdir=${folder}`, program];
+  const { success } = await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status;
+  if (!success) throw new Error(`deno bundle failed on ${program}`);
 }
 
 const RELATIVE_IMPORT = /((?:from |import\()")(\.[^"]+)\.ts"/g;
 
 /** Writes the declarations that the entry reaches; `deno check` has checked the types. */
-async function writeTypes(folder: string): Promise<void> {
-  const declarations = emitDeclarations();
-  const reached = new Set(["client/mod.d.ts"]);
+async function writeTypes(name: string, folder: string): Promise<void> {
+  const declarations = emitDeclarations(`${ROOT}lib/${name}/mod.ts`);
+  const reached = new Set([`${name}/mod.d.ts`]);
   for (const path of reached) { // grows during the loop
     const text = declarations.get(path);
     if (text === undefined) throw new Error(`TypeScript wrote no ${path}`);
@@ -51,7 +88,7 @@ async function writeTypes(folder: string): Promise<void> {
 }
 
 /** The declarations of all files behind the entry, by their path below `lib/`. */
-function emitDeclarations(): Map<string, string> {
+function emitDeclarations(entry: string): Map<string, string> {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,
     lib: ["lib.es2023.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"],
@@ -73,7 +110,7 @@ function emitDeclarations(): Map<string, string> {
       return { resolvedModule: resolvedModule ?? declarationsOf(text) };
     });
   const declarations = new Map<string, string>();
-  ts.createProgram([ENTRY], options, host).emit(undefined, (path, text) => {
+  ts.createProgram([entry], options, host).emit(undefined, (path, text) => {
     declarations.set(path.slice(1), text);
   });
   return declarations;
@@ -90,46 +127,56 @@ function declarationsOf(specifier: string): ts.ResolvedModuleFull | undefined {
 const versionsSchema = z.record(z.string(), z.string());
 
 /** `package.json`; dependencies may be newer within their major version. */
-function manifestOf(packages: readonly string[]) {
+function manifestOf({ name, description, files = [], dependencies }: Package, packages: string[]) {
   const imports = versionsSchema.parse(config.imports);
   const rangeOf = (name: string) => `^${imports[name]?.replace(`npm:${name}@`, "")}`;
+  const types = `./types/${name}/mod.d.ts`;
   return {
-    name: "@rangemaker/client",
+    name: `@rangemaker/${name}`,
     version: config.version,
-    description: "Client of rangemaker: bets that a price stays inside a range for a while",
+    description,
     license: config.license,
     type: "module",
     sideEffects: false,
     engines: { node: ">=20" },
-    exports: {
-      ".": { types: "./types/client/mod.d.ts", default: "./index.js" },
-      "./package.json": "./package.json",
+    exports: { ".": { types, default: "./index.js" }, "./package.json": "./package.json" },
+    types,
+    files: ["index.js", "index.js.map", "types", ...files],
+    dependencies: {
+      ...Object.fromEntries(packages.map((name) => [name, rangeOf(name)])),
+      ...dependencies,
     },
-    types: "./types/client/mod.d.ts",
-    files: ["index.js", "index.js.map", "types"],
-    dependencies: Object.fromEntries(packages.map((name) => [name, rangeOf(name)])),
   };
 }
 
-/** The client's document, with an example in place of the link to all of them. */
-async function readmeOf(): Promise<string> {
-  const text = await Deno.readTextFile(`${ROOT}docs/client.md`);
-  const example = await Deno.readTextFile(`${ROOT}docs/examples/bet.mjs`);
+async function readmeOf({ document, example }: Package["readme"]): Promise<string> {
+  const text = await Deno.readTextFile(ROOT + document);
+  const code = await Deno.readTextFile(ROOT + example);
   const link = /^\[Whole programs\][^]*?\n\n/m;
-  if (!link.test(text)) throw new Error("docs/client.md has no link to the examples");
-  return text.replace(link, () => `\`\`\`js\n${example}\`\`\`\n\n`);
+  if (!link.test(text)) throw new Error(`${document} has no link to the examples`);
+  return text.replace(link, () => `\`\`\`js\n${code}\`\`\`\n\n`);
+}
+
+async function writePackage(definition: Package, folder: string): Promise<void> {
+  const { name } = definition;
+  await Deno.mkdir(folder, { recursive: true });
+  for (const outdated of ["types", "stack"]) {
+    await Deno.remove(`${folder}/${outdated}`, { recursive: true }).catch((thrown) => {
+      if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // there is no earlier version
+    });
+  }
+  const packages = await writeModule(name, folder);
+  await writeTypes(name, folder);
+  if (definition.files?.includes("stack")) await writeStack(`${folder}/stack`);
+  const manifest = manifestOf(definition, packages);
+  await Deno.writeTextFile(`${folder}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
+  await Deno.writeTextFile(`${folder}/README.md`, await readmeOf(definition.readme));
+  await Deno.copyFile(`${ROOT}LICENSE`, `${folder}/LICENSE`);
+  console.log(`Wrote ${manifest.name} ${manifest.version} to ${folder}`);
 }
 
 const [folder = `${ROOT}dist/npm`] = Deno.args;
-await Deno.mkdir(folder, { recursive: true });
-await Deno.remove(`${folder}/types`, { recursive: true }).catch((thrown) => {
-  if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // there is no earlier version
-});
-const packages = await writeModule(folder);
-await writeTypes(folder);
-const manifest = manifestOf(packages);
-await Deno.writeTextFile(`${folder}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
-await Deno.writeTextFile(`${folder}/README.md`, await readmeOf());
-await Deno.copyFile(`${ROOT}LICENSE`, `${folder}/LICENSE`);
-console.log(`Wrote ${manifest.name} ${manifest.version} to ${folder}`);
-console.log(`Next, in a project of yours: npm pack ${folder}, then npm install the file it names`);
+for (const definition of PACKAGES) await writePackage(definition, `${folder}/${definition.name}`);
+console.log(
+  `Next, in a project of yours: npm pack ${folder}/client, then npm install the file it names`,
+);

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { allowReaders, answerFailures } from "../../lib/http/envelope.ts";
-import { describeInput } from "../../lib/protocol/scalars.ts";
+import { allowReaders, answerFailures, limitBody, readBody } from "../../lib/http/envelope.ts";
+import { describeInput, positiveUint64Schema } from "../../lib/protocol/scalars.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
 
@@ -50,16 +50,44 @@ function refusal(code: number, msg: string): HistoryAnswer {
   return { status: 400, body: { code, msg } };
 }
 
-/** HTTP routes: the history that a backfill reads. New trades go over WebSockets. */
+/** Prices to pin by market; null goes back to those of the simulation or tape. */
+const pinsSchema = (markets: readonly string[]) =>
+  z.partialRecord(
+    z.enum(markets),
+    positiveUint64Schema("Expected a price above 0").nullable(),
+  );
+
+/** What the routes need. */
+export interface ExchangesApiOptions {
+  /** Symbols of the markets, such as `ETH/USDT`. */
+  markets: readonly string[];
+  /** Past trades by the symbol of the exchange, such as `ETHUSDT`. */
+  historyOf(symbol: string): TradeLog | undefined;
+  /** Makes every venue trade a market at one price, until it is null. */
+  pinPrice(market: string, price: bigint | null): void;
+  corsOrigins?: readonly string[] | undefined;
+}
+
+/**
+ * HTTP routes: the history that a backfill reads, and prices for tests. New trades go over
+ * WebSockets. Pages cannot set prices: a browser asks before it sends a `PUT`, and only `GET` is
+ * allowed.
+ */
 export function exchangesApi(
-  historyOf: (symbol: string) => TradeLog | undefined,
-  corsOrigins?: readonly string[],
+  { markets, historyOf, pinPrice, corsOrigins }: ExchangesApiOptions,
 ): Hono {
   const app = new Hono();
   allowReaders(app, corsOrigins);
   app.get("/api/v3/aggTrades", (c) => {
     const { status, body } = aggTrades(c.req.query(), historyOf);
     return c.json(body, status);
+  });
+  const schema = pinsSchema(markets);
+  app.put("/prices", limitBody(), async (c) => {
+    for (const [market, price] of Object.entries(await readBody(c, schema))) {
+      if (price !== undefined) pinPrice(market, price);
+    }
+    return c.json({ success: true });
   });
   answerFailures(app, "exchanges");
   return app;

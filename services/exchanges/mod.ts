@@ -16,7 +16,7 @@ import { type ExchangesOptions, options } from "./options.ts";
 import { Pump, Tape } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
 import { upgradeToVenue } from "./sockets.ts";
-import type { TradeSource } from "./trades.ts";
+import type { Trade, TradeSource } from "./trades.ts";
 import { Venue } from "./venue.ts";
 
 export { type ExchangesOptions, options };
@@ -67,18 +67,33 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   );
   const byProvider = new Map(venues.map((venue) => [venue.dialect.provider, venue]));
   const metrics = createExchangesMetrics([registry], venues);
-  const pump = new Pump(sources, clock, (trade) => {
-    byProvider.get(trade.provider)?.trade(trade);
+  const pins = new Map<string, bigint>();
+  const play = (trade: Trade) => {
+    byProvider.get(trade.provider)?.trade({
+      ...trade,
+      price: pins.get(trade.market) ?? trade.price,
+    });
     metrics.trades.inc({ provider: trade.provider });
-  });
+  };
+  const pump = new Pump(sources, clock, play);
   const service = startService({
     name: "exchanges",
     host: options.host,
     port: options.port,
-    app: exchangesApi(
-      (symbol) => byProvider.get(HISTORY_PROVIDER)?.log(symbol),
-      options.corsOrigins,
-    ),
+    app: exchangesApi({
+      markets: markets.symbols,
+      historyOf: (symbol) => byProvider.get(HISTORY_PROVIDER)?.log(symbol),
+      pinPrice(market, price) {
+        pins.delete(market);
+        if (price === null) return;
+        pins.set(market, price);
+        // At once, not with the next simulated trade.
+        for (const provider of byProvider.keys()) {
+          play({ provider, market, price, timeMs: clock.now(), amount: "1", side: "buy" });
+        }
+      },
+      corsOrigins: options.corsOrigins,
+    }),
     upgrade: (request) => upgradeToVenue(request, venues),
     health: () => Response.json({ status: "healthy" }),
     registry,

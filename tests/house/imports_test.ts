@@ -18,12 +18,12 @@ function placeOf(specifier: string): string | undefined {
   return specifier.startsWith(root) ? specifier.slice(root.length) : undefined;
 }
 
-/** The page of the console, which the service bundles. */
-const CONSOLE_PAGE = "services/console/page/main.tsx";
+/** Programs of their own: the page, which the console bundles, and what the test kit starts. */
+const PROGRAMS = ["services/console/page/main.tsx", "services/stack/test_chain.ts"];
 
 /** Every import between files of the project that is reached from what the project exports. */
 async function importGraph(): Promise<Map<string, string[]>> {
-  const entries = [...Object.values(config.exports), CONSOLE_PAGE];
+  const entries = [...Object.values(config.exports), ...PROGRAMS];
   const modules = (await Promise.all(entries.map(modulesFrom))).flat();
   const graph = new Map<string, string[]>();
   for (const module of modules) {

@@ -108,7 +108,7 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
 });
 
 Deno.test("Refusals: the exchanges' stand-ins refuse in the exchange's own words", () =>
-  serving(exchangesApi(() => undefined), async (url) => {
+  serving(exchangesApi({ markets: ["X/USDT"], historyOf() {}, pinPrice() {} }), async (url) => {
     const path = "/api/v3/aggTrades";
     const none = await (await fetch(`${url}${path}`)).json();
     assert.deepEqual(none, { code: -1100, msg: "symbol: Expected a symbol: received nothing" });

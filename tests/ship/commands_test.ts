@@ -109,7 +109,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   // It asks a public exchange: tests/node runs it against a stand-in, here its options are read.
   [/^deno task backfill /, here(readBackfillOptions)],
   [
-    /^(deno task package|npm (pack|install)|npx esbuild|node bet|mkdir \.\.\/my|cp -r)\b/,
+    /^(deno task package|npm (pack|install)|npx (esbuild|vitest)|node (bet|--test)|mkdir \.\.\/my|mv|cp -r)\b/,
     elsewhere("tests/ship/package_test.ts", "bet.mjs"),
   ],
   [/^npm publish$/, elsewhere(".ci/package.ts", "npm publish")],

@@ -126,6 +126,7 @@ Deno.test("Documents: every option that they name is one", () => {
     "--bundle",
     "--format",
     "--outdir",
+    "--save-dev",
     "--serve",
     "--servedir",
     "--coverage",
@@ -142,6 +143,7 @@ Deno.test("Documents: every option that they name is one", () => {
       "--raise",
       "--rm",
       "--target",
+      "--test",
       "--yes",
     );
   const known = new Set([...others, ...source.match(/(?<=flags: "(?:-\w, )?)--[\w-]+/g) ?? []]);

@@ -63,6 +63,7 @@ function commandsOfBlock(language: string, text: string): DocumentedCommand[] {
         .filter((command) => command.text !== "");
     case "":
     case "html":
+    case "js":
     case "json":
     case "mermaid":
     case "toml":

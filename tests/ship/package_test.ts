@@ -1,4 +1,4 @@
-/** The client's npm package, as a stranger gets it: its tarball in a new project. */
+/** The npm packages, as a stranger gets them: their tarballs in a new project. */
 import assert from "node:assert/strict";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { build, stop } from "esbuild";
@@ -12,6 +12,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
+import { eventually } from "../support/eventually.ts";
 import { exampleFor, fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
 
 /** Gzipped, with every package that it depends on. */
@@ -20,14 +21,17 @@ const BUNDLE_BYTES_MAX = 60_000;
 /** Bun itself: the package `bun` brings a second copy of it. */
 const BUN = `@oven/bun-linux-${Deno.build.arch === "x86_64" ? "x64" : "aarch64"}`;
 
-/** What a project needs beside the client; the newest TypeScript, as in a new project. */
+/** What a project needs beside the packages; the newest TypeScript, as in a new project. */
 const PACKAGES = [
   config.imports.viem,
   config.imports.ws,
   config.imports["@types/ws"],
   "typescript@7.0.2",
+  "vitest@4.1.12",
   `${BUN}@1.4.5`,
 ].map((specifier) => specifier.replace("npm:", ""));
+
+const bunOf = (folder: string) => `${folder}/node_modules/${BUN}/bin/bun`;
 
 /** Runs a program that has to succeed. @returns What it printed. */
 async function succeed(name: string, args: string[], cwd: string): Promise<string> {
@@ -36,16 +40,30 @@ async function succeed(name: string, args: string[], cwd: string): Promise<strin
   return stdout.trim();
 }
 
-/** Packs the client and installs the tarball into a new project. @returns The tarball's path. */
-async function installInto(folder: string): Promise<string> {
+/** Packs client and test kit, and installs both into a new project. @returns Their tarballs. */
+async function installInto(folder: string): Promise<string[]> {
   const built = `${folder}/built`;
   await succeed(Deno.execPath(), ["task", "--quiet", "package", built], fileUrl(".").pathname);
-  const packed = await succeed("npm", ["pack", "--silent", "--pack-destination", folder], built);
-  const tarball = `${folder}/${packed.split("\n").at(-1)}`;
+  const packages = ["./client", "./testing"];
+  const pack = ["pack", "--silent", "--pack-destination", folder, ...packages];
+  const packed = await succeed("npm", pack, built);
+  const tarballs = packed.split("\n").slice(-packages.length).map((name) => `${folder}/${name}`);
   await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify({ type: "module" }));
-  const install = ["install", "--silent", "--no-audit", "--no-fund", tarball, ...PACKAGES];
+  const install = ["install", "--silent", "--no-audit", "--no-fund", ...tarballs, ...PACKAGES];
   await succeed("npm", install, folder);
-  return tarball;
+  return tarballs;
+}
+
+/** Starts a chain in a program that ends without stopping it. @returns The URL of its solver. */
+async function startChainAndExit(folder: string): Promise<string> {
+  const program = `import { startChain } from "@rangemaker/testing";
+    const { urls } = await startChain({ wallets: 0 });
+    console.log((await fetch(urls.solver + "/health")).status, urls.solver);
+    process.exit();`;
+  const args = ["--input-type=module", "--eval", program];
+  const [status, url = ""] = (await succeed("node", args, folder)).split(" ");
+  assert.equal(status, "200");
+  return url;
 }
 
 async function gzippedBytes(content: Uint8Array<ArrayBuffer>): Promise<number> {
@@ -122,22 +140,25 @@ async function betOnPage(url: string, wallet: BrowserWallet): Promise<string[]> 
   }
 }
 
-Deno.test("Package of the client: checked, small, typed, and plays a bet in every runtime", {
+Deno.test("npm packages: checked, small, typed, and play a bet in every runtime", {
   timeout: 180_000,
 }, async (t) => {
   const folder = await Deno.makeTempDir();
   try {
-    const tarball = await installInto(folder);
+    const tarballs = await installInto(folder);
 
     await t.step("publint and are-the-types-wrong find nothing", async () => {
-      const data = await Deno.readFile(tarball);
-      const { messages } = await publint({ pack: { tarball: data.buffer }, strict: true });
-      assert.deepEqual(messages, []);
-      const checked = await checkPackage(createPackageFromTarballData(data));
-      assert(checked.types !== false, "The package has no types");
-      // It is a module only: Node from version 20 on can `require` it too, with a flag or without.
-      const problems = checked.problems.filter(({ kind }) => kind !== "CJSResolvesToESM");
-      assert.deepEqual(problems, []);
+      assert.equal(tarballs.length, 2);
+      for (const tarball of tarballs) {
+        const data = await Deno.readFile(tarball);
+        const { messages } = await publint({ pack: { tarball: data.buffer }, strict: true });
+        assert.deepEqual(messages, []);
+        const checked = await checkPackage(createPackageFromTarballData(data));
+        assert(checked.types !== false, "The package has no types");
+        // It is a module only: Node from version 20 on can `require` it too, with a flag or without.
+        const problems = checked.problems.filter(({ kind }) => kind !== "CJSResolvesToESM");
+        assert.deepEqual(problems, []);
+      }
     });
 
     await t.step("strict projects compile with it, however they resolve modules", async () => {
@@ -175,6 +196,25 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
       assert.deepEqual(warnings, []);
     });
 
+    await t.step("the examples of the test kit pass in Node, Bun, Deno and Vitest", async () => {
+      for (const name of ["test-bet.mjs", "bet.spec.mjs"]) {
+        await Deno.copyFile(fileUrl(`docs/examples/${name}`), `${folder}/${name}`);
+      }
+      await succeed("node", ["--test", "test-bet.mjs"], folder);
+      await succeed(bunOf(folder), ["test", "./test-bet.mjs"], folder);
+      // Packages beside it have types for other runtimes.
+      await succeed(Deno.execPath(), ["test", "-A", "--no-check", "test-bet.mjs"], folder);
+      await succeed("npx", ["vitest", "run", "bet.spec.mjs"], folder);
+    });
+
+    await t.step("a test chain ends with the process that started it", async () => {
+      const url = await startChainAndExit(folder);
+      await eventually(
+        "no answer",
+        () => fetch(url).then((answer) => answer.body?.cancel(), () => true),
+      );
+    });
+
     await withStack(async ({ urls }) => {
       await waitForPrices(urls, new RangemakerClient({ urls, chainId: 1337 }), systemClock);
       await Deno.writeTextFile(`${folder}/bet.mjs`, exampleFor("bet.mjs", urls));
@@ -182,7 +222,7 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
       await t.step("the example runs in Node, Bun and Deno", async () => {
         const runtimes: [string, string[]][] = [
           ["node", []],
-          [`${folder}/node_modules/${BUN}/bin/bun`, []],
+          [bunOf(folder), []],
           [Deno.execPath(), ["run", "--allow-all"]],
         ];
         await Promise.all(runtimes.map(async ([program, args]) => {

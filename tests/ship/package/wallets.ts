@@ -1,5 +1,6 @@
 /** The wallets that TypeScript has to accept; `package_test.ts` compiles it. */
 import { type ClientUrls, RangemakerClient } from "@rangemaker/client";
+import type { TestChain } from "@rangemaker/testing";
 import { createWalletClient, custom, type EIP1193Provider } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";
@@ -17,4 +18,9 @@ export function clientsOf(urls: ClientUrls, provider: EIP1193Provider): Rangemak
   return wallets.map((wallet) =>
     new RangemakerClient({ urls, chainId: 1337, wallet, connect: (url) => new WebSocket(url) })
   );
+}
+
+/** A test chain gives all options of a client. */
+export function clientOf({ options, wallets: [wallet] }: TestChain): RangemakerClient {
+  return new RangemakerClient({ ...options, wallet });
 }

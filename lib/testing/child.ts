@@ -1,0 +1,94 @@
+/** The stack as a child process of a test, in Node, Bun or Deno. */
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { RangemakerError } from "../errors.ts";
+
+/** How long the stack may take to start, and to stop before it is killed. */
+const START_MS = 30_000;
+const STOP_MS = 5_000;
+
+/** How much of its last output an error shows. */
+const OUTPUT_CHARS_MAX = 4_000;
+
+/** What a child needs of the environment: Deno's cache. Proxies would intercept its requests. */
+const VARIABLES = ["HOME", "DENO_DIR", "TMPDIR", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
+
+/** A running child. */
+export interface Child {
+  /** The first line that it printed. */
+  readonly line: string;
+  /** Ends it; resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the stack, which ends with this process at the latest: when its standard input is closed.
+ *
+ * @param signal Ends it, also after it has started.
+ * @throws {RangemakerError} `CHAIN_NOT_STARTED`, with its last output.
+ */
+export async function startChild(signal?: AbortSignal): Promise<Child> {
+  const env = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
+  const child = spawn(denoPath(), programArguments(), { env, ...(signal && { signal }) });
+  const ended = new Promise<string>((resolve) => {
+    child.on("error", ({ message }) => resolve(message));
+    child.on("close", (code) => resolve(`it ended with code ${code}`));
+  });
+  const killAfter = (ms: number) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), ms);
+    void ended.then(() => clearTimeout(timer));
+    return timer;
+  };
+  let output = "";
+  const collect = (chunk: unknown) => output = `${output}${chunk}`.slice(-OUTPUT_CHARS_MAX);
+  child.stderr.on("data", collect);
+  const started = new Promise<string>((resolve) => {
+    let printed = "";
+    child.stdout.on("data", (chunk) => {
+      printed += chunk;
+      if (printed.includes("\n")) resolve(printed);
+    });
+  });
+  const timer = killAfter(START_MS);
+  const line = await Promise.race([started, ended.then(() => undefined)]);
+  clearTimeout(timer);
+  if (line === undefined) {
+    const message = `The test chain did not start: ${await ended}\n${output}`.trimEnd();
+    throw new RangemakerError("CHAIN_NOT_STARTED", message, { details: { output } });
+  }
+  return {
+    line,
+    async stop() {
+      killAfter(STOP_MS);
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/**
+ * Deno itself: this process, or the binary of the package `deno`. Its command in `node_modules/.bin`
+ * may be a wrapper that does not pass on signals.
+ */
+function denoPath(): string {
+  if ("Deno" in globalThis) return process.execPath;
+  const api: { runInstall(): string } = createRequire(import.meta.url)("deno/install_api.cjs");
+  return api.runInstall();
+}
+
+/** The arguments of Deno: the bundle beside this package's module, or the source in a checkout. */
+function programArguments(): string[] {
+  const pathOf = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+  const isSource = import.meta.url.endsWith(".ts");
+  return [
+    "run",
+    "--no-prompt",
+    ...isSource
+      ? ["--config", pathOf("../../deno.json")]
+      : ["--no-config", "--no-remote", "--no-npm", "--unstable-no-legacy-abort", "--unstable-net"],
+    "--allow-net=127.0.0.1",
+    "--ignore-env",
+    pathOf(isSource ? "../../services/stack/test_chain.ts" : "./stack/test_chain.js"),
+  ];
+}

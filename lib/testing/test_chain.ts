@@ -1,0 +1,219 @@
+import * as z from "zod";
+import { type Clock, ShiftedClock } from "../clock.ts";
+import { RangemakerError } from "../errors.ts";
+import { type Address, addressSchema } from "../protocol/scalars.ts";
+import { type Child, startChild } from "./child.ts";
+import { DevNode, type PricePaths } from "./dev_node.ts";
+import { type TestWallet, testWallet } from "./wallets.ts";
+
+/** Options of {@link startChain}. */
+export interface ChainOptions {
+  /** How many funded wallets it has: 3 by default. */
+  wallets?: number;
+  /** What each of them has, USDC with 6 decimals: 10,000 USDC by default. */
+  balance?: bigint;
+  /** Ends the chain, also while it starts. */
+  signal?: AbortSignal;
+}
+
+const urlsSchema = z.object({
+  solver: z.url(),
+  bridge: z.url(),
+  proxy: z.url(),
+  proxyWs: z.url(),
+  oracle: z.url(),
+  node: z.url(),
+  nodeRead: z.url(),
+  exchanges: z.url(),
+});
+
+/** Where the services listen: the first four are those that the client needs. */
+export type ChainUrls = z.output<typeof urlsSchema>;
+
+const startedSchema = z.object({
+  urls: urlsSchema,
+  chainId: z.number(),
+  solver: addressSchema,
+});
+
+/** How long prices may take to arrive, in milliseconds. */
+const PRICES_MS = 10_000;
+const POLL_MS = 20;
+
+const { clearTimeout: cancelTimer, Date: { now }, setTimeout: startTimer } = globalThis;
+
+/** The real time and timers, even if a test replaces those of the runtime later. */
+const realClock: Clock = {
+  now,
+  after(delayMs, task) {
+    const timer = startTimer(task, delayMs);
+    return () => cancelTimer(timer);
+  },
+};
+
+/**
+ * Starts a chain with prices and funded wallets. Stop it after the test.
+ *
+ * @throws {RangemakerError} `CHAIN_NOT_STARTED`, with the last output of its program.
+ * @example
+ * ```ts
+ * const chain = await startChain({ wallets: 1, balance: 50_000_000n }); // 50 USDC
+ * // after the test
+ * await chain.stop();
+ * ```
+ */
+export async function startChain(options: ChainOptions = {}): Promise<TestChain> {
+  const { wallets = 3, balance = 10_000_000_000n, signal } = options;
+  const child = await startChild(signal);
+  const chain = new TestChain(
+    child,
+    Array.from({ length: wallets }, (_, index) => testWallet(index)),
+  );
+  try {
+    await chain.ready();
+    await Promise.all(chain.wallets.map(({ address }) => chain.faucet(address, balance)));
+    return chain;
+  } catch (thrown) {
+    await chain.stop();
+    throw thrown;
+  }
+}
+
+/** A running chain. Times are Unix milliseconds on its clock; amounts and prices have 6 decimals. */
+export class TestChain implements AsyncDisposable {
+  /** The constructor options of a client of this chain; add `wallet`. */
+  readonly options: { urls: ChainUrls; chainId: number; solver: Address; clock: Clock };
+  readonly wallets: readonly TestWallet[];
+  readonly #child: Child;
+  readonly #node: DevNode;
+  readonly #clock = new ShiftedClock(realClock);
+
+  /** Made by {@link startChain}. */
+  constructor(child: Child, wallets: readonly TestWallet[]) {
+    this.#child = child;
+    this.wallets = wallets;
+    this.options = { ...startedSchema.parse(JSON.parse(child.line)), clock: this.#clock };
+    this.#node = new DevNode({ url: this.urls.proxy });
+  }
+
+  get urls(): ChainUrls {
+    return this.options.urls;
+  }
+
+  /** The time of the chain. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** Resolves when every market has a price. */
+  ready(): Promise<void> {
+    return this.#untilPrices("a price of every market", (prices) => {
+      const all = Object.values(prices);
+      return all.length > 0 && all.every(({ state }) => state === "fresh");
+    });
+  }
+
+  /**
+   * Gives USDC to an account.
+   *
+   * @example
+   * ```ts
+   * await chain.faucet(address, 25_000_000n); // 25 USDC
+   * ```
+   */
+  faucet(address: Address, amount: bigint): Promise<void> {
+    return this.#node.faucet(address, amount);
+  }
+
+  /**
+   * Saves balances, bets, prices and time. The newest 16 snapshots are kept.
+   *
+   * @returns Its id, for {@link revert}.
+   * @example
+   * ```ts
+   * const id = await chain.snapshot();
+   * await chain.revert(id);
+   * ```
+   */
+  snapshot(): Promise<number> {
+    return this.#node.snapshot();
+  }
+
+  /**
+   * Goes back to a snapshot, as often as necessary; later snapshots are gone.
+   *
+   * @returns The time of the chain, to which the clock of the clients went back too.
+   * @example
+   * ```ts
+   * await chain.revert(id);
+   * ```
+   */
+  async revert(id: number): Promise<number> {
+    return this.#moved(await this.#node.revert(id));
+  }
+
+  /**
+   * Moves the time forwards, for the chain and its clients, at most 24 hours. Bets that end on the way
+   * are settled.
+   *
+   * @param prices The prices on the way by symbol: one, or several for equal parts of the time. The
+   * present price by default.
+   * @returns The time of the chain; programs that read `Date` need it, as in
+   * `vi.setSystemTime(await chain.advance(60_000))`.
+   * @example
+   * ```ts
+   * await chain.advance(60_000, { "ETH/USDT": [3_000_000_000n, 3_100_000_000n] });
+   * ```
+   */
+  async advance(ms: number, prices: PricePaths = {}): Promise<number> {
+    return this.#moved(await this.#node.advance(ms, prices));
+  }
+
+  /**
+   * Makes all exchanges trade a market at one price until further notice, and waits until the node has
+   * it. A snapshot does not include that.
+   *
+   * @param price Null goes back to the simulated prices.
+   * @example
+   * ```ts
+   * await chain.setPrice("ETH/USDT", 3_000_000_000n); // 3000 USDT
+   * ```
+   */
+  async setPrice(symbol: string, price: bigint | null): Promise<void> {
+    const answer = await fetch(`${this.urls.exchanges}/prices`, {
+      method: "PUT",
+      body: JSON.stringify({ [symbol]: price?.toString() ?? null }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new RangemakerError("INVALID_INPUT", `No price was set: ${text}`);
+    if (price === null) return;
+    await this.#untilPrices(`${symbol} at ${price}`, (prices) => prices[symbol]?.price === price);
+  }
+
+  /** Ends the chain; resolves when nothing of it runs any more. */
+  stop(): Promise<void> {
+    return this.#child.stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #moved(toMs: number): number {
+    this.#clock.shift(toMs - this.#clock.now());
+    return toMs;
+  }
+
+  async #untilPrices(
+    what: string,
+    fits: (prices: Awaited<ReturnType<DevNode["getPrices"]>>) => boolean,
+  ): Promise<void> {
+    const deadlineMs = now() + PRICES_MS;
+    while (!fits(await this.#node.getPrices())) {
+      if (now() > deadlineMs) {
+        throw new RangemakerError("CHAIN_NOT_READY", `No ${what} within ${PRICES_MS} ms`);
+      }
+      await new Promise<void>((resolve) => realClock.after(POLL_MS, resolve));
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/** The test kit, from its source: a front end's tests use it as the package does. */
+import assert from "node:assert/strict";
+import { RangemakerClient } from "../../../lib/client/mod.ts";
+import { startChain, type TestChain } from "../../../lib/testing/mod.ts";
+
+const ETH = 3_000_000_000n;
+const WINDOW_MS = 60_000;
+
+/** A client for one of the chain's wallets, and its bet on 1 % around a price. */
+async function bet(chain: TestChain, wallet = chain.wallets[0]) {
+  const client = new RangemakerClient({ ...chain.options, wallet });
+  const startTime = chain.now();
+  const offer = await client.quote({
+    symbol: "ETH/USDT",
+    lowerPrice: ETH * 99n / 100n,
+    upperPrice: ETH * 101n / 100n,
+    betAmount: 10_000_000n,
+    startTime,
+    endTime: startTime + WINDOW_MS,
+  });
+  return { client, ...await client.execute(offer) };
+}
+
+Deno.test("Test chain: prices, time, snapshots and money do what a test says", async (t) => {
+  await using chain = await startChain({ wallets: 2, balance: 50_000_000n });
+
+  await t.step("wallets are funded, and the same in every run", async () => {
+    const [first, second] = chain.wallets;
+    assert.equal(first?.address, "0x8033bf5805F4B91bc0caE5f293D5FFfF62e8a49b");
+    const client = new RangemakerClient({ ...chain.options, wallet: second });
+    assert.equal((await client.account()).balance, 50_000_000n);
+    await chain.faucet(await client.address(), 1_000_000n);
+    assert.equal((await client.account()).balance, 51_000_000n);
+  });
+
+  const id = await chain.snapshot();
+
+  await t.step("a bet is won in less than 2 s, if the price stays", async () => {
+    const startedMs = performance.now();
+    await chain.setPrice("ETH/USDT", ETH);
+    const { client, thesisId } = await bet(chain);
+    await chain.advance(WINDOW_MS + 1_000);
+    const { status, payout } = await client.settled(thesisId, 5_000);
+    assert.equal(status, "won");
+    assert.equal((await client.account()).balance, 40_000_000n + payout);
+    assert(performance.now() - startedMs < 2_000, `${performance.now() - startedMs} ms`);
+  });
+
+  await t.step("reverting takes back money and time, for clients too", async () => {
+    const before = chain.now();
+    const revertedMs = await chain.revert(id);
+    assert(chain.now() - revertedMs < 1_000 && revertedMs < before - WINDOW_MS);
+    const client = new RangemakerClient({ ...chain.options, wallet: chain.wallets[0] });
+    assert.equal((await client.account()).balance, 50_000_000n);
+  });
+
+  await t.step("a bet is lost when the price leaves the range", async () => {
+    const { client, thesisId } = await bet(chain);
+    await chain.setPrice("ETH/USDT", ETH * 2n);
+    assert.equal((await client.settled(thesisId, 5_000)).status, "lost");
+  });
+
+  await t.step("prices on the way decide", async () => {
+    await chain.setPrice("ETH/USDT", ETH);
+    const { client, thesisId } = await bet(chain);
+    await chain.advance(WINDOW_MS, { "ETH/USDT": [ETH, ETH / 2n, ETH] });
+    const { status, breach } = await client.settled(thesisId, 5_000);
+    assert.deepEqual([status, breach?.price], ["lost", ETH / 2n]);
+  });
+
+  await t.step("null returns to the simulated prices", async () => {
+    await chain.setPrice("ETH/USDT", ETH * 2n);
+    await chain.setPrice("ETH/USDT", null);
+    const client = new RangemakerClient(chain.options);
+    for (;;) {
+      const { price } = (await client.prices())["ETH/USDT"] ?? assert.fail("No price");
+      if (price < ETH + ETH / 2n) break;
+    }
+  });
+
+  await t.step("wrong symbols, prices and amounts are refused by name", async () => {
+    await assert.rejects(chain.setPrice("ETH", ETH), /INVALID_REQUEST/);
+    await assert.rejects(chain.setPrice("ETH/USDT", 0n), /Expected a price above 0/);
+    await assert.rejects(chain.faucet(chain.wallets[0]!.address, 0n), /at least 1/);
+    await assert.rejects(chain.revert(999), /No snapshot has the id 999/);
+  });
+});
+
+Deno.test("Test chain: an aborted start rejects, and nothing of it goes on", async () => {
+  const aborter = new AbortController();
+  const starting = startChain({ signal: aborter.signal });
+  aborter.abort();
+  await assert.rejects(starting, { code: "CHAIN_NOT_STARTED" });
+});
