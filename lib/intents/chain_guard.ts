@@ -195,7 +195,7 @@ export class ChainGuard {
     const { node, isOnChain } = this.#options;
     if (intent.transaction === null) return true;
     const receipt = await node.getTransaction(intent.transaction.txHash);
-    return receipt !== null || await isOnChain(intent);
+    return receipt?.status === "committed" || await isOnChain(intent);
   }
 }
 

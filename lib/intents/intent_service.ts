@@ -24,6 +24,16 @@ const NODE_TIMEOUT_MS = 4_000;
 /** Timeout of a question that requests and health checks wait for. */
 const PROBE_TIMEOUT_MS = 1_000;
 
+/** The problems that a health check finds. */
+const PROBLEM_CODES = [
+  "STORE_UNAVAILABLE",
+  "STORE_CONNECTION_LOST",
+  "STORE_DAMAGED",
+  "CHAIN_MISMATCH",
+  "CHAIN_REWOUND",
+  "CLOCKS_DIFFER",
+];
+
 /** How long the result of a health check is cached, and time between two background checks. */
 const CHECKED_MS = 1_000;
 const CHECK_INTERVAL_MS = 5_000;
@@ -88,6 +98,7 @@ export class IntentService {
   readonly #health: PollingLoop;
   readonly #upkeep: PollingLoop;
   readonly #damaged: DamagedRows;
+  readonly #problems: Gauge<"code">;
   #work: IntentWork | undefined;
   #submitter: Submitter | undefined;
   #failing: string | undefined;
@@ -131,6 +142,13 @@ export class IntentService {
         this.set(damaged.size);
       },
     });
+    this.#problems = new Gauge({
+      name: `${name}_problem`,
+      help: "1 while /health fails with this code: see the alerts of docs/operating.md.",
+      labelNames: ["code"],
+      registers: [registry],
+    });
+    for (const code of PROBLEM_CODES) this.#problems.set({ code }, 0);
   }
 
   /**
@@ -240,7 +258,9 @@ export class IntentService {
       this.#log.info("The store can be used again", { event: "store_works" });
     }
     this.#failing = code;
-    return problem ?? this.#damaged.first ?? this.#submitter?.clockProblem;
+    const found = problem ?? this.#damaged.first ?? this.#submitter?.clockProblem;
+    for (const code of PROBLEM_CODES) this.#problems.set({ code }, Number(code === found?.code));
+    return found;
   }
 
   async #findProblem(): Promise<RangemakerError | undefined> {

@@ -318,6 +318,7 @@ export class Submitter {
     } catch (thrown) {
       const { key } = intent;
       log.error("Attempt at intent {key} cannot be recorded: {reason}", {
+        event: "store_failed",
         key,
         reason: messageOf(thrown),
       });

@@ -2,12 +2,12 @@ import type { RangemakerError } from "../../lib/errors.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
-import { formatPrice } from "../../lib/protocol/price.ts";
+import type { Account } from "../../lib/protocol/account.ts";
+import { formatPrice, formatUsdc } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { decodePayload } from "./depositor.ts";
 import type { BridgeOptions } from "./options.ts";
-import type { Readiness } from "./readiness.ts";
 
 const log = serviceLog("bridge");
 
@@ -18,19 +18,27 @@ function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount
 
 /**
  * Logs once what the bridge works with, and every problem that will keep deposits from being committed.
+ *
+ * @param account The bridge's own account; undefined if the node does not answer.
  */
-export async function logStart(
+export function logStart(
   { database, chainId, rpcUrl, rateLimit, rateLimitTotal }: BridgeOptions,
   address: Address,
-  checkReadiness: () => Promise<Readiness>,
-): Promise<void> {
-  const { relayer, problems } = await checkReadiness();
+  account: Account | undefined,
+  problems: readonly string[],
+): void {
+  const isRelayer = account?.permissions.includes("relayer");
   log.info(
-    "Bridge {address} is {permission} on chain {chainId} at {rpcUrl}, with database {database}",
+    "Bridge {address} has {permission} and {balance}, accepts {limits}, on chain {chainId} at {rpcUrl}, " +
+      "with database {database}",
     {
       event: "started",
       ...{ address, chainId, rateLimit, rateLimitTotal },
-      permission: relayer ? "relayer" : "not known to be relayer",
+      permission: account === undefined
+        ? "an unknown permission"
+        : `${isRelayer ? "the" : "no"} relayer permission`,
+      balance: account === undefined ? "an unknown balance" : `${formatUsdc(account.balance)} USDC`,
+      limits: `${limitText(rateLimit)} from one address and ${limitText(rateLimitTotal)} in all`,
       rpcUrl: redactUrls(rpcUrl),
       database: redactUrls(database),
     },
@@ -38,6 +46,10 @@ export async function logStart(
   for (const problem of problems) {
     log.warn("Not ready: {problem}", { event: "not_ready", problem });
   }
+}
+
+function limitText(limit: number): string {
+  return limit === 0 ? "any number of requests" : `${limit} requests a second`;
 }
 
 /** Logs the result of each deposit, and when the node is lost or back (docs/operating.md, "Logs"). */

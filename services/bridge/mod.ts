@@ -81,7 +81,8 @@ export async function startBridge(
         depositLog.ended(intent);
       },
     });
-    firstLook = logStart(options, signer.address, readiness);
+    firstLook = Promise.all([readiness(), probe.getAccount(signer.address).catch(() => undefined)])
+      .then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
     return service;
   } catch (thrown) {
     await close();

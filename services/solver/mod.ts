@@ -234,6 +234,7 @@ function warnOfMock(): void {
   serviceLog("solver").warn(
     "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
       "only, and --pricing barrier with real money",
+    { event: "mock_pricing" },
   );
 }
 

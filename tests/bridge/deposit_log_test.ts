@@ -5,10 +5,41 @@ import { IntentStore } from "../../lib/intents/store.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { DepositLog } from "../../services/bridge/deposit_log.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { DepositLog, logStart } from "../../services/bridge/deposit_log.ts";
+import { options } from "../../services/bridge/options.ts";
 import { depositKey, encodePayload } from "../../services/bridge/depositor.ts";
 import { withLogs } from "../support/recorded_logs.ts";
-import { signedRequest } from "./support.ts";
+import { relayer, signedRequest } from "./support.ts";
+
+Deno.test("Bridge: the line at start has address, permission, balance, limits, node, chain and database", () =>
+  withLogs("info", (records) => {
+    const given = { rpcUrl: "http://user:SECRET@node", rateLimit: 5, rateLimitTotal: 0 };
+    const bridge = withDefaults(options, given);
+    const { address } = relayer;
+    const account = { address, balance: 2_500_000n, locked: 0n };
+    logStart(bridge, address, { ...account, permissions: ["relayer"] }, []);
+    logStart(bridge, address, { ...account, balance: 0n, permissions: [] }, ["No relayer"]);
+    logStart(bridge, address, undefined, []);
+    const where = "on chain 1337 at http://…@node, with database data/bridge.sqlite";
+    const limits = "accepts 5 requests a second from one address and any number of requests in all";
+    assert.deepEqual(
+      records.map(({ message, properties: { event } }) => [event, message.join("")]),
+      [
+        [
+          "started",
+          `Bridge ${address} has the relayer permission and 2.5 USDC, ${limits}, ${where}`,
+        ],
+        ["started", `Bridge ${address} has no relayer permission and 0 USDC, ${limits}, ${where}`],
+        ["not_ready", "Not ready: No relayer"],
+        [
+          "started",
+          `Bridge ${address} has an unknown permission and an unknown balance, ${limits}, ${where}`,
+        ],
+      ],
+    );
+    return Promise.resolve();
+  }));
 
 Deno.test("DepositLog: a node that is lost and one that is back are a line each, not one per attempt", () =>
   withLogs("info", (records) => {

@@ -1,197 +1,312 @@
-/** Restore drills: each service starts from an older backup, alone and together with others. */
+/**
+ * Restore drills: node, bridge and solver start from an older backup, each alone and in every
+ * combination. The commands are those of docs/operating.md, "Backup and restore".
+ */
 import assert from "node:assert/strict";
-import { systemClock } from "../../lib/clock.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import type { RunningService } from "../../lib/http/service.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
+import type { RunningService } from "../../lib/http/service.ts";
+import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
+import { relayer, signedRequest, startTestBridge } from "../bridge/support.ts";
+import { hasPrices } from "../node/support/running_node.ts";
+import { startFakeOracle } from "../node/support/fake_oracle.ts";
+import { passagesOf } from "../ship/documents.ts";
+import { fileUrl, run } from "../ship/support.ts";
+import { askQuote, signQuote, solver, startTestSolver, user } from "../solver/support.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { options as replayOptions, replayDeposits } from "../../services/bridge/replay.ts";
-import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
-import {
-  options as reconcileOptions,
-  reconcileBets,
-} from "../../services/solver/execution/reconcile.ts";
-import { relayer, signedRequest, startTestBridge, user } from "../bridge/support.ts";
-import { execution, solver, withSolver } from "../solver/support.ts";
 import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
-import type { FakeNode } from "../support/fake_node.ts";
 import { freePort, startAgain } from "../support/ports.ts";
 import { withFolder } from "../support/with_folder.ts";
 
 /** Until a missing receipt is believed, and a health check notices a repair. */
-const NOTICED_MS = 15_000;
+const NOTICED_MS = 20_000;
 
-/** A node and a bridge, stopped for each backup and restore, as docs/operating.md says. */
+/** USDC, 6 decimals: of each deposit, of each bet, and of the solver at the start of the chain. */
+const DEPOSIT = 25_000_000n;
+const BET = 10_000_000n;
+const SOLVER_BALANCE = 1_000_000_000n;
+
+/** Deposits and bets before the backup, and as many after it. */
+const DEPOSITS = 3;
+const BETS = 2;
+
+type Name = "node" | "bridge" | "solver";
+
+/** The commands of the chapter: they make a backup, restore one service, accept the older state. */
+const [backups = [], restores = [], repairs = []] = passagesOf("docs/operating.md")
+  .filter(({ chapter }) => chapter.startsWith("## Backup and restore"))
+  .map(({ commands }) => commands.map(({ text }) => text));
+
+const oracle = () => Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
+
+/** What users signed, so that they can send it again. */
+interface Signed {
+  deposits: ReturnType<typeof signedRequest>[];
+  bets: { quote: Awaited<ReturnType<typeof askQuote>>; userSignature: string }[];
+}
+
+/** The three services on the files of one folder. */
 class Deployment {
   readonly #folder: string;
   readonly #port = freePort();
-  readonly #running: RunningService[] = [];
-  url = "";
-  bridgeUrl = "";
+  readonly #oracle = oracle();
+  readonly #running = new Map<Name, RunningService>();
+  #wsUrl = "";
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  get database(): string {
-    return `${this.#folder}/data/bridge.sqlite`;
+  async start(...names: Name[]): Promise<void> {
+    for (const name of names) this.#running.set(name, await this.#start(name));
   }
 
-  async start(): Promise<void> {
+  async #start(name: Name): Promise<RunningService> {
+    const database = `${this.#folder}/data/${name}.sqlite`;
+    const rpcUrl = `http://127.0.0.1:${this.#port}`;
+    if (name === "bridge") return await startTestBridge(rpcUrl, { database });
+    if (name === "solver") {
+      return await startTestSolver({ url: rpcUrl, wsUrl: this.#wsUrl }, { database });
+    }
     const options = withDefaults(nodeOptions, {
       ...{ port: this.#port, readPort: 0, dataDir: `${this.#folder}/data/node` },
-      ...{ relayers: [DEV_ACCOUNTS.relayer.address], oracleUrl: "http://127.0.0.1:9" },
+      ...{ oracleUrl: this.#oracle.url, oracleTimeoutMs: 90, relayers: [relayer.address] },
+      balances: new Map([[solver.address, SOLVER_BALANCE]]),
     });
-    const node = await startAgain(() => startNode(options));
-    this.#running.push(node);
-    const bridge = await startTestBridge(node.url, { database: this.database });
-    this.#running.push(bridge);
-    [this.url, this.bridgeUrl] = [node.url, bridge.url];
+    const node: RunningNode = await startAgain(() => startNode(options));
+    this.#wsUrl = node.wsUrl;
+    await hasPrices(node);
+    return node;
   }
 
-  async stop(): Promise<void> {
-    for (const service of this.#running.splice(0).reverse()) await service.stop();
-  }
-
-  /** `cp -r data backup`, while everything is stopped. */
-  async backUp(): Promise<void> {
-    await this.stop();
-    await copy(`${this.#folder}/data`, `${this.#folder}/backup`);
-    await this.start();
-  }
-
-  async restore(...names: string[]): Promise<void> {
-    await this.stop();
-    for (const name of names) {
-      await Deno.remove(`${this.#folder}/data/${name}`, { recursive: true });
-      await copy(`${this.#folder}/backup/${name}`, `${this.#folder}/data/${name}`);
+  async stop(...names: Name[]): Promise<void> {
+    for (const name of names.toReversed()) {
+      await this.#running.get(name)?.stop();
+      this.#running.delete(name);
     }
-    await this.start();
   }
 
-  deposit(nonce: bigint) {
-    return post(`${this.bridgeUrl}/deposit`, requestOf(nonce));
+  async end(): Promise<void> {
+    await this.stop("node", "bridge", "solver");
+    await this.#oracle.stop();
   }
 
-  async balance(): Promise<bigint> {
-    return (await new CoreClient({ url: this.url }).getAccount(user.address)).balance;
+  /** Runs a command of the document in the folder. @returns What it printed. */
+  async shell(command: string): Promise<string> {
+    const task = `${Deno.execPath()} task -q --config ${fileUrl("deno.json").pathname}`;
+    const { code, text } = await run("bash", ["-c", command.replace("deno task", task)], {
+      cwd: this.#folder,
+      env: {
+        ...{ KAIZEN_RPC_URL: `http://127.0.0.1:${this.#port}`, NO_COLOR: "1" },
+        BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
+        SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
+        // By default they are in the folder of the checkout.
+        BRIDGE_DATABASE: `${this.#folder}/data/bridge.sqlite`,
+        SOLVER_DATABASE: `${this.#folder}/data/solver.sqlite`,
+      },
+    });
+    assert.equal(code, 0, `${command}\n${text}`);
+    return text;
   }
 
-  /** Resolves once the bridge's health has a code, or none. */
-  async untilHealth(expected: string | undefined): Promise<void> {
-    await eventually(`health ${expected}`, async () => {
-      const { code } = await (await fetch(`${this.bridgeUrl}/health`)).json();
+  post(name: Name, path: string, body: unknown) {
+    return post(`${this.#urlOf(name)}${path}`, body);
+  }
+
+  async signBet(): Promise<Signed["bets"][number]> {
+    const now = Date.now();
+    const window = { endTime: now + 3_600_000, deadline: now + 600_000 };
+    const quote = await askQuote(this.#urlOf("solver"), window);
+    return { quote, userSignature: signQuote(quote) };
+  }
+
+  /** Resolves once the health of a service has a code, or none. */
+  async untilHealth(name: Name, expected: string | undefined): Promise<void> {
+    await eventually(`health ${expected} of ${name}`, async () => {
+      const { code } = await (await fetch(`${this.#urlOf(name)}/health`)).json();
       return code === expected || undefined;
     }, NOTICED_MS);
   }
 
-  replay() {
-    const options = { rpcUrl: this.url, privateKey: relayer, database: this.database };
-    return replayDeposits(withDefaults(replayOptions, options), () => {}, systemClock);
+  /** Whether the metric of a service names a problem, which fires the alert ChainRewound. */
+  async showsProblem(name: Name, code: string): Promise<boolean> {
+    const metrics = await (await fetch(`${this.#urlOf(name)}/metrics`)).text();
+    return metrics.includes(`\n${name}_problem{code="${code}"} 1\n`);
+  }
+
+  /** The user's balance, and how many bets are open, each with a quote of its own. */
+  async chain(): Promise<{ balance: bigint; bets: number }> {
+    const client = new CoreClient({ url: this.#urlOf("node") });
+    const { balance } = await client.getAccount(user.address);
+    const { theses } = await client.getTheses({ user: user.address, limit: 100 });
+    assert.equal(new Set(theses.map(({ quoteHash }) => quoteHash)).size, theses.length);
+    return { balance, bets: theses.length };
+  }
+
+  #urlOf(name: Name): string {
+    return this.#running.get(name)?.url ?? assert.fail(`${name} is stopped`);
   }
 }
 
-/** Each deposit is 25 USDC, so a balance tells which were credited how often. */
-const AMOUNT = 25_000_000n;
-const requests = new Map<bigint, ReturnType<typeof signedRequest>>();
-
-/** The same signed request each time. */
-function requestOf(nonce: bigint) {
-  const request = requests.get(nonce) ?? signedRequest({ nonce, deadline: Date.now() + 600_000 });
-  requests.set(nonce, request);
-  return request;
+/** The chain when each deposit was credited once. */
+function everyDepositOnce(bets: number) {
+  return { balance: 2n * BigInt(DEPOSITS) * DEPOSIT - BigInt(bets) * BET, bets };
 }
 
-async function copy(from: string, to: string): Promise<void> {
-  if ((await Deno.stat(from)).isFile) return await Deno.copyFile(from, to);
-  await Deno.mkdir(to, { recursive: true });
-  for await (const { name } of Deno.readDir(from)) await copy(`${from}/${name}`, `${to}/${name}`);
+async function work(deployment: Deployment, signed: Signed): Promise<void> {
+  for (let index = 0; index < DEPOSITS; index += 1) {
+    const nonce = BigInt(signed.deposits.length);
+    const request = signedRequest({ nonce, amount: DEPOSIT, deadline: Date.now() + 600_000 });
+    signed.deposits.push(request);
+    assert.equal((await deployment.post("bridge", "/deposit", request)).status, 200);
+  }
+  for (let index = 0; index < BETS; index += 1) {
+    const bet = await deployment.signBet();
+    signed.bets.push(bet);
+    const { status, body } = await deployment.post("solver", "/execute", bet);
+    assert.deepEqual([status, Object(body.result).status], [200, "committed"]);
+  }
 }
 
-/** Three deposits, a backup, and three more. */
-async function withDeposits(test: (deployment: Deployment) => Promise<void>): Promise<void> {
-  await withFolder(async (folder) => {
-    const deployment = new Deployment(folder);
-    try {
-      await deployment.start();
-      for (const nonce of [1n, 2n, 3n]) assert.equal((await deployment.deposit(nonce)).status, 200);
-      await deployment.backUp();
-      for (const nonce of [4n, 5n, 6n]) assert.equal((await deployment.deposit(nonce)).status, 200);
-      assert.equal(await deployment.balance(), 6n * AMOUNT);
-      await test(deployment);
-    } finally {
-      await deployment.stop();
-    }
-  });
+/** Files of all services after some work, a backup, and more work. @returns What was signed. */
+async function prepare(folder: string): Promise<Signed> {
+  const deployment = new Deployment(folder);
+  const signed: Signed = { deposits: [], bets: [] };
+  try {
+    await deployment.start("node", "bridge", "solver");
+    await work(deployment, signed);
+    await deployment.stop("node", "bridge", "solver");
+    for (const command of backups) await deployment.shell(command);
+    await deployment.start("node", "bridge", "solver");
+    await work(deployment, signed);
+    assert.deepEqual(await deployment.chain(), everyDepositOnce(2 * BETS));
+  } finally {
+    await deployment.end();
+  }
+  return signed;
 }
 
-Deno.test("Restore: an old node is CHAIN_REWOUND until bridge replay, which sends what it lacks once", () =>
-  withDeposits(async (deployment) => {
-    await deployment.restore("node");
-    await deployment.untilHealth("CHAIN_REWOUND");
-    assert.equal(await deployment.balance(), 3n * AMOUNT);
-    const { status, body } = await deployment.deposit(7n);
+interface Drill {
+  restored: Name[];
+  /** Services that must notice by themselves that the node is older than their stores. */
+  notices: Name[];
+  /** The last lines of `bridge replay` and `solver reconcile`, if the node was restored. */
+  repairs: string[];
+  /** Bets on the chain after the commands, and once users have sent everything again. */
+  bets: [number, number];
+}
+
+const DRILLS: Drill[] = [
+  {
+    restored: ["node"],
+    notices: ["bridge", "solver"],
+    repairs: ["3 sent again, 3 were there, 0 failed", "2 gone, 2 were there, 0 failed"],
+    bets: [2, 2],
+  },
+  { restored: ["bridge"], notices: [], repairs: [], bets: [4, 4] },
+  { restored: ["solver"], notices: [], repairs: [], bets: [4, 4] },
+  { restored: ["bridge", "solver"], notices: [], repairs: [], bets: [4, 4] },
+  {
+    restored: ["node", "bridge"],
+    notices: ["solver"],
+    repairs: ["0 sent again, 3 were there, 0 failed", "2 gone, 2 were there, 0 failed"],
+    bets: [2, 2],
+  },
+  {
+    restored: ["node", "solver"],
+    notices: ["bridge"],
+    repairs: ["3 sent again, 3 were there, 0 failed", "0 gone, 2 were there, 0 failed"],
+    bets: [2, 4],
+  },
+  {
+    restored: ["node", "bridge", "solver"],
+    notices: [],
+    repairs: ["0 sent again, 3 were there, 0 failed", "0 gone, 2 were there, 0 failed"],
+    bets: [2, 4],
+  },
+];
+
+async function restore(deployment: Deployment, { restored, notices, repairs: said }: Drill) {
+  await deployment.start("node", "bridge", "solver");
+  await deployment.stop(...restored);
+  for (const name of restored) {
+    const command = restores.find((text) => text.includes(`data/${name}`)) ?? assert.fail(name);
+    await deployment.shell(command);
+  }
+  await deployment.start(...restored);
+  for (const name of notices) {
+    await deployment.untilHealth(name, "CHAIN_REWOUND");
+    assert.ok(await deployment.showsProblem(name, "CHAIN_REWOUND"));
+  }
+  if (notices.includes("bridge")) {
+    const another = signedRequest({ nonce: 99n });
+    const { status, body } = await deployment.post("bridge", "/deposit", another);
     assert.deepEqual([status, body.code], [503, "CHAIN_REWOUND"]);
-    assert.deepEqual(await deployment.replay(), { present: 3, repaired: 3, failed: 0 });
-    assert.equal(await deployment.balance(), 6n * AMOUNT);
-    await deployment.untilHealth(undefined);
-    assert.deepEqual(await deployment.replay(), { present: 6, repaired: 0, failed: 0 });
-    assert.equal((await deployment.deposit(7n)).status, 200);
-    assert.equal(await deployment.balance(), 7n * AMOUNT);
-  }));
+  }
+  if (notices.includes("solver")) {
+    const { status, body } = await deployment.post(
+      "solver",
+      "/execute",
+      await deployment.signBet(),
+    );
+    assert.deepEqual([status, body.code], [503, "CHAIN_REWOUND"]);
+  }
+  for (const [index, line] of said.entries()) {
+    const command = repairs[index] ?? assert.fail(line);
+    const text = await deployment.shell(command);
+    assert.equal(text.trim().split("\n").at(-1), line, text);
+    // Nothing is left for a second run.
+    if (notices.length === 2) {
+      assert.match(await deployment.shell(command), /^0 [a-z ]+, \d were there, 0 failed$/m);
+    }
+  }
+}
 
-Deno.test("Restore: an old bridge finds what it lost credited, and credits nothing twice", () =>
-  withDeposits(async (deployment) => {
-    await deployment.restore("bridge.sqlite");
-    for (const nonce of [1n, 2n, 3n]) assert.equal((await deployment.deposit(nonce)).status, 409);
-    for (const nonce of [4n, 5n, 6n]) assert.equal((await deployment.deposit(nonce)).status, 200);
-    const path = `${deployment.bridgeUrl}/deposits/${user.address}/4`;
-    const { deposit } = await (await fetch(path)).json();
-    assert.deepEqual([deposit.state, deposit.reason.code], [
-      "committed",
-      "DEPOSIT_ALREADY_PROCESSED",
-    ]);
-    assert.equal(await deployment.balance(), 6n * AMOUNT);
-    await deployment.untilHealth(undefined);
-  }));
+/** Users send all that they signed again: each deposit ends up credited once. */
+async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed): Promise<void> {
+  for (const request of deposits) {
+    const { status, body } = await deployment.post("bridge", "/deposit", request);
+    assert.ok(status === 200 || /deposit is committed/.test(String(body.error)), `${body.error}`);
+  }
+  for (const bet of bets) {
+    const { status, body } = await deployment.post("solver", "/execute", bet);
+    const { status: result, error } = Object(body.result);
+    const code = body.code ?? Object(error).code;
+    const isNamed = ["CHAIN_REWOUND", "QUOTE_ALREADY_USED"].includes(String(code));
+    assert.ok(status === 200 && result === "committed" || isNamed, JSON.stringify(body));
+  }
+}
 
-Deno.test("Restore: with an old node and an old bridge, users who send again get each deposit once", () =>
-  withDeposits(async (deployment) => {
-    await deployment.restore("node", "bridge.sqlite");
-    assert.deepEqual(await deployment.replay(), { present: 3, repaired: 0, failed: 0 });
-    for (const nonce of [4n, 5n, 6n]) assert.equal((await deployment.deposit(nonce)).status, 200);
-    assert.equal(await deployment.balance(), 6n * AMOUNT);
-  }));
+Deno.test("Restore: the document has the commands for a backup, a restore and a repair", () => {
+  assert.deepEqual([backups.length, restores.length, repairs.length], [4, 3, 2]);
+});
 
-Deno.test("Restore: a bet that an old node lacks stops the solver until solver reconcile ends it", () =>
-  withFolder((folder) => {
-    const database = `${folder}/solver.sqlite`;
-    return withSolver(async ({ url }, node: FakeNode) => {
-      const bet = await execution(url);
-      assert.equal((await post(`${url}/execute`, bet)).status, 200);
-      const balances = new Map(node.credited);
-      node.rewind();
-      for (const [address, balance] of balances) node.credited.set(address, balance);
-      node.methods.set("core_getThesis", () => null);
-      await eventually("the solver notices", async () => {
-        const { code } = await (await fetch(`${url}/health`)).json();
-        return code === "CHAIN_REWOUND" || undefined;
-      }, NOTICED_MS);
-      const refused = await post(`${url}/execute`, await execution(url));
-      assert.deepEqual([refused.status, refused.body.code], [503, "CHAIN_REWOUND"]);
-      const options = withDefaults(reconcileOptions, {
-        ...{ rpcUrl: node.url, privateKey: solver, database },
-      });
-      const lines: string[] = [];
-      const print = (line: string) => void lines.push(line);
-      assert.deepEqual(await reconcileBets(options, print), { present: 0, repaired: 1, failed: 0 });
-      assert.match(lines.join(), /^Gone: thesis 1 of 0x.*, 10 USDC .*: undo its hedge$/);
-      await eventually("the solver goes on", async () => {
-        const { status } = await post(`${url}/execute`, await execution(url));
-        return status === 200 || undefined;
-      }, NOTICED_MS);
-      const again = await post(`${url}/execute`, bet);
-      assert.equal(again.body.code, "CHAIN_REWOUND");
-    }, { database });
-  }));
+Deno.test({
+  name: "Restore: whatever is older, nothing is silent, and no signed deposit is lost or doubled",
+  timeout: 240_000,
+  fn: (t) =>
+    withFolder(async (folder) => {
+      const signed = await prepare(folder);
+      for (const drill of DRILLS) {
+        const name = `old ${drill.restored.join(" and ")}`;
+        await t.step(name, () =>
+          withFolder(async (copy) => {
+            const deployment = new Deployment(copy);
+            try {
+              await deployment.shell(`cp -r ${folder}/. .`);
+              await restore(deployment, drill);
+              for (const service of ["bridge", "solver"] as const) {
+                await deployment.untilHealth(service, undefined);
+                assert.ok(!await deployment.showsProblem(service, "CHAIN_REWOUND"));
+              }
+              assert.equal((await deployment.chain()).bets, drill.bets[0]);
+              await sendAllAgain(deployment, signed);
+              assert.deepEqual(await deployment.chain(), everyDepositOnce(drill.bets[1]));
+            } finally {
+              await deployment.end();
+            }
+          }));
+      }
+    }),
+});

@@ -50,8 +50,9 @@ const RESTORE_TEST = "tests/e2e/restore_test.ts";
 const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^curl /, here((command, { shell }) => shell.run(command), "curl")],
   [/^promtool /, here((command, { shell }) => shell.run(command), "promtool")],
-  [/^(deno task|rangemaker) (bridge replay|solver reconcile)$/, elsewhere(RESTORE_TEST, "replay")],
-  [/^cp (-r )?data\/.* backup\//, elsewhere(RESTORE_TEST, "backup")],
+  [/^(deno task|rangemaker) (bridge replay|solver reconcile)$/, elsewhere(RESTORE_TEST, "repairs")],
+  [/^mkdir -p backup$|^cp (-r )?data\/.* backup\//, elsewhere(RESTORE_TEST, "backups")],
+  [/^rm -[rf] data\//, elsewhere(RESTORE_TEST, "restores")],
   [/^sqlite3 /, notRun],
   [
     /^deno task node --relayers /,

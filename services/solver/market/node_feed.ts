@@ -66,7 +66,10 @@ export class NodeFeed {
         read: (signal) => handlers.catchUp(signal),
         backoff: backoff(),
         onFailure: ({ message }) =>
-          this.#log.warn("Open theses cannot be read: {reason}", { reason: message }),
+          this.#log.warn("Open theses cannot be read: {reason}", {
+            event: "exposure_unknown",
+            reason: message,
+          }),
       },
       onLive: () => this.#live(),
       onLost: (reason) => this.#lost(reason),

@@ -1,0 +1,113 @@
+/** The frame of `bridge replay` and `solver reconcile`, for operators who restored the node from a backup. */
+import { type Clock, systemClock } from "../clock.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
+import { createRegistry } from "../http/metrics.ts";
+import type { Intent, IntentOutcome } from "../intents/intent.ts";
+import { IntentService } from "../intents/intent_service.ts";
+import { isNodeAway } from "../net/core_client.ts";
+import { command, ExitCode, type RunnableCommand } from "./command.ts";
+import { signerFrom } from "./keystore.ts";
+import type * as kinds from "./option_kinds.ts";
+import { type CommandText, optionLabel, type OptionsOf, type OptionSpec } from "./options.ts";
+import type {
+  chainIdOption,
+  databaseOption,
+  keystoreOptions,
+  rpcUrlOption,
+} from "./shared_options.ts";
+
+/** The options of a service that its repair needs. */
+type RepairTable = typeof keystoreOptions & {
+  rpcUrl: typeof rpcUrlOption;
+  privateKey: OptionSpec<typeof kinds.key>;
+  chainId: typeof chainIdOption;
+  database: ReturnType<typeof databaseOption>;
+};
+
+/** What became of an intent, and the line for the operator. */
+export interface Repaired {
+  result: IntentOutcome & Pick<Intent, "transaction">;
+  line: string;
+}
+
+/** What a service does with a committed intent that the node has no committed receipt of. */
+export type Repair = (
+  intents: IntentService,
+  intent: Intent,
+  chainId: number,
+  clock: Clock,
+) => Promise<Repaired | "present">;
+
+/** A command that brings a service's store and a restored node into line. */
+export interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
+  service: string;
+  /** The option table of the service. */
+  options: RepairTable;
+  /** How the command calls what it repaired, such as `sent again`. */
+  repaired: string;
+  /** @throws {RangemakerError} If it failed. It may run again for the same intent. */
+  repair: Repair;
+}
+
+/**
+ * Goes through the committed intents of a store, oldest first. If none failed, the store accepts the
+ * node's chain as it is now, and its service submits again.
+ */
+export function repairCommand(definition: RepairCommand): RunnableCommand {
+  const { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database } =
+    definition.options;
+  const options = { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database };
+  const { name, description, examples } = definition;
+  return command({
+    ...{ name, description, examples, options },
+    async run(given, { print }) {
+      const counts = await repairAll(definition, given, print);
+      print(
+        `${counts.repaired} ${definition.repaired}, ${counts.present} were there, ${counts.failed} failed`,
+      );
+      return counts.failed === 0 ? ExitCode.ok : ExitCode.failed;
+    },
+  });
+}
+
+async function repairAll(
+  { service, options: { privateKey }, repair }: RepairCommand,
+  options: OptionsOf<RepairTable>,
+  print: (line: string) => void,
+) {
+  const clock = systemClock;
+  const intents = await IntentService.open({
+    ...options,
+    ...{ name: service, clock, signer: await signerFrom(options, optionLabel(privateKey)) },
+    ...{ registry: createRegistry(0), retain: Number.POSITIVE_INFINITY },
+  });
+  const { store, node } = intents;
+  const counts = { present: 0, repaired: 0, failed: 0 };
+  const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
+    try {
+      const txHash = intent.transaction?.txHash;
+      const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
+      if (receipt?.status === "committed") return "present";
+      const outcome = await repair(intents, intent, options.chainId, clock);
+      if (outcome === "present") return outcome;
+      await store.replaceCommitted(intent, outcome.result, clock.now());
+      print(outcome.line);
+      return "repaired";
+    } catch (thrown) {
+      if (isNodeAway(thrown) || !(thrown instanceof RangemakerError)) throw thrown;
+      print(`${intent.key} failed: ${messageOf(thrown)}`);
+      return "failed";
+    }
+  };
+  try {
+    await intents.requireGenesis();
+    for await (const intent of store.committed()) counts[await repairOne(intent)] += 1;
+    counts.failed += intents.damagedRows;
+    if (counts.failed === 0) {
+      await store.remember({ resetBlock: await intents.requireGenesis() });
+    }
+    return counts;
+  } finally {
+    await intents.close();
+  }
+}

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { runHere } from "../support/command_context.ts";
+import { post } from "../support/envelope.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { withFolder } from "../support/with_folder.ts";
+import { signedRequest, startTestBridge, user } from "./support.ts";
+
+/** A committed deposit of 25 USDC, and a node that was restored from a backup without it. */
+async function withLostDeposit(
+  test: (node: FakeNode, replay: () => ReturnType<typeof runHere>) => Promise<void>,
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const node = FakeNode.start();
+    const database = `${folder}/bridge.sqlite`;
+    try {
+      const bridge = await startTestBridge(node.url, { database });
+      assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
+      await bridge.stop();
+      node.rewind();
+      const { privateKey } = DEV_ACCOUNTS.relayer;
+      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+      await test(node, () => runHere(["bridge", "replay", ...options]));
+    } finally {
+      await node.stop();
+    }
+  });
+}
+
+/** The node gets the lost transaction once more, and its rules refuse it. */
+async function sendRefused(node: FakeNode): Promise<void> {
+  node.refusal = "PERMISSION_DENIED";
+  const [text = ""] = node.received;
+  const params = [JSON.parse(text)];
+  const call = { jsonrpc: "2.0", id: 1, method: "core_sendTransaction", params };
+  const answer = await fetch(node.url, { method: "POST", body: JSON.stringify(call) });
+  assert.equal((await answer.json()).result.status, "failed");
+  node.refusal = undefined;
+}
+
+Deno.test("bridge replay: sends a deposit again of which the node has a failed receipt only", () =>
+  withLostDeposit(async (node, replay) => {
+    await sendRefused(node);
+    const { code, stdout } = await replay();
+    assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 were there, 0 failed");
+    assert.equal(code, 0);
+    assert.equal(node.credited.get(user.address), 25_000_000n);
+  }));
+
+Deno.test("bridge replay: names a deposit that the node refuses, and exits with 1", () =>
+  withLostDeposit(async (node, replay) => {
+    node.refusal = "PERMISSION_DENIED";
+    const { code, stdout } = await replay();
+    const lines = [
+      `${user.address}:1 failed: Refused by the test: do as it says`,
+      "0 sent again, 0 were there, 1 failed",
+    ];
+    assert.deepEqual([code, stdout.split("\n")], [1, lines]);
+  }));
