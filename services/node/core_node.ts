@@ -19,7 +19,7 @@ import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
 import { methodsOf } from "./rpc/methods.ts";
-import { SerialQueue } from "./rpc/serial_queue.ts";
+import { NodeBusyError, SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./store/storage.ts";
@@ -43,6 +43,9 @@ export class CoreNode {
   readonly #oracle: OraclePoller;
   readonly #checkpoints: CheckpointLoop;
   readonly #log = serviceLog("node");
+  /** Runs costly calls and settlement in turns. */
+  readonly #queue = new SerialQueue();
+  #isSettling = false;
   #isClockBehind = false;
   /** How far the clock was set forward, until that is believed or it is set back. */
   #clockAheadMs: number | undefined;
@@ -65,7 +68,6 @@ export class CoreNode {
     this.#storage = storage;
     const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs, settings.markets);
     const subscriptions = new Subscriptions();
-    const queue = new SerialQueue();
     this.metrics = createNodeMetrics(clock.now(), settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
@@ -94,7 +96,7 @@ export class CoreNode {
         devMethods(this.#devChain(development)),
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
-      queue,
+      queue: this.#queue,
       beforeAnswer: () => storage.store.committed(),
     });
     this.clients = new Clients({
@@ -108,7 +110,7 @@ export class CoreNode {
       pull: () => {
         // Nor may a commit.
         storage.store.commit();
-        return queue.closedDuring(() => this.#oracle.poll());
+        return this.#queue.closedDuring(() => this.#oracle.poll());
       },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
       missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
@@ -160,6 +162,20 @@ export class CoreNode {
     this.#clockAheadMs = undefined;
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
+    this.#settleRest();
+  }
+
+  /** Theses that end together are settled in turns with calls, so that nothing waits for all of them. */
+  async #settleRest(): Promise<void> {
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    try {
+      while (await this.#queue.run("write", ["settlement"], () => this.chain.settleDue()));
+    } catch (thrown) {
+      if (!(thrown instanceof NodeBusyError)) throw thrown; // the next checkpoint continues
+    } finally {
+      this.#isSettling = false;
+    }
   }
 
   /** Logged once: until the clock has passed the newest block, there is no checkpoint. */

@@ -1,92 +1,74 @@
 import TinyQueue from "tinyqueue";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { Schedule } from "./schedule.ts";
 
-/** Ended theses may outnumber the watched ones in the queues by this many before they are rebuilt. */
+/** Ended theses may outnumber the watched ones in a queue by this many before it is rebuilt. */
 const STALE_MAX = 1_000;
 
-/** Theses in an order. */
-type Queue = TinyQueue<Thesis>;
+type Comparator = (a: Thesis, b: Thesis) => number;
 
-const byStart = (a: Thesis, b: Thesis) => a.startTime - b.startTime;
-const byEnd = (a: Thesis, b: Thesis) => a.endTime - b.endTime;
 /** The highest lower bound first, which a falling price breaks first. */
-const byLower = (a: Thesis, b: Thesis) => compare(b.lowerPrice, a.lowerPrice);
+const byLower: Comparator = (a, b) => compare(b.lowerPrice, a.lowerPrice);
 /** The lowest upper bound first. */
-const byUpper = (a: Thesis, b: Thesis) => compare(a.upperPrice, b.upperPrice);
+const byUpper: Comparator = (a, b) => compare(a.upperPrice, b.upperPrice);
 
 /**
  * Finds the open theses of one market that a price breaks, without looking at the others: their
  * bounds are in heaps. A thesis is watched from the first slot of its window to the last.
  */
 export class BreachWatch {
-  /** Watched theses, also those whose window has not begun. */
-  readonly #watched = new Map<number, Thesis>();
-  #starts: Queue = new TinyQueue([], byStart);
-  #ends: Queue = new TinyQueue([], byEnd);
-  /** Of theses whose window has begun. */
-  #lower: Queue = new TinyQueue([], byLower);
-  #upper: Queue = new TinyQueue([], byUpper);
-
-  /** Number of watched theses. */
-  get size(): number {
-    return this.#watched.size;
-  }
+  /** Ids of watched theses, also of those whose window has not begun. */
+  readonly #watched = new Set<number>();
+  readonly #starts = new Schedule<Thesis>();
+  /** Theses whose window has begun. Those that are no longer watched stay until they come first. */
+  #lower = new TinyQueue<Thesis>([], byLower);
+  #upper = new TinyQueue<Thesis>([], byUpper);
 
   add(thesis: Thesis): void {
-    this.#watched.set(thesis.id, thesis);
-    this.#starts.push(thesis);
-    this.#ends.push(thesis);
+    this.#watched.add(thesis.id);
+    this.#starts.add(thesis.startTime, thesis);
   }
 
-  /** Stops watching a settled thesis. It stays in the queues until they reach it. */
+  /** Stops watching a settled thesis. */
   remove(id: number): void {
     this.#watched.delete(id);
   }
 
   /** Removes and returns the theses whose range does not contain the price of a slot. */
   broken(time: number, price: bigint): Thesis[] {
-    this.#beginWindows(time);
-    this.#endWindows(time);
-    const broken = [
-      ...this.#popWhile(this.#lower, ({ lowerPrice }) => price < lowerPrice),
-      ...this.#popWhile(this.#upper, ({ upperPrice }) => price > upperPrice),
-    ];
-    for (const { id } of broken) this.#watched.delete(id);
-    if (this.#ends.length > 2 * this.#watched.size + STALE_MAX) this.#rebuild();
-    return broken;
-  }
-
-  #beginWindows(time: number): void {
-    for (const thesis of this.#popWhile(this.#starts, ({ startTime }) => startTime <= time)) {
+    for (const thesis of this.#starts.take(time)) {
       this.#lower.push(thesis);
       this.#upper.push(thesis);
     }
+    const broken = [
+      ...this.#popWhile(this.#lower, time, ({ lowerPrice }) => price < lowerPrice),
+      ...this.#popWhile(this.#upper, time, ({ upperPrice }) => price > upperPrice),
+    ];
+    for (const { id } of broken) this.#watched.delete(id);
+    this.#lower = this.#withoutStale(this.#lower, byLower);
+    this.#upper = this.#withoutStale(this.#upper, byUpper);
+    return broken;
   }
 
-  #endWindows(time: number): void {
-    for (const { id } of this.#popWhile(this.#ends, ({ endTime }) => endTime <= time)) {
-      this.#watched.delete(id);
-    }
-  }
-
-  /** Removes theses from the front of a queue; returns those that are still watched. */
-  #popWhile(queue: Queue, isDue: (thesis: Thesis) => boolean): Thesis[] {
-    const due: Thesis[] = [];
+  /** Removes theses from the front of a queue; returns those that are watched and in their window. */
+  #popWhile(
+    queue: TinyQueue<Thesis>,
+    time: number,
+    isBroken: (thesis: Thesis) => boolean,
+  ): Thesis[] {
+    const broken: Thesis[] = [];
     for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
-      const isWatched = this.#watched.has(next.id);
-      if (isWatched && !isDue(next)) break;
+      const isWatched = this.#watched.has(next.id) && time < next.endTime;
+      if (isWatched && !isBroken(next)) break;
       queue.pop();
-      if (isWatched) due.push(next);
+      if (isWatched) broken.push(next);
     }
-    return due;
+    return broken;
   }
 
-  #rebuild(): void {
-    const watched = ({ data }: Queue) => data.filter(({ id }) => this.#watched.has(id));
-    this.#starts = new TinyQueue(watched(this.#starts), byStart);
-    this.#ends = new TinyQueue(watched(this.#ends), byEnd);
-    this.#lower = new TinyQueue(watched(this.#lower), byLower);
-    this.#upper = new TinyQueue(watched(this.#upper), byUpper);
+  #withoutStale(queue: TinyQueue<Thesis>, order: Comparator): TinyQueue<Thesis> {
+    if (queue.length <= 2 * this.#watched.size + STALE_MAX) return queue;
+    return new TinyQueue(queue.data.filter(({ id }) => this.#watched.has(id)), order);
   }
 }
 

@@ -13,16 +13,13 @@ import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
-import type { ChainRecords, StorageError } from "./records.ts";
+import { type ChainRecords, StorageError } from "./records.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
 
-/**
- * Settlement attempts of one checkpoint at most, so that it ends well within its interval. The next
- * checkpoints continue with the rest.
- */
-export const SETTLEMENTS_PER_CHECKPOINT_MAX = 1_000;
+/** Settlement attempts at one go, a few milliseconds: {@link Chain.settleDue} continues with the rest. */
+export const SETTLEMENTS_PER_TURN = 500;
 
 /**
  * Failures of strangers, which are not recorded ({@link Ledger.recordsFailureOf}): the newest are kept
@@ -230,6 +227,17 @@ export class Chain {
     return this.state.ledger.thesis(id) ?? thesis;
   }
 
+  /**
+   * Settles some of the theses that ended or broke up to the newest checkpoint.
+   *
+   * @returns Whether more of them wait.
+   */
+  settleDue(): boolean {
+    const { timestampMs } = this.head;
+    this.#settleDueAt(timestampMs);
+    return this.#storage.failure === undefined && this.state.settler.isDue(timestampMs);
+  }
+
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
       this.#unrecordedFailures.set(receipt.txHash, receipt);
@@ -253,7 +261,7 @@ export class Chain {
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
       this.state.fill(tx, filled);
       // Theses that end after the newest checkpoint: their last slots are not recorded yet.
-      this.#settleDue(this.head.timestampMs);
+      this.#settleSome(this.head.timestampMs);
     });
     return receipt;
   }
@@ -322,14 +330,21 @@ export class Chain {
         this.#events.onMissingPrice(market);
       }
     }
-    // While nothing can be written, the theses stay due.
-    if (this.#storage.failure === undefined) this.#change(() => this.#settleDue(dueMs));
+    this.#settleDueAt(dueMs);
   }
 
-  #settleDue(nowMs: number): void {
-    for (let attempts = 0; attempts < SETTLEMENTS_PER_CHECKPOINT_MAX; attempts++) {
-      const thesis = this.state.settler.nextDue(nowMs);
-      if (thesis === undefined) break;
+  /** While nothing can be written, the theses stay due. */
+  #settleDueAt(nowMs: number): void {
+    if (this.#storage.failure !== undefined || !this.state.settler.isDue(nowMs)) return;
+    try {
+      this.#change(() => this.#settleSome(nowMs));
+    } catch (thrown) {
+      if (!(thrown instanceof StorageError)) throw thrown;
+    }
+  }
+
+  #settleSome(nowMs: number): void {
+    for (const thesis of this.state.settler.takeDue(nowMs, SETTLEMENTS_PER_TURN)) {
       const outcome = this.state.attempt(thesis);
       const isFinal = outcome.status === "lost" || thesis.endTime <= nowMs;
       if (isFinal && this.state.settler.isNewOutcome(thesis, outcome)) {

@@ -13,7 +13,7 @@ import type {
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { Accounts } from "./accounts.ts";
 import type { Permissions } from "./permissions.ts";
-import type { ChainRecords, Counters, Funds, Unsettled } from "./records.ts";
+import type { ChainRecords, Counters, Decision, Funds, Unsettled } from "./records.ts";
 import {
   betTooSmall,
   lacksPermission,
@@ -190,21 +190,21 @@ export class Ledger {
   settle(id: number, outcome: Outcome, settledAt: number): Thesis {
     const thesis = this.#unsettled.get(id);
     if (thesis === undefined) throw new RangeError(`Thesis to settle is not open: received ${id}`);
-    const settled: Thesis = { ...thesis, status: outcome.status };
     if (outcome.status === "needs_backfill") {
+      const settled: Thesis = { ...thesis, status: outcome.status };
       this.#unsettled.set(id, settled);
-      this.#records.saveUnsettled({ thesis: settled, missing: outcome.missing });
+      this.#records.saveMissing(id, outcome.missing);
       return settled;
     }
-    settled.settledAt = settledAt;
-    if (outcome.status === "lost") settled.breach = outcome.breach;
+    const decision: Decision = { status: outcome.status, settledAt };
+    if (outcome.status === "lost") decision.breach = outcome.breach;
     const winner = outcome.status === "won" ? thesis.user : thesis.solver;
     this.#accounts.add(winner, { balance: thesis.payout });
     this.#accounts.add(thesis.user, { locked: -thesis.betAmount });
     this.#accounts.add(thesis.solver, { locked: thesis.betAmount - thesis.payout });
     this.#unsettled.delete(id);
-    this.#records.saveSettled(settled);
-    return settled;
+    this.#records.saveDecision(id, decision);
+    return { ...thesis, ...decision };
   }
 
   #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
@@ -313,7 +313,7 @@ export class Ledger {
     this.#unsettled.set(thesis.id, thesis);
     this.#lastThesisId = thesis.id;
     this.#records.saveQuote(quoteHash, thesis.id);
-    this.#records.saveUnsettled({ thesis });
+    this.#records.saveOpened(thesis);
     this.#saveCounters();
     return thesis;
   }

@@ -19,7 +19,10 @@ export interface Unsettled {
   missing?: TimeSpan[] | undefined;
 }
 
-/** Values that every decision may change. */
+/** How a thesis was settled. */
+export type Decision = Pick<Thesis, "status" | "settledAt" | "breach">;
+
+/** Values that every change may change. */
 export interface Counters {
   /** The highest id of a thesis that was ever opened. */
   lastThesisId: number;
@@ -49,8 +52,11 @@ export interface ChainRecords {
   saveReceipt(receipt: Receipt, atMs: number): void;
   saveDeposit(externalTxHash: Hex): void;
   saveQuote(quoteHash: Hex, thesisId: number): void;
-  saveUnsettled(unsettled: Unsettled): void;
-  saveSettled(thesis: Thesis): void;
+  /** Saves a new thesis. */
+  saveOpened(thesis: Thesis): void;
+  /** Saves which prices an unsettled thesis lacks. */
+  saveMissing(thesisId: number, missing: TimeSpan[]): void;
+  saveDecision(thesisId: number, decision: Decision): void;
   saveCounters(counters: Counters): void;
   /** Saves backfilled prices, see `BackfilledSlots`. */
   saveBackfilled(market: Market, page: number, prices: BigUint64Array): void;

@@ -1,8 +1,8 @@
-import TinyQueue from "tinyqueue";
 import type { PricePoint, PriceReader, TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Unsettled } from "./records.ts";
+import { Schedule } from "./schedule.ts";
 
 /**
  * Missing spans that one attempt reports at most. The later ones of a longer list are joined, and the
@@ -49,19 +49,14 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
   return [...head, { from: tail[0]!.from, to: tail.at(-1)!.to }]; // the tail has at least two spans
 }
 
-interface Attempt {
-  /** When it is due, in Unix milliseconds. */
-  dueMs: number;
-  id: number;
-}
-
 /**
  * Schedules settlement attempts and stores which prices the last attempt of each thesis lacked. A
  * thesis is attempted at its end, and before if a price has broken its range.
  */
 export class Settler {
   readonly #unsettled = new Map<number, Unsettled>();
-  readonly #attempts = new TinyQueue<Attempt>([], (a, b) => a.dueMs - b.dueMs || a.id - b.id);
+  /** Ids of theses by the time of their next attempt. */
+  readonly #attempts = new Schedule<number>();
 
   /** Number of unsettled theses. */
   get unsettledCount(): number {
@@ -77,7 +72,7 @@ export class Settler {
   add(unsettled: Unsettled): void {
     const { id, endTime } = unsettled.thesis;
     this.#unsettled.set(id, unsettled);
-    this.#attempts.push({ dueMs: endTime, id });
+    this.#attempts.add(endTime, id);
   }
 
   /** Records the outcome of an attempt. */
@@ -101,7 +96,7 @@ export class Settler {
 
   /** Retries a thesis at the next checkpoint. */
   retry(id: number): void {
-    this.#attempts.push({ dueMs: 0, id });
+    this.#attempts.add(0, id);
   }
 
   /** Retries the theses that need prices of this market in this span. */
@@ -114,14 +109,15 @@ export class Settler {
     }
   }
 
-  /** Removes and returns the next thesis that is due, if any. */
-  nextDue(nowMs: number): Thesis | undefined {
-    for (let next = this.#attempts.peek(); next && next.dueMs <= nowMs;) {
-      this.#attempts.pop();
-      const thesis = this.#unsettled.get(next.id)?.thesis;
-      if (thesis !== undefined) return thesis;
-      next = this.#attempts.peek();
-    }
+  /** Whether an attempt is due. */
+  isDue(nowMs: number): boolean {
+    return this.#attempts.isDue(nowMs);
+  }
+
+  /** Removes and returns theses whose attempt is due, at most `max`. */
+  takeDue(nowMs: number, max = Infinity): Thesis[] {
+    const ids = new Set(this.#attempts.take(nowMs, max));
+    return [...ids].flatMap((id) => this.#unsettled.get(id)?.thesis ?? []);
   }
 
   /** The windows of all unsettled theses of a market, joined and in order. */

@@ -1,4 +1,5 @@
 import type { PriceRing } from "../../../lib/prices/price_ring.ts";
+import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
@@ -9,7 +10,7 @@ import { Ledger } from "../chain/ledger.ts";
 import { type PermissionLists, Permissions } from "../chain/permissions.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import type { ChainStorage } from "../chain/chain.ts";
-import type { Counters, Funds, StorageError, Unsettled } from "../chain/records.ts";
+import type { Counters, Decision, Funds, StorageError, Unsettled } from "../chain/records.ts";
 import { ChainState } from "../chain/state.ts";
 import type { Database } from "./database.ts";
 import { PriceCells } from "./price_cells.ts";
@@ -24,6 +25,7 @@ import {
   type Totals,
 } from "./tables.ts";
 import { Turns } from "./turns.ts";
+import { damaged } from "./verify.ts";
 
 /** Block numbers that are reserved ahead, once a second: 10 s of checkpoints. */
 export const BLOCKS_RESERVED = 100;
@@ -125,7 +127,10 @@ export class ChainStore implements ChainStorage {
 
   load(): ChainState {
     const { markets, permissions } = this.#options;
-    const unsettled = Array.from(this.#tables.unsettled.all(), ([, row]) => row);
+    const unsettled = Array.from(this.#tables.unsettled.all(), ([id, { missing }]): Unsettled => {
+      const thesis = this.#opened(Number(id));
+      return missing ? { thesis: { ...thesis, status: "needs_backfill" }, missing } : { thesis };
+    });
     const histories = new Map(markets.list.map((market) => {
       return [market, new PriceHistory(this.#rings.get(market)!)] as const; // one for each
     }));
@@ -149,15 +154,20 @@ export class ChainStore implements ChainStorage {
   }
 
   settledThesis(id: number): Thesis | undefined {
-    return this.#tables.theses.get(id);
+    const decision = this.#tables.decisions.get(id);
+    return decision && { ...this.#opened(id), ...decision };
   }
 
   settledTheses(fromId: number, toId: number): Thesis[] {
-    return this.#tables.theses.between(fromId, toId);
+    const decisions = new Map(this.#tables.decisions.between(fromId, toId));
+    return this.#tables.theses.between(fromId, toId).flatMap(([id, thesis]) => {
+      const decision = decisions.get(id);
+      return decision === undefined ? [] : { ...thesis, ...decision };
+    });
   }
 
   firstSettledId(): number | undefined {
-    return this.#tables.theses.first(1)[0]?.[1].id;
+    return this.#tables.decisions.first(1).map(([id]) => Number(id))[0];
   }
 
   isQuoteUsed(quoteHash: Hex): boolean {
@@ -190,17 +200,21 @@ export class ChainStore implements ChainStorage {
     this.#tables.quotes.add(hashKey(quoteHash), thesisId);
   }
 
-  saveUnsettled(unsettled: Unsettled): void {
+  saveOpened(thesis: Thesis): void {
     this.#turns.begin();
-    const { id, status } = unsettled.thesis;
-    if (status === "open") this.#tables.unsettled.add(id, unsettled); // it is a new one
-    else this.#tables.unsettled.put(id, unsettled);
+    this.#tables.theses.add(thesis.id, thesis);
+    this.#tables.unsettled.add(thesis.id, {});
   }
 
-  saveSettled(thesis: Thesis): void {
+  saveMissing(thesisId: number, missing: TimeSpan[]): void {
     this.#turns.begin();
-    this.#tables.unsettled.delete(thesis.id);
-    this.#tables.theses.add(thesis.id, thesis);
+    this.#tables.unsettled.put(thesisId, { missing });
+  }
+
+  saveDecision(thesisId: number, decision: Decision): void {
+    this.#turns.begin();
+    this.#tables.unsettled.delete(thesisId);
+    this.#tables.decisions.add(thesisId, decision);
   }
 
   saveCounters({ lastThesisId, issued }: Counters): void {
@@ -261,12 +275,13 @@ export class ChainStore implements ChainStorage {
   dropBefore(timeMs: number): void {
     if (this.failure !== undefined) return;
     this.#tryChange(() => {
-      const { theses, quotes, receipts, transactions } = this.#tables;
-      for (const [id, { settledAt = 0, quoteHash }] of theses.first(ROWS_PER_DROP)) {
+      const { theses, decisions, quotes, receipts, transactions } = this.#tables;
+      for (const [id, { settledAt = 0 }] of decisions.first(ROWS_PER_DROP)) {
         if (settledAt >= timeMs) continue;
         this.#drop(settledAt);
+        quotes.delete(hashKey(this.#opened(Number(id)).quoteHash));
         theses.delete(id);
-        quotes.delete(hashKey(quoteHash));
+        decisions.delete(id);
       }
       for (const [number, { receipt, atMs }] of receipts.first(ROWS_PER_DROP)) {
         if (atMs >= timeMs) break;
@@ -304,6 +319,13 @@ export class ChainStore implements ChainStorage {
     this.#changedFunds.clear();
     this.#reload();
     this.#rings = this.#readRings();
+  }
+
+  /** @throws {StorageError} If the row is missing. */
+  #opened(id: number): Thesis {
+    const thesis = this.#tables.theses.get(id);
+    if (thesis === undefined) throw damaged(`thesis ${id} is missing`);
+    return thesis;
   }
 
   #drop(timeMs: number): void {

@@ -88,8 +88,9 @@ export class Rows<V> {
   }
 
   /** Rows with keys in `[from, to)`, by key. @throws {DamagedRowError} */
-  between(from: Key, to: Key): V[] {
-    return this.#db.all(this.#sql.between, from, to).map((row) => this.#decode(row));
+  between(from: Key, to: Key): [Key, V][] {
+    return this.#db.all(this.#sql.between, from, to)
+      .map((row) => [row.key as Key, this.#decode(row)]);
   }
 
   /** All rows by key. @throws {DamagedRowError} */

@@ -12,7 +12,7 @@ import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import type { PermissionLists } from "../chain/permissions.ts";
-import type { Funds, Unsettled } from "../chain/records.ts";
+import type { Decision, Funds, Unsettled } from "../chain/records.ts";
 import type { Database } from "./database.ts";
 import { DECLARATION as PRICES_DECLARATION } from "./price_cells.ts";
 import { type Codec, declaration, Rows, type TableTotals } from "./rows.ts";
@@ -20,8 +20,9 @@ import { type Codec, declaration, Rows, type TableTotals } from "./rows.ts";
 /** The tables with totals, and the types of their keys. */
 const KEY_TYPES = {
   accounts: "TEXT",
-  open_theses: "INTEGER",
   theses: "INTEGER",
+  unsettled: "INTEGER",
+  decisions: "INTEGER",
   receipts: "INTEGER",
   transactions: "BLOB",
   quotes: "BLOB",
@@ -52,10 +53,12 @@ export function tablesOf(db: Database, totals: Totals) {
   return {
     /** By address. */
     accounts: rows<Funds>("accounts", json(fundsSchema)),
-    /** By id. */
-    unsettled: rows<Unsettled>("open_theses", json(unsettledSchema)),
-    /** Settled theses by id. */
+    /** All theses by id, as they were opened: never changed. */
     theses: rows<Thesis>("theses", json(thesisSchema)),
+    /** The unsettled ones by id: the prices that the last attempt lacked. */
+    unsettled: rows<Pick<Unsettled, "missing">>("unsettled", json(unsettledSchema)),
+    /** How the settled ones ended, by id. */
+    decisions: rows<Decision>("decisions", json(decisionSchema)),
     /** By number, in the order of their times. */
     receipts: rows<RecordedReceipt>("receipts", json(recordedReceiptSchema)),
     /** Numbers of receipts by transaction hash. */
@@ -123,10 +126,8 @@ function json<V>(schema: z.ZodType<V>): Codec<V> {
 
 const fundsSchema = z.object({ balance: uint256Schema, locked: uint256Schema });
 const spanSchema: z.ZodType<TimeSpan> = z.object({ from: timestampSchema, to: timestampSchema });
-const unsettledSchema = z.object({
-  thesis: thesisSchema,
-  missing: z.array(spanSchema).optional(),
-});
+const unsettledSchema = z.object({ missing: z.array(spanSchema).optional() });
+const decisionSchema = thesisSchema.pick({ status: true, settledAt: true, breach: true });
 const numberSchema = z.number().int().nonnegative();
 const recordedReceiptSchema = z.object({ receipt: receiptSchema, atMs: timestampSchema });
 const permissionsSchema = z.object({

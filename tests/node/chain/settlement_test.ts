@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../../services/node/chain/chain.ts";
+import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/chain.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { MISSING_SPANS_MAX, settle, Settler } from "../../../services/node/chain/settlement.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
@@ -101,23 +101,22 @@ Deno.test("Settler: a backfill retries the theses of its market that lacked one 
     ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,
   );
-  while (settler.nextDue(START + 900) !== undefined);
+  settler.takeDue(START + 900);
   const gaps = [span(0, 200), span(200, 300), span(300, 400), span(400, 500)];
   for (const [index, thesis] of theses.slice(0, 6).entries()) {
     const missing = [gaps[index] ?? span(200, 300)];
     settler.record(thesis, { status: "needs_backfill", missing });
   }
   settler.retryWhere(ETH.base, ETH.quote, span(200, 400));
-  const retried = [];
-  for (let due; (due = settler.nextDue(START)) !== undefined;) retried.push(due.id);
+  const retried = settler.takeDue(START).map(({ id }) => id);
   assert.deepEqual(retried, [2, 3, 7], "and one that was not attempted yet");
 });
 
-Deno.test("Chain: one checkpoint settles so many theses, and the next ones go on", () => {
+Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the rest", () => {
   const test = new TestChain();
   test.run(1);
   const tx = rfqSubmit({ timestamp: test.now, endTime: test.now + 300 });
-  const count = SETTLEMENTS_PER_CHECKPOINT_MAX + 1;
+  const count = 2 * SETTLEMENTS_PER_TURN + 1;
   const { state } = test.chain;
   for (let number = 1; number <= count; number++) {
     const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
@@ -127,10 +126,16 @@ Deno.test("Chain: one checkpoint settles so many theses, and the next ones go on
   test.run(2);
   assert.equal(state.settler.unsettledCount, count);
   test.run(1);
+  const endedMs = test.now;
+  assert.equal(state.settler.unsettledCount, count - SETTLEMENTS_PER_TURN);
+  test.clock.advance(50);
+  assert.ok(test.chain.settleDue(), "one is left");
   assert.equal(state.settler.unsettledCount, 1);
-  test.run(1);
+  assert.ok(!test.chain.settleDue());
+  assert.ok(!test.chain.settleDue());
   assert.equal(state.settler.unsettledCount, 0);
-  assert.ok(state.ledger.theses.every(({ status }) => status === "won"));
+  const { theses } = state.ledger;
+  assert.ok(theses.every(({ status, settledAt }) => status === "won" && settledAt === endedMs));
 });
 
 Deno.test("Chain: a thesis says when it was opened and settled, not when its window begins or ends", () => {

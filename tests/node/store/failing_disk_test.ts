@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { CoreNode } from "../../../services/node/core_node.ts";
+import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/chain.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import type { Database } from "../../../services/node/store/database.ts";
 import {
@@ -9,6 +10,7 @@ import {
   SAVE_CHECKPOINTS,
   type Storage,
 } from "../../../services/node/store/storage.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/with_folder.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
@@ -50,6 +52,22 @@ class Node {
       this.storage.afterCheckpoint(this.core.chain.checkpoint(nowMs));
       this.storage.store.commit();
     }
+  }
+
+  /** Opens theses that the user wins in 300 ms. */
+  openTheses(count: number): void {
+    const { chain } = this.core;
+    const timestamp = this.clock.now();
+    const { solver } = actors;
+    const amounts = { betAmount: 1n, payout: 2n };
+    const tx = rfqSubmit({ timestamp, endTime: timestamp + 300, user: solver, ...amounts });
+    this.storage.store.change(() => {
+      for (let number = 1; number <= count; number++) {
+        const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
+        chain.state.applyTransaction({ atMs: timestamp, tx, receipt, quoteHash: hashOf(number) });
+      }
+    });
+    this.storage.store.commit();
   }
 
   async deposit() {
@@ -150,6 +168,41 @@ Deno.test("Node: a thesis that is lost or ends while the disk is full is settled
     assert.deepEqual(statuses(), ["lost", "won"]);
     const { breach } = node.core.chain.state.ledger.thesis(1)!;
     assert.deepEqual(breach, { time: timestamp + 100, price: 2_000_000_000n });
+  });
+});
+
+Deno.test("Node: more theses end than one turn settles while the disk is full, and all are settled later", async () => {
+  await withNode(async (node) => {
+    const count = 2 * SETTLEMENTS_PER_TURN;
+    node.openTheses(count);
+    node.fillDisk(true);
+    node.second();
+    const unsettled = () => node.core.chain.state.settler.unsettledCount;
+    assert.equal(unsettled(), count);
+    assert.equal((await node.health()).status, "failed");
+    node.fillDisk(false);
+    node.second(); // finds out that there is room
+    node.second();
+    assert.equal(unsettled(), 0);
+    assert.equal((await node.health()).status, "healthy");
+  });
+});
+
+Deno.test("Node: theses that end together are settled in turns, without waiting for more checkpoints", async () => {
+  await withNode(async (node) => {
+    node.openTheses(3 * SETTLEMENTS_PER_TURN + 1);
+    const { chain } = node.core;
+    node.core.start();
+    for (let made = 0; made < 3; made++) {
+      node.clock.advance(100);
+      chain.oraclePrices.update(pricesBody(node.clock.now()), node.clock.now());
+      const isSealed = () => chain.head.timestampMs === node.clock.now();
+      await eventually("a checkpoint", () => isSealed() || undefined);
+    }
+    const { settler } = chain.state;
+    await eventually("settlement", () => settler.unsettledCount === 0 || undefined);
+    assert.equal(chain.head.timestampMs, node.clock.now());
+    await node.core.stop();
   });
 });
 
