@@ -61,6 +61,8 @@ export class AddressedClient {
   readonly #socket: WsClient;
   readonly #answers = new Map<number, (answer: Answer) => void>();
   #lastId = 0;
+  /** The parameters of the notifications that came. */
+  readonly notified: { subscription: string; result?: unknown; error?: unknown }[] = [];
   /** Its close code, once it is closed. */
   readonly closed: Promise<number>;
 
@@ -68,8 +70,9 @@ export class AddressedClient {
     this.#socket = socket;
     this.closed = new Promise((resolve) => socket.once("close", resolve));
     socket.on("message", (data) => {
-      const answer = JSON.parse(String(data));
-      this.#answers.get(answer.id)?.(answer);
+      const message = JSON.parse(String(data));
+      if ("params" in message) this.notified.push(message.params);
+      else this.#answers.get(message.id)?.(message);
     });
     socket.on("error", () => {});
   }

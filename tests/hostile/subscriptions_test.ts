@@ -1,5 +1,6 @@
 /** Clients that subscribe so as to harm others on the one socket to the read node. */
 import assert from "node:assert/strict";
+import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { withProxy } from "../proxy/support.ts";
 import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
@@ -168,17 +169,30 @@ for (const [name, addresses, newcomers] of attacks) {
     }));
 }
 
-Deno.test("Hostile: a client that loses a subscription to a newcomer is closed with 1013 and the reason", () =>
-  withProxy(async ({ wsUrl, url }) => {
+Deno.test("Hostile: a client that loses a subscription to a newcomer is notified, and keeps its socket and its others", () =>
+  withProxy(async ({ wsUrl, url, read }) => {
     const attackers = await takeAll(
       wsUrl,
       Array.from({ length: 8 }, (_, n) => `198.51.100.${n}`),
       5,
     );
-    const closed = Promise.race(attackers.map((attacker) => attacker.closed));
     const newcomers = await takeAll(wsUrl, ["203.0.113.1", "203.0.113.2", "203.0.113.3"], 2, 100);
-    assert.equal(await closed, 1013);
-    assert(await metric(url, 'proxy_refusals_total{limit="subscription_displaced"}') > 0);
+    const ended = attackers.flatMap(({ notified }) => notified.splice(0));
+    const displaced = 'proxy_refusals_total{limit="subscription_displaced"}';
+    assert.equal(ended.length, await metric(url, displaced));
+    assert(ended.length > 0);
+    for (const { error } of ended) {
+      assert.deepEqual(error, {
+        code: -32005,
+        message: "Too many subscriptions: this one was ended for a caller that has fewer",
+      });
+    }
+    const count = await metric(url, "proxy_upstream_subscriptions");
+    await read.until(() => read.subscriptions.length === count);
+    for (const text of read.subscriptions) read.notify(JSON.parse(text), "goes on");
+    const goesOn = () => [...attackers, ...newcomers].flatMap(({ notified }) => notified);
+    await eventually("all others go on", () => goesOn().length === count || undefined);
+    assert.deepEqual(new Set(goesOn().map(({ result }) => result)), new Set(["goes on"]));
     await Promise.all([...attackers, ...newcomers].map((client) => client.close()));
   }, { proxy: { maxUpstreamSubscriptions: 40 } }));
 

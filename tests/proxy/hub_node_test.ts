@@ -154,7 +154,7 @@ Deno.test("Hub: if the node gives one id twice, the second subscribe fails", asy
   assert.deepEqual(scene.asked, [], "nothing is ended at the node");
 });
 
-Deno.test("Hub: after five refusals of a granted subscription its clients are closed with 1013", async () => {
+Deno.test("Hub: after five refusals of a granted subscription its clients are notified that it ended", async () => {
   const scene = new Scene();
   const client = scene.client();
   const outcome = scene.subscribe(client, "a");
@@ -180,8 +180,33 @@ Deno.test("Hub: after five refusals of a granted subscription its clients are cl
   ]);
   scene.reconnect();
   refuse(5);
-  assert.deepEqual(scene.closed, [1013]);
+  assert.deepEqual(scene.got.slice(2), [{
+    subscription: "0x1",
+    error: {
+      code: -32002,
+      message: "The read node refused this subscription after a reconnect: subscribe again",
+    },
+  }]);
+  assert.equal(client.subscriptionCount, 0);
+  assert.deepEqual(scene.closed, []);
   assert.deepEqual(scene.asked, [], "and it is asked no more");
+});
+
+Deno.test("Hub: the end of a subscription is announced after an answer that is pending", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const outcome = scene.subscribe(client, "a");
+  scene.answer({ result: "0x1" });
+  await outcome;
+  client.pauseDelivery();
+  scene.reconnect();
+  for (let n = 0; n < 5; n += 1) {
+    scene.answer({ error: { code: -32000, message: "not now" } });
+    scene.pass(1);
+  }
+  assert.deepEqual(scene.got, []);
+  client.resumeDelivery();
+  assert.equal(scene.got.length, 1);
 });
 
 Deno.test("Hub: an unknown subscription is ended at the node if it keeps notifying", () => {

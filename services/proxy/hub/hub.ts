@@ -3,7 +3,7 @@ import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import type { HeadSequence } from "./head_sequence.ts";
 import { headOf } from "../node/head.ts";
-import { DISPLACED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import { DISPLACED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import {
   type ClientSink,
@@ -11,9 +11,11 @@ import {
   HubClient,
   type HubEvents,
   type SharedSubscription,
+  type SubscribeError,
   type SubscribeOutcome,
+  type SubscriptionsByKey,
 } from "./hub_client.ts";
-import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
+import { type NodeFrame, OutgoingMessage, parseNodeFrame, underPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Options of a {@link Hub}. */
@@ -159,13 +161,13 @@ export class Hub {
     }
   }
 
-  /** Step 3 and answers: handles a frame of the node. @returns False if it is not JSON-RPC. */
+  /** Step 3 and answers: handles a frame of the node. @returns False if it is malformed. */
   receive(text: string): boolean {
     const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
     this.#options.events.received();
     if (typeof frame.id === "number") this.#answered(frame.id, text);
-    else if (typeof frame.method === "string") this.#notified(frame, text);
+    else if (typeof frame.method === "string") return this.#notified(frame, text);
     return true;
   }
 
@@ -200,9 +202,7 @@ export class Hub {
     for (const subscription of [...answered.withFiltered()]) {
       this.#endWaits(subscription, outcome);
       // Clients must not wait forever for a node that had granted it. Before, the next sweep asks again.
-      if (answered.refusals >= REFUSALS_MAX) {
-        this.#closeMembers(subscription, "A subscription could not be made again at the node");
-      }
+      if (answered.refusals >= REFUSALS_MAX) this.#endMemberships(subscription, NOT_RESTORED);
       this.#table.retire(subscription);
     }
   }
@@ -210,13 +210,24 @@ export class Hub {
   /** Ends a subscription whose place another caller gets. */
   #displace(subscription: SharedSubscription): void {
     this.#options.events.refused?.("subscription_displaced");
-    this.#endWaits(subscription, REFUSED.subscription_displaced);
-    this.#closeMembers(subscription, DISPLACED);
+    this.#endWaits(subscription, DISPLACED);
+    this.#endMemberships(subscription, DISPLACED);
     this.#table.retire(subscription);
   }
 
-  #closeMembers({ members }: SharedSubscription, reason: string): void {
-    for (const client of [...members]) this.#close(client, reason);
+  /** Ends a subscription of all its clients, whose last notification of it has the reason. */
+  #endMemberships(subscription: SharedSubscription, { errorText }: SubscribeError): void {
+    const { members, publicId, request: { namespace } } = subscription;
+    if (members.size === 0) return;
+    this.flush(); // it comes after those that wait
+    const method = JSON.stringify(`${namespace}_subscription`);
+    const params = `{"subscription":${JSON.stringify(publicId)},"error":${errorText}}`;
+    const last = new OutgoingMessage(`{"jsonrpc":"2.0","method":${method},"params":${params}}`);
+    this.#options.events.sent(members.size);
+    for (const client of [...members]) {
+      this.#leave(client, subscription);
+      client.sendLast(last);
+    }
   }
 
   /** Answers all who wait for a subscription, by default with it. */
@@ -255,35 +266,41 @@ export class Hub {
     this.#table.retire(subscription);
   }
 
-  #notified(frame: NodeFrame, text: string): void {
+  #notified(frame: NodeFrame, text: string): boolean {
     const upstreamId = frame.params?.subscription;
-    if (typeof upstreamId !== "string") return;
+    if (typeof upstreamId !== "string") return true;
     const subscription = this.#table.byUpstreamId(upstreamId);
     if (subscription === undefined) {
       this.#table.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
-      return;
+      return true;
     }
     const { events, heads } = this.#options;
     const isHead = subscription.request.key === NEW_HEADS_KEY;
     const head = isHead ? headOf(frame.params?.result) : undefined;
-    if (isHead && events.announced?.(head) === false) return;
+    if (isHead && events.announced?.(head) === false) return true;
     const shown = underPublicId(text, upstreamId, subscription.publicId);
     const publish = (text: string) => this.#fanOut.publish(subscription, text);
     if (isHead && heads !== undefined) heads.take(subscription, head, shown, publish);
     else if (subscription.members.size > 0) publish(shown);
-    if (subscription.filtered !== undefined) this.#filter(subscription, frame, text);
+    return subscription.filtered === undefined || subscription.filtered.isEmpty ||
+      this.#filter(subscription, subscription.filtered, frame, text);
   }
 
-  /** Publishes a thesis to the subscriptions that select it. */
-  #filter({ filtered, upstreamId = "" }: SharedSubscription, { params }: NodeFrame, text: string) {
-    if (filtered === undefined || filtered.isEmpty) return;
+  /** Publishes a thesis to the subscriptions that select it. @returns False if it is malformed. */
+  #filter(
+    { upstreamId = "" }: SharedSubscription,
+    filtered: SubscriptionsByKey,
+    { params }: NodeFrame,
+    text: string,
+  ): boolean {
     const filters = filtersOf(params?.result);
-    if (filters === undefined) return this.#table.stopFiltering();
+    if (filters === undefined) return false;
     for (const filter of filters) {
       for (const subscription of filtered.of(filter)) {
         this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));
       }
     }
+    return true;
   }
 
   #close(client: HubClient, reason: string): void {

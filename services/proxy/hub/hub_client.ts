@@ -50,8 +50,14 @@ export interface Notification {
   message: OutgoingMessage;
 }
 
-/** The answer to a subscribe: an id, or the JSON text of an error. */
-export type SubscribeOutcome = { id: string } | { errorText: string };
+/** Why a subscription was not made, or ended. */
+export interface SubscribeError {
+  /** JSON text of a JSON-RPC error. */
+  errorText: string;
+}
+
+/** The answer to a subscribe. */
+export type SubscribeOutcome = { id: string } | SubscribeError;
 
 /** A client that waits for the node's answer. */
 export interface Waiter {
@@ -67,8 +73,8 @@ export interface Waiter {
  */
 export class SharedSubscription {
   readonly request: SubscriptionRequest;
-  /** The subscription at the node that this one is filtered from; undefined if the node filters. */
-  feed: SharedSubscription | undefined;
+  /** The subscription at the node that this one is filtered from; undefined if it is at the node. */
+  readonly feed: SharedSubscription | undefined;
   /** Those that are filtered from this one, by filter. */
   filtered: SubscriptionsByKey | undefined;
   /** The id given to clients, kept over reconnects. */
@@ -167,6 +173,8 @@ export class HubClient {
   /** How often in a row it was behind and its connection accepted nothing. */
   stalledDrains = 0;
   #pauses = 0;
+  /** The last notifications of subscriptions that ended while delivery was paused. */
+  #heldBack: OutgoingMessage[] = [];
 
   constructor(sink: ClientSink, address: CallerAddress) {
     this.sink = sink;
@@ -210,6 +218,17 @@ export class HubClient {
   /** Ends one {@link pauseDelivery}. */
   resumeDelivery(): void {
     this.#pauses -= 1;
+    if (this.#pauses === 0) {
+      for (const message of this.#heldBack.splice(0)) {
+        this.sendLast(message);
+      }
+    }
+  }
+
+  /** Sends the last notification of a subscription, which waits for no room. */
+  sendLast(message: OutgoingMessage): void {
+    if (this.#pauses > 0) this.#heldBack.push(message);
+    else this.sink.send([message], message.byteLength);
   }
 
   /**

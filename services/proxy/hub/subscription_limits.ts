@@ -1,7 +1,7 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { FairShares, type NoPlace } from "./fair_shares.ts";
-import type { SharedSubscription, SubscribeOutcome } from "./hub_client.ts";
+import type { SharedSubscription, SubscribeError } from "./hub_client.ts";
 import { PINNED_KEYS } from "./subscription_request.ts";
 
 /**
@@ -22,11 +22,8 @@ const CLOSED_ON_MAX = 256;
 /** The reason to refuse a new subscription. */
 export type SubscriptionRefusal = NoPlace | "closed_the_socket";
 
-/** Why clients lose a subscription. */
-export const DISPLACED = "Too many subscriptions: one was ended for a caller that has fewer";
-
-/** The answers to refused subscriptions. */
-export const REFUSED: Record<SubscriptionRefusal | "subscription_displaced", SubscribeOutcome> = {
+/** The errors of subscriptions that are refused. */
+export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions: failure(
     RpcCode.limitExceeded,
     "Too many different subscriptions: ask again later",
@@ -35,20 +32,31 @@ export const REFUSED: Record<SubscriptionRefusal | "subscription_displaced", Sub
     RpcCode.limitExceeded,
     "Too many different subscriptions from this address: end one first",
   ),
-  subscription_displaced: failure(RpcCode.limitExceeded, DISPLACED),
   closed_the_socket: failure(
     RpcCode.limitExceeded,
     "The read node closed its connection on this subscription: ask for less",
   ),
 };
 
-/** The answer to a subscribe that the node did not answer in time. */
+/** The error of a subscription that ends because another caller gets its place. */
+export const DISPLACED = failure(
+  RpcCode.limitExceeded,
+  "Too many subscriptions: this one was ended for a caller that has fewer",
+);
+
+/** The error of a subscription that the node had granted, and does not grant again. */
+export const NOT_RESTORED = failure(
+  RpcCode.resourceUnavailable,
+  "The read node refused this subscription after a reconnect: subscribe again",
+);
+
+/** The error of a subscribe that the node did not answer in time. */
 export const UNREACHABLE = failure(
   RpcCode.resourceUnavailable,
   "The read node cannot be reached: the subscription was not made in time; try again",
 );
 
-function failure(code: number, message: string): SubscribeOutcome {
+function failure(code: number, message: string): SubscribeError {
   return { errorText: JSON.stringify({ code, message }) };
 }
 
@@ -95,12 +103,6 @@ export class SubscriptionLimits {
   /** Stops counting a subscription. */
   remove(subscription: SharedSubscription): void {
     this.#sharesOf(subscription).remove(subscription);
-  }
-
-  /** A subscription that the hub filtered is now one at the node, even if that is over the limit. */
-  moveToNode(subscription: SharedSubscription): void {
-    this.#inHub.remove(subscription);
-    this.#atNode.add(subscription, this.nowMs);
   }
 
   /** Counts a subscription for a client that uses it, if its present owner no longer does. */

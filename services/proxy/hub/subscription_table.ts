@@ -58,8 +58,6 @@ export class SubscriptionTable {
   #suspects = new Map<string, string>();
   readonly #limits: SubscriptionLimits;
   #lastRequestId = 0;
-  /** Whether theses name their parties, so that the hub can filter them. */
-  #filtersTheses = true;
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
@@ -114,7 +112,7 @@ export class SubscriptionTable {
     { thesisFilter }: SubscriptionRequest,
     client: HubClient,
   ): SharedSubscription | undefined {
-    if (thesisFilter === undefined || !this.#filtersTheses) return undefined;
+    if (thesisFilter === undefined) return undefined;
     return this.#byKey.of(ALL_THESES.key)[0] ?? new SharedSubscription(ALL_THESES, client);
   }
 
@@ -126,25 +124,6 @@ export class SubscriptionTable {
     feed.filtered.add(thesisFilter, subscription);
     subscription.publicId = this.#freshId();
     this.#publicIds.add(subscription.publicId);
-  }
-
-  /** From now on the node filters a subscription. */
-  #leaveFeed(subscription: SharedSubscription): void {
-    const { feed, request: { thesisFilter = "" } } = subscription;
-    if (feed === undefined) return;
-    feed.filtered?.delete(thesisFilter, subscription);
-    subscription.feed = undefined;
-    this.#limits.moveToNode(subscription);
-    this.retire(feed);
-  }
-
-  /**
-   * The node's theses do not name their parties. It has to filter them, over a new connection on
-   * which everything is requested again.
-   */
-  stopFiltering(): void {
-    this.#filtersTheses = false;
-    this.#options.upstream.drop("Its theses name no user and solver to filter them by");
   }
 
   /** The subscription behind an id of the node. */
@@ -206,7 +185,6 @@ export class SubscriptionTable {
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
       subscription.upstreamId = subscription.askedAs = undefined;
-      if (!this.#filtersTheses) this.#leaveFeed(subscription);
       this.retire(subscription);
     }
     return suspects;

@@ -23,7 +23,7 @@ export interface NodeListener {
   upstreamOpened(nowMs: number): void;
   /** @param isRefusal The node closed the socket because of what it was sent. */
   upstreamClosed(isRefusal: boolean): void;
-  /** A frame of the node. @returns False if it is not JSON-RPC. */
+  /** A frame of the node. @returns False if it is malformed. */
   receive(text: string): boolean;
 }
 

@@ -15,7 +15,7 @@ export interface UpstreamEvents {
    * @param node The node of the connection; undefined if the proxy moved away from it.
    */
   closed(reason: string, isRefusal: boolean, node: number | undefined): void;
-  /** A frame of the node. @returns False if it is not JSON-RPC. */
+  /** A frame of the node. @returns False if it is malformed. */
   received(text: string): boolean;
 }
 
@@ -81,7 +81,7 @@ export class Upstream {
         onText(text) {
           if (events.received(text)) return;
           metrics.upstreamErrors.inc({ target: "read" });
-          log.warn("The read node sent a frame that is not JSON-RPC");
+          log.warn("The read node sent a frame that is not JSON-RPC, or a thesis of nobody");
         },
         onDown: (reason) => {
           metrics.upstreamConnected.set(0);
