@@ -1,13 +1,8 @@
-import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { postgresServers } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
-import type { PostgresConnection, Rows } from "./postgres_connection.ts";
-import { PostgresPool, PostgresServers } from "./postgres_pool.ts";
+import { type Lease, PostgresServers, serverCodeOf } from "./postgres_servers.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
-
-/** Connections of one process: for single statements, and one more for transactions. */
-const STATEMENT_CONNECTIONS_MAX = 9;
 
 /** Attempts at the migrations: a process that starts at the same time can cause a failure. */
 const MIGRATION_ATTEMPTS = 5;
@@ -15,26 +10,40 @@ const MIGRATION_ATTEMPTS = 5;
 /** How long one step of a migration may take: it may rewrite a large table. */
 const MIGRATION_DEADLINE_MS = 600_000;
 
-/** Most transactions that share one commit. The locks of all of them last until it ends. */
-const BATCH_MAX = 100;
-
 /** Errors of the slower of two processes that migrate: classes 23 and 40, and "already exists". */
 const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
+
+/** Errors after which it is unknown whether a statement took effect: shutdown, crash, lost server. */
+const LOST_CODE = /^(57P0[12]|08)/;
+
+/** Errors after which another server may be the primary: those, and a read-only server. */
+const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
+
+/** The library's refusal to send on a connection that was lost or closed before. */
+const NOT_SENT = /is not queryable/;
+
+/** Version of the tables. */
+const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
+
+/** Runs one statement on a connection. */
+type Run = (sql: string, values?: SqlValue[], deadlineMs?: number) => Promise<Answer>;
+
+/** The rows of a statement, and in `count` how many it returned or changed. */
+interface Answer {
+  rows: unknown[];
+  count: number;
+  command: string;
+}
 
 /**
  * PostgreSQL, or a database that speaks its protocol, for several processes that share one store. It
  * gets plain SQL only: no advisory locks, no notifications.
  */
 export class PostgresDriver implements SqlDriver {
-  readonly #statements: PostgresPool;
-  readonly #transactions: PostgresPool;
-  readonly #batches = new Batches<() => Steps<unknown>, unknown>(
-    BATCH_MAX,
-    (take) =>
-      this.#transactions.use((connection) =>
-        inTransaction(connection, () => runInOrder(connection, take()))
-      ),
-  );
+  readonly #servers: PostgresServers;
+  readonly #texts = new Map<string, { text: string; name: string }>();
+  /** Transactions of one process run one after the other: they change its books. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   /**
    * Connects with the first statement, and leaves the tables as they are.
@@ -43,9 +52,7 @@ export class PostgresDriver implements SqlDriver {
    * accepts writes; `?search_path=` chooses a schema.
    */
   constructor(url: string) {
-    const servers = new PostgresServers(postgresServers(url));
-    this.#statements = new PostgresPool(servers, STATEMENT_CONNECTIONS_MAX);
-    this.#transactions = new PostgresPool(servers, 1);
+    this.#servers = new PostgresServers(postgresServers(url));
   }
 
   /**
@@ -56,7 +63,7 @@ export class PostgresDriver implements SqlDriver {
   static async open(url: string): Promise<PostgresDriver> {
     const driver = new PostgresDriver(url);
     try {
-      await driver.#transactions.use(migrate);
+      await driver.#migrate();
       return driver;
     } catch (cause) {
       await driver.close();
@@ -64,22 +71,24 @@ export class PostgresDriver implements SqlDriver {
     }
   }
 
-  read(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    return this.#run(sql, values);
+  async read(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    return (await this.#use((run) => run(sql, values))).rows;
   }
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
     // The server runs each statement as a transaction, and answers once it is flushed.
-    return this.#run(sql, values);
+    return this.read(sql, values);
   }
 
   async change(sql: string, values: SqlValue[]): Promise<number> {
-    return (await this.#run(sql, values)).count;
+    return (await this.#use((run) => run(sql, values))).count;
   }
 
   transaction<T>(steps: () => Steps<T>): Promise<T> {
-    // The result of these very steps.
-    return this.#batches.add(steps) as Promise<T>;
+    const take = () => this.#use((run) => inTransaction(run, () => runSteps(run, steps())));
+    const result = this.#turn.then(take);
+    this.#turn = result.catch(() => {});
+    return result;
   }
 
   async version(): Promise<number> {
@@ -92,106 +101,126 @@ export class PostgresDriver implements SqlDriver {
     throw new StoreError("Database has no tables yet, and its user may not create them");
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#statements.close(), this.#transactions.close()]);
-  }
-
-  #run(sql: string, values: SqlValue[]): Promise<Rows> {
-    return this.#statements.use((connection) => connection.run(numbered(sql), values));
+  close(): Promise<void> {
+    return this.#servers.close();
   }
 
   async #count(expression: string): Promise<number> {
-    const [row] = await this.#run(`SELECT ${expression} AS count`, []);
+    const [row] = await this.read(`SELECT ${expression} AS count`, []);
     return countOfRow(row);
+  }
+
+  /** Runs work on a connection of its own. One on which anything failed is closed, and rolls back. */
+  async #use<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    const lease = await this.#servers.lease();
+    let isBroken = true;
+    try {
+      const result = await work((...statement) => this.#run(lease, ...statement));
+      isBroken = false;
+      return result;
+    } finally {
+      lease.release(isBroken);
+    }
+  }
+
+  /** @throws {StoreConnectionLostError} If it may have taken effect and this is not known. */
+  async #run(
+    lease: Lease,
+    sql: string,
+    values: SqlValue[] = [],
+    deadlineMs?: number,
+  ): Promise<Answer> {
+    const { text, name } = this.#textOf(sql);
+    const isNamed = values.length > 0 && !lease.isPooled;
+    const query = { text, values, ...(isNamed && { name }), query_timeout: deadlineMs };
+    try {
+      const { rows, rowCount, command } = await lease.client.query(query);
+      if (lease.isDoubtful()) {
+        throw new StoreConnectionLostError(new Error("The standby may not have the change"));
+      }
+      return { rows, count: rowCount ?? 0, command };
+    } catch (thrown) {
+      const error = storeErrorOf(thrown);
+      const isGone = error instanceof StoreConnectionLostError ||
+        SERVER_GONE_CODE.test(serverCodeOf(thrown));
+      if (isGone) lease.abandonServer();
+      throw error;
+    }
+  }
+
+  /** A statement with PostgreSQL's placeholders, and its name on every connection. */
+  #textOf(sql: string): { text: string; name: string } {
+    let found = this.#texts.get(sql);
+    if (found === undefined) {
+      let number = 0;
+      const text = sql.replaceAll("?", () => `$${number += 1}`);
+      this.#texts.set(sql, found = { text, name: `s${this.#texts.size}` });
+    }
+    return found;
+  }
+
+  /** Runs the missing steps in one transaction. If processes race, one runs them and others see it. */
+  async #migrate(): Promise<void> {
+    for (let attempt = 1;; attempt += 1) {
+      try {
+        await this.#use((run) =>
+          run("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)")
+        );
+        return await this.#use((run) => inTransaction(run, () => runMissing(run)));
+      } catch (thrown) {
+        const cause = thrown instanceof StoreError ? thrown.cause : thrown;
+        if (!LOST_RACE_CODE.test(codeOf(cause)) || attempt === MIGRATION_ATTEMPTS) throw thrown;
+      }
+    }
   }
 }
 
-/**
- * Runs work as one transaction. The outcome is unknown only if the connection is lost during the
- * commit.
- */
-async function inTransaction<T>(
-  connection: PostgresConnection,
-  work: () => Promise<T>,
-): Promise<T> {
+async function runMissing(run: Run): Promise<void> {
+  const { rows: [row] } = await run(NEWEST_MIGRATION);
+  const missing = missingMigrations(countOfRow(row));
+  if (missing.length > 0) await run(`SET LOCAL statement_timeout = ${MIGRATION_DEADLINE_MS}`);
+  for (const { number, postgres, fill } of missing) {
+    await run(`INSERT INTO migrations (number) VALUES (${number})`);
+    await run(postgres, [], MIGRATION_DEADLINE_MS);
+    if (fill !== undefined) await runSteps(run, fill(), MIGRATION_DEADLINE_MS);
+  }
+}
+
+/** Runs work as one transaction. The outcome is unknown only if the connection is lost in its commit. */
+async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   let result: T;
   try {
-    await connection.run("BEGIN");
+    await run("BEGIN");
     result = await work();
   } catch (thrown) {
-    // A session that cannot roll back must not be used again.
-    await connection.run("ROLLBACK").catch(() => connection.destroy());
-    throw asUncommitted(thrown);
+    if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
+    throw new StoreError("Database connection was lost: nothing was recorded", thrown.cause);
   }
-  await connection.run("COMMIT");
+  const { command } = await run("COMMIT");
+  // A transaction that failed ends with a commit that "succeeds".
+  if (command !== "COMMIT") throw new StoreError(`Database failed: COMMIT ended in ${command}`);
   return result;
 }
 
-/** Nothing is recorded before the commit, so nothing is unknown. */
-function asUncommitted(thrown: unknown): unknown {
-  if (!(thrown instanceof StoreConnectionLostError)) return thrown;
-  return new StoreError("Database connection was lost: nothing was recorded", thrown.cause);
-}
-
-async function runInOrder(
-  connection: PostgresConnection,
-  batch: readonly (() => Steps<unknown>)[],
-): Promise<unknown[]> {
-  const results: unknown[] = [];
-  for (const steps of batch) results.push(await runSteps(connection, steps()));
-  return results;
-}
-
-async function runSteps<T>(
-  connection: PostgresConnection,
-  running: Steps<T>,
-  deadlineMs?: number,
-): Promise<T> {
+async function runSteps<T>(run: Run, running: Steps<T>, deadlineMs?: number): Promise<T> {
   // Sent together, they run one after the other. All finish before the transaction continues.
-  const run = async (statements: readonly Statement[]) => {
-    const rows = statements.map(({ sql, values }) =>
-      connection.run(numbered(sql), values, deadlineMs)
-    );
-    await Promise.allSettled(rows);
-    return await Promise.all(rows);
+  const runAll = async (statements: readonly Statement[]) => {
+    const answers = statements.map(({ sql, values }) => run(sql, values, deadlineMs));
+    await Promise.allSettled(answers);
+    return (await Promise.all(answers)).map(({ rows }) => rows);
   };
   let step = running.next();
-  while (!step.done) step = running.next(await run(step.value));
+  while (!step.done) step = running.next(await runAll(step.value));
   return step.value;
 }
 
-/** The statement with PostgreSQL's placeholders. */
-function numbered(sql: string): string {
-  let number = 0;
-  return sql.replaceAll("?", () => `$${number += 1}`);
-}
-
-/** Version of the tables. */
-const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
-
-/** Runs the missing steps in one transaction. If processes race, one runs them and the others see it. */
-async function migrate(connection: PostgresConnection): Promise<void> {
-  for (let attempt = 1;; attempt += 1) {
-    try {
-      return await migrateOnce(connection);
-    } catch (thrown) {
-      const cause = thrown instanceof StoreError ? thrown.cause : thrown;
-      if (!LOST_RACE_CODE.test(codeOf(cause)) || attempt === MIGRATION_ATTEMPTS) throw thrown;
-    }
-  }
-}
-
-async function migrateOnce(connection: PostgresConnection): Promise<void> {
-  const run = (sql: string) => connection.run(sql, [], MIGRATION_DEADLINE_MS);
-  await run("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)");
-  await inTransaction(connection, async () => {
-    const [row] = await run(NEWEST_MIGRATION);
-    const missing = missingMigrations(countOfRow(row));
-    if (missing.length > 0) await run(`SET LOCAL statement_timeout = ${MIGRATION_DEADLINE_MS}`);
-    for (const { number, postgres, fill } of missing) {
-      await run(`INSERT INTO migrations (number) VALUES (${number})`);
-      await run(postgres);
-      if (fill !== undefined) await runSteps(connection, fill(), MIGRATION_DEADLINE_MS);
-    }
-  });
+function storeErrorOf(thrown: unknown): StoreError {
+  if (thrown instanceof StoreError) return thrown;
+  const code = serverCodeOf(thrown);
+  const isUnsent = code === "" && thrown instanceof Error && NOT_SENT.test(thrown.message);
+  if (isUnsent) return new StoreError("Database connection was lost: nothing was sent", thrown);
+  // Whatever else the connection reports may hide an answer.
+  return code === "" || LOST_CODE.test(code)
+    ? new StoreConnectionLostError(thrown)
+    : asStoreError(thrown);
 }

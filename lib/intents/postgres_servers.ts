@@ -1,0 +1,248 @@
+import { Socket } from "node:net";
+// @ts-types="@types/pg"
+import pg from "pg";
+import { withinMs } from "../timers.ts";
+import { asStoreError, codeOf, describeCause, StoreError } from "./intent.ts";
+
+/** Connections of one process. */
+const CONNECTIONS_MAX = 10;
+
+/** Timeout of connecting, of the check of the server's role, and of waiting for a free connection. */
+const CONNECT_DEADLINE_MS = 2_000;
+
+/** How long the server may work on one statement. */
+const STATEMENT_TIMEOUT_MS = 3_000;
+
+/**
+ * How long an answer may take. Longer than {@link STATEMENT_TIMEOUT_MS}: that one does not end a commit
+ * that waits for a standby, and a machine that is gone never reports it.
+ */
+const ANSWER_DEADLINE_MS = 4_000;
+
+/** How long running statements may take when the connections are closed. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+/** After a failure, calls fail at once for this long, without retrying servers that are down. */
+const RETRY_PAUSE_MS = 250;
+
+/** The refusal of a pooler, such as pgbouncer, which cannot keep the parameters of a session. */
+const REFUSED_PARAMETER = /unsupported startup parameter/;
+
+/**
+ * Warnings of a server that stopped waiting for its standby (cancelled, or shut down meanwhile): the
+ * statement succeeds, but the standby may not have it.
+ */
+const NOT_REPLICATED = new Set(["01000", "57P01"]);
+
+/** Parameters of a URL that are not parameters of the session. */
+const CLIENT_PARAMETERS =
+  /^(ssl|uselibpqcompat|prepare|options|application_name|connect_timeout|statement_timeout|lock_timeout)/;
+
+/** How the library says that all connections are in use. */
+const ALL_IN_USE = /timeout exceeded when trying to connect/;
+
+/** A connection that one caller has to itself. */
+export interface Lease {
+  client: pg.PoolClient;
+  /** A pooler hands each transaction to another session: no named statements. */
+  isPooled: boolean;
+  /** Whether a change was answered that the standby may not have. */
+  isDoubtful(): boolean;
+  /** Gives the connection back, or closes it. */
+  release(isBroken: boolean): void;
+  /** The server is gone, or is no primary any more: connects again for the next caller. */
+  abandonServer(): void;
+}
+
+/** The server that accepts writes, with its connections. */
+interface Primary {
+  pool: pg.Pool;
+  doubtful: WeakSet<object>;
+  /** Closes all connections, and cuts those that are in use for longer than a time. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/**
+ * The servers of one database, of which one accepts writes. The library (`pg` 8.23) pools connections,
+ * bounds the time of each answer and sends the statements of a transaction together; it knows one server
+ * only, and no `synchronous_commit`.
+ */
+export class PostgresServers {
+  /** The one that last accepted a connection comes first. */
+  #servers: readonly URL[];
+  #isPooled = false;
+  #primary: Promise<Primary> | undefined;
+  #failedAtMs: number | undefined;
+  #isClosed = false;
+
+  /** @param servers One URL each. */
+  constructor(servers: readonly URL[]) {
+    this.#servers = servers;
+  }
+
+  /**
+   * A connection to the server that accepts writes.
+   *
+   * @throws {StoreError} If there is none now. Nothing was sent.
+   */
+  async lease(): Promise<Lease> {
+    // The first attempt may find that the server which worked last is gone.
+    for (let isLast = false;; isLast = true) {
+      const opening = this.#open();
+      const { pool, doubtful } = await opening;
+      try {
+        const client = await pool.connect();
+        return {
+          client,
+          isPooled: this.#isPooled,
+          isDoubtful: () => doubtful.has(client),
+          release: (isBroken) => client.release(isBroken || doubtful.has(client)),
+          abandonServer: () => this.#abandon(opening),
+        };
+      } catch (thrown) {
+        if (ALL_IN_USE.test(describeCause(thrown))) {
+          throw new StoreError("Database is busy: no connection is free", thrown);
+        }
+        this.#abandon(opening);
+        if (isLast || this.#isClosed) throw asStoreError(thrown);
+      }
+    }
+  }
+
+  /** Closes all connections after giving running statements a second. May be called again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const primary = await this.#primary?.catch(() => undefined);
+    await primary?.close(CLOSE_TIMEOUT_MS);
+  }
+
+  #open(): Promise<Primary> {
+    if (this.#isClosed) return Promise.reject(new StoreError("Database is closed"));
+    const failedAtMs = this.#failedAtMs;
+    if (failedAtMs !== undefined && performance.now() - failedAtMs >= RETRY_PAUSE_MS) {
+      this.#primary = this.#failedAtMs = undefined;
+    }
+    return this.#primary ??= this.#find();
+  }
+
+  #abandon(opening: Promise<Primary>): void {
+    if (this.#primary !== opening) return;
+    this.#primary = undefined;
+    // Statements that wait for an old primary might never get an answer.
+    void opening.then((primary) => primary.close(ANSWER_DEADLINE_MS));
+  }
+
+  async #find(): Promise<Primary> {
+    const reasons = new Set<string>();
+    let last: unknown;
+    for (const server of this.#servers) {
+      try {
+        const primary = await this.#connect(server);
+        this.#servers = [server, ...this.#servers.filter((other) => other !== server)];
+        return primary;
+      } catch (thrown) {
+        last = thrown;
+        reasons.add(asStoreError(thrown).message.replace(/^Database failed: /, ""));
+      }
+    }
+    this.#failedAtMs = performance.now();
+    const cause = last instanceof StoreError ? last.cause : last;
+    throw new StoreError(`Database failed: ${[...reasons].join("; ")}`, cause);
+  }
+
+  async #connect(server: URL): Promise<Primary> {
+    try {
+      return await openPool(server, this.#isPooled);
+    } catch (thrown) {
+      if (this.#isPooled || !REFUSED_PARAMETER.test(describeCause(thrown))) throw thrown;
+      this.#isPooled = true;
+      return await openPool(server, true);
+    }
+  }
+}
+
+async function openPool(server: URL, isPooled: boolean): Promise<Primary> {
+  const sockets = new Set<Socket>();
+  const options = {
+    ...sessionOf(server, isPooled),
+    max: CONNECTIONS_MAX,
+    idleTimeoutMillis: 0,
+    connectionTimeoutMillis: CONNECT_DEADLINE_MS,
+    query_timeout: ANSWER_DEADLINE_MS,
+    pipeline: true, // missing in its types
+    keepAlive: true,
+    onConnect: (client: pg.ClientBase) => requireRole(client, server.host),
+    stream() {
+      const socket = new Socket();
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      return socket;
+    },
+  };
+  const pool = new pg.Pool(options);
+  const doubtful = new WeakSet<object>();
+  pool.on("error", () => {}); // a connection that nobody uses was lost
+  pool.on("connect", (client) => {
+    client.on("error", () => {}); // its statements fail
+    client.on("notice", ({ severity, code }) => {
+      if (severity === "WARNING" && NOT_REPLICATED.has(code ?? "")) doubtful.add(client);
+    });
+  });
+  const close = async (timeoutMs: number) => {
+    await withinMs(pool.ending ? Promise.resolve() : pool.end(), timeoutMs, undefined);
+    for (const socket of sockets) socket.destroy();
+  };
+  try {
+    (await pool.connect()).release();
+    return { pool, doubtful, close };
+  } catch (thrown) {
+    await close(0);
+    throw thrown;
+  }
+}
+
+/** The parameters of each session. A pooler refuses those that are not the library's own. */
+function sessionOf(server: URL, isPooled: boolean): pg.PoolConfig {
+  const url = new URL(server);
+  // `sslmode` as PostgreSQL's own programs take it.
+  if (url.searchParams.has("sslmode")) url.searchParams.set("uselibpqcompat", "true");
+  // Without one, the library would look for a file of passwords.
+  if (url.password === "") url.password = "none";
+  if (isPooled) return { connectionString: url.href };
+  const own = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
+  const options = [...own, ["synchronous_commit", "on"]].map(([name, value = ""]) =>
+    `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`
+  );
+  const given = url.searchParams.get("options") ?? "";
+  url.searchParams.set("options", `${given} ${options.join(" ")}`.trim());
+  return {
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // A process that dies within a transaction must not keep its locks.
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    connectionString: url.href,
+  };
+}
+
+/** @throws {StoreError} If the server is read-only, or would answer before a change is on its disk. */
+async function requireRole(client: pg.ClientBase, host: string): Promise<void> {
+  const text = "SELECT current_setting('transaction_read_only') AS read_only, " +
+    "current_setting('synchronous_commit', true) AS synchronous_commit";
+  const query = { text, query_timeout: CONNECT_DEADLINE_MS };
+  const { rows: [row] } = await client.query<Record<string, string>>(query);
+  if (row?.read_only === "on") {
+    throw new StoreError(
+      `Database failed: ${host} is a standby, or its user may run read-only transactions only`,
+    );
+  }
+  if (row?.synchronous_commit === "off") {
+    throw new StoreError(
+      `Database failed: synchronous_commit is off on ${host}, so a crash would lose what was ` +
+        "answered: set it to on for the database's user",
+    );
+  }
+}
+
+/** The code of a server's error; empty for one of the connection. */
+export function serverCodeOf(thrown: unknown): string {
+  return thrown instanceof pg.DatabaseError ? codeOf(thrown) : "";
+}
