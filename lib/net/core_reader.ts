@@ -98,6 +98,16 @@ export class CoreReader {
     return this.call(readMethods, "core_getPriceHistory", { query });
   }
 
+  /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node does not report it. */
+  async minBetAmount(): Promise<bigint> {
+    try {
+      return (await this.call(readMethods, "core_getLimits", {})).minBetAmount;
+    } catch (thrown) {
+      if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return 0n;
+      throw thrown;
+    }
+  }
+
   /** Hash of the first block, which identifies the chain; null if the node does not report it. */
   async genesisHash(): Promise<Hex | null> {
     try {

@@ -27,7 +27,7 @@ import { viewTheses } from "./risk/theses.ts";
 
 /** Dependencies of the solver's routes. */
 export interface SolverApi {
-  quoter: Pick<Quoter, "quote" | "estimate" | "strategyName">;
+  quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
   /** Takes the probability of each quote by its hash, for the calibration. */
   probabilities?: Pick<Map<Hex, number>, "set">;
   executor: Pick<Executor, "requireLive" | "execute">;
@@ -68,7 +68,7 @@ export function createSolverApi(api: SolverApi): Hono {
         dryRun,
         pricing: quoter.strategyName,
         calibration: api.calibration?.(),
-        config: configOf(api.basePayoutMultiplier),
+        config: configOf(api.basePayoutMultiplier, quoter.minBetAmount),
       };
     }),
   );
@@ -148,11 +148,14 @@ export function createSolverApi(api: SolverApi): Hono {
 }
 
 /** `config` of `GET /info` (spec: quote solver, "GET /info"). */
-function configOf(basePayoutMultiplier: number): AnswerOf<typeof operations.info>["config"] {
+function configOf(
+  basePayoutMultiplier: number,
+  minBetAmount: bigint,
+): AnswerOf<typeof operations.info>["config"] {
   return {
     basePayoutMultiplier,
     maxPayoutRatio: Number(LIMITS.maxPayoutRatio),
-    minBetAmount: LIMITS.minBetAmount.toString(),
+    minBetAmount: minBetAmount.toString(),
     maxBetAmount: LIMITS.maxBetAmount.toString(),
     minDuration: LIMITS.minDurationMs,
     maxDuration: LIMITS.maxDurationMs,

@@ -4,6 +4,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
 import { NodeFeed } from "./market/node_feed.ts";
+import type { MinimumBet } from "./limits.ts";
 import type { SolverOptions } from "./options.ts";
 import { ChainCheck } from "./readiness.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
@@ -18,6 +19,7 @@ export interface Running {
 /**
  * Follows the node's WebSocket: the solver's theses update its exposure, prices the market data.
  *
+ * @param minimumBet Told of the smallest bet that the chain accepts.
  * @param reservations Released as theses settle; absent in a dry run.
  */
 export function followNode(
@@ -26,6 +28,7 @@ export function followNode(
   node: CoreClient,
   clock: Clock,
   exposure: ExposureBook,
+  minimumBet: MinimumBet,
   reservations: Pick<Reservations, "settled" | "reconcileOrLog"> | undefined,
   book: MarketData | undefined,
 ): Running {
@@ -37,6 +40,7 @@ export function followNode(
     random: Math.random,
     handlers: {
       async catchUp(signal) {
+        minimumBet.requiredByChain(await node.minBetAmount());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled unseen.
         if (!signal.aborted) await reservations?.reconcileOrLog(signal);

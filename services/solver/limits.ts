@@ -15,6 +15,20 @@ export const LIMITS = {
   estimateDeadlineMs: 60_000,
 } as const;
 
+/** The smallest bet that is quoted: that of the specification, or of the chain if it is larger. */
+export class MinimumBet {
+  #amount: bigint = LIMITS.minBetAmount;
+
+  get amount(): bigint {
+    return this.#amount;
+  }
+
+  /** The chain refuses smaller bets, so that a quote for one could not be executed. */
+  requiredByChain(amount: bigint): void {
+    this.#amount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
+  }
+}
+
 /** Bounds on a quote's times, counted from now; the specification has none. */
 export interface TimeBounds {
   /** Longest time until a window starts: the price of a later one would be a guess. */
@@ -48,11 +62,16 @@ export class QuoteRuleError extends RangemakerError {
 /**
  * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
  *
+ * @param minBetAmount That of {@link MinimumBet}.
  * @throws {QuoteRuleError} The first rule broken.
  */
-export function requireRules(bet: BetTerms, markets: Markets): void {
+export function requireRules(
+  bet: BetTerms,
+  markets: Markets,
+  minBetAmount: bigint = LIMITS.minBetAmount,
+): void {
   requirePair(bet, markets);
-  requireBetAmount(bet.betAmount);
+  requireBetAmount(bet.betAmount, minBetAmount);
   requireDuration(bet.endTime - bet.startTime);
   requirePriceRange(bet.lowerPrice, bet.upperPrice);
 }
@@ -104,8 +123,8 @@ function requirePair({ base, quote }: BetTerms, markets: Markets): void {
   }
 }
 
-function requireBetAmount(amount: bigint): void {
-  const { minBetAmount, maxBetAmount } = LIMITS;
+function requireBetAmount(amount: bigint, minBetAmount: bigint): void {
+  const { maxBetAmount } = LIMITS;
   if (amount < minBetAmount) {
     throw new QuoteRuleError("BET_TOO_SMALL", `Bet ${amount} is below ${minBetAmount}: bet more`);
   }

@@ -30,6 +30,7 @@ import { createPricing } from "./create_pricing.ts";
 import { followNode } from "./follow_node.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
+import { MinimumBet } from "./limits.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
@@ -85,12 +86,14 @@ export async function startSolver(
     clock,
     onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
   });
+  const minimumBet = new MinimumBet();
   const follower = followNode(
     options,
     solver,
     client,
     clock,
     exposure,
+    minimumBet,
     dryRun ? undefined : reservations,
     pricing.book,
   );
@@ -137,6 +140,7 @@ export async function startSolver(
       chainId,
       clock,
       markets,
+      minimumBet,
       timeBounds: options.pricing === "mock" ? undefined : options,
     }),
     probabilities,

@@ -196,6 +196,7 @@ async function startAll(
         ...readers,
         readPort: ports.nodeRead,
         oracleUrl: oracle.url,
+        minBet: 1n, // that of the specification
         dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
         dev: true,
       }),

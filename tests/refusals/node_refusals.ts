@@ -41,6 +41,7 @@ const WRONG_CALLS: RefusedCall[] = [
   ["core_getTheses", [{ cursor: "x" }], invalid('"x"', "Expected the nextCursor", "filter.cursor")],
   ["core_getTheses", [{ solver: 5 }], invalid("5", "Expected an address", "filter.solver")],
   ["core_getPrices", [1], invalid("an array of 1", "Expected no parameters")],
+  ["core_getLimits", [1], invalid("an array of 1", "Expected no parameters")],
   ["core_getOracleStatus", [1], invalid("an array of 1", "Expected no parameters")],
   ["core_getPriceHistory", [{}], invalid("nothing", "Expected an address", "query.base")],
   [

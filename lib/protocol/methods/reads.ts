@@ -71,6 +71,14 @@ export const readMethods = {
     isCostly: true,
     hasLargeAnswer: true,
   },
+  core_getLimits: {
+    summary: "Bounds of new theses",
+    result: z.object({
+      minBetAmount: uint64Schema.describe("Smallest bet, USDC with 6 decimals"),
+      maxStartAheadMs: z.number().int().nonnegative()
+        .describe("How far ahead of its submission a window may start"),
+    }),
+  },
   core_getOracleStatus: {
     summary: "Pulls of the oracle, ages of its prices, and whether new theses are taken",
     result: z.looseObject({}),

@@ -11,7 +11,7 @@ import type { Block } from "./block.ts";
 import { BlockLog, type BlockLogOptions, type BlockLogPosition } from "./block_log.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
-import type { ExecutionContext } from "./ledger.ts";
+import type { ExecutionContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import { type ChainRecords, StorageError } from "./records.ts";
 import type { Outcome } from "./settlement.ts";
@@ -89,8 +89,8 @@ export class Chain {
   readonly #clock: Clock;
   readonly #storage: ChainStorage;
   readonly #events: ChainEvents;
-  readonly #maxStartAheadMs: number;
-  readonly #minBet: bigint;
+  /** Bounds of new theses. */
+  readonly limits: ThesisLimits;
   readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(STRANGER_FAILURES_MAX);
   #state: ChainState;
   /** Where the blocks were when everything was committed. */
@@ -104,8 +104,8 @@ export class Chain {
     this.#state = parts.storage.load();
     this.#clock = parts.clock;
     this.#events = parts.events;
-    this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
-    this.#minBet = parts.minBet ?? 0n;
+    const { minBet = 0n, maxStartAheadMs = START_AHEAD_MAX_MS } = parts;
+    this.limits = { minBetAmount: minBet, maxStartAheadMs };
     this.blocks = new BlockLog({
       nowMs: parts.clock.now(),
       createdAtMs: parts.createdAtMs,
@@ -314,8 +314,7 @@ export class Chain {
       marketOf: (pair) => this.state.marketOf(pair),
       // If the clock is behind the newest block, prices are not updated, so none counts as fresh.
       isFresh: (market) => !isBehind && this.oraclePrices.isFresh(market, nowMs),
-      maxStartAheadMs: this.#maxStartAheadMs,
-      minBet: this.#minBet,
+      limits: this.limits,
       breachOf: (box) => this.state.breachOf(box),
       newestSlotMs: this.head.timestampMs,
     };

@@ -27,6 +27,14 @@ import {
 import type { Box, Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 
+/** Bounds of new theses. */
+export interface ThesisLimits {
+  /** USDC with 6 decimals. */
+  minBetAmount: bigint;
+  /** How far ahead of its submission a window may start. */
+  maxStartAheadMs: number;
+}
+
 /** The context in which a transaction is judged. */
 export interface ExecutionContext {
   /** Number of the block that the next checkpoint seals. */
@@ -37,10 +45,7 @@ export interface ExecutionContext {
   marketOf(pair: MarketPair): Market | undefined;
   /** Whether bets on a market are accepted (spec: price oracle, States: fresh). */
   isFresh(market: Market): boolean;
-  /** How far ahead a window may start, in milliseconds. */
-  maxStartAheadMs: number;
-  /** Minimum bet, USDC with 6 decimals. */
-  minBet: bigint;
+  limits: ThesisLimits;
   /** The first recorded price of the window that is outside the range of a thesis. */
   breachOf(box: Box & MarketPair): PricePoint | undefined;
   /** Newest slot of a checkpoint, in Unix milliseconds. Later slots cannot be backfilled. */
@@ -249,8 +254,9 @@ export class Ledger {
         `Quote expired at ${tx.deadline}: it is ${context.nowMs}; request a new quote`,
       );
     }
-    if (tx.betAmount < context.minBet) return betTooSmall(tx, context.minBet);
-    const badWindow = windowRefusal(tx, context.nowMs, context.maxStartAheadMs);
+    const { minBetAmount, maxStartAheadMs } = context.limits;
+    if (tx.betAmount < minBetAmount) return betTooSmall(tx, minBetAmount);
+    const badWindow = windowRefusal(tx, context.nowMs, maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
     if (quoteHash !== undefined && this.#records.isQuoteUsed(quoteHash)) {
       return refuse(

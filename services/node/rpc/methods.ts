@@ -60,6 +60,7 @@ function readHandlers({ chain, clock, oracle }: MethodContext): Handlers<typeof 
     core_getTheses: ({ filter }) => toWire(pageOfTheses(chain.state.ledger, filter)),
     core_getPrices: () => toWire(chain.oraclePrices.view(clock.now())),
     core_getPriceHistory: ({ query }) => toWire(pricesPage(chain, query)),
+    core_getLimits: () => toWire(chain.limits),
     core_getOracleStatus: () => oracle.describe(clock.now()),
   };
 }

@@ -4,7 +4,14 @@ import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { businessLog } from "../business_log.ts";
-import { LIMITS, requireDeadline, requireRules, requireStart, type TimeBounds } from "../limits.ts";
+import {
+  LIMITS,
+  MinimumBet,
+  requireDeadline,
+  requireRules,
+  requireStart,
+  type TimeBounds,
+} from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { Price, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
@@ -19,6 +26,7 @@ export interface QuoterOptions {
   clock: Clock;
   /** Those of the specification by default. */
   markets?: Markets;
+  minimumBet?: MinimumBet;
   /** Bounds on the times of a quote; undefined leaves it to the specification's rules. */
   timeBounds: TimeBounds | undefined;
 }
@@ -40,9 +48,16 @@ export interface SignedQuote {
 /** Prices bets and signs quotes. It stores nothing: the quote alone is enough to execute it. */
 export class Quoter {
   readonly #options: QuoterOptions;
+  readonly #minimumBet: MinimumBet;
 
   constructor(options: QuoterOptions) {
     this.#options = options;
+    this.#minimumBet = options.minimumBet ?? new MinimumBet();
+  }
+
+  /** The smallest bet that is quoted now. */
+  get minBetAmount(): bigint {
+    return this.#minimumBet.amount;
   }
 
   /** How bets are priced. */
@@ -85,7 +100,7 @@ export class Quoter {
 
   #requireTerms(bet: BetTerms): void {
     const { clock, timeBounds, markets = SPEC_MARKETS } = this.#options;
-    requireRules(bet, markets);
+    requireRules(bet, markets, this.minBetAmount);
     if (timeBounds !== undefined) requireStart(bet, clock.now(), timeBounds);
   }
 

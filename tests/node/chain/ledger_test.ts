@@ -15,8 +15,7 @@ const context: ExecutionContext = {
   nowMs: NOW,
   marketOf: ({ base, quote }) => SPEC_MARKETS.find(base, quote),
   isFresh: () => true,
-  maxStartAheadMs: 86_400_000,
-  minBet: 0n,
+  limits: { maxStartAheadMs: 86_400_000, minBetAmount: 0n },
   breachOf: () => undefined,
   newestSlotMs: NOW,
 };

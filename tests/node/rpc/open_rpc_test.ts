@@ -67,6 +67,7 @@ Deno.test("OpenRPC: a node answers each read as the document says, that of rpc.d
       core_getTheses: [],
       core_getPrices: [],
       core_getPriceHistory: [{ base, quote, from: now - 1_000, to: now }],
+      core_getLimits: [],
       core_getOracleStatus: [],
       eth_chainId: [],
       net_version: [],

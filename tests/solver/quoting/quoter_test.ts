@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { Markets } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
+import { MinimumBet } from "../../../services/solver/limits.ts";
 import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -57,6 +58,25 @@ Deno.test("Quoter: a broken rule is refused before anything is priced", () => {
   const broken = { ...request, betAmount: 0n };
   for (const ask of ["quote", "estimate"] as const) {
     assert.throws(() => quoterOf({ strategy })[ask](broken), { code: "BET_TOO_SMALL" });
+  }
+});
+
+Deno.test("Quoter: a bet that the chain would refuse is refused at the quote", () => {
+  const minimumBet = new MinimumBet();
+  const quoter = quoterOf({ minimumBet });
+  for (const [required, smallest] of [[101n, 101n], [100n, 100n], [0n, 1n]] as const) {
+    minimumBet.requiredByChain(required);
+    assert.equal(quoter.minBetAmount, smallest);
+    const tooSmall = { ...request, betAmount: smallest - 1n };
+    for (const ask of ["quote", "estimate"] as const) {
+      assert.throws(() => quoter[ask](tooSmall), {
+        ...{
+          code: "BET_TOO_SMALL",
+          message: `Bet ${smallest - 1n} is below ${smallest}: bet more`,
+        },
+      });
+      assert.doesNotThrow(() => quoter[ask]({ ...request, betAmount: smallest }));
+    }
   }
 });
 
