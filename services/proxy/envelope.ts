@@ -5,7 +5,9 @@
  */
 import { tryParseJson } from "../../lib/json.ts";
 import { endOfValue, memberSpan, type Span, visitMembers } from "./json_text.ts";
+import { answerLost } from "./failures.ts";
 import type { NodeReply } from "./http_pool/reply_body.ts";
+import type { Target } from "./metrics.ts";
 
 const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
 
@@ -84,6 +86,14 @@ function scannedEnvelope(text: string, method: string): Envelope | string {
   return { id: values.get("id"), paramsText, rest: restOf(method, paramsText) };
 }
 
+/** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */
+const FIRST_ID_MAX = 2 ** 48;
+
+/** The first of many ids of calls to nodes. */
+export function firstId(): number {
+  return Math.floor(Math.random() * FIRST_ID_MAX);
+}
+
 /** A node's answer to one call. */
 export interface Answer {
   status: number;
@@ -107,6 +117,21 @@ export function readAnswer({ status, body: text }: NodeReply, ownId: number): An
   const isOwn = written === undefined || written === "null" ||
     written === String(ownId) || written === `"${ownId}"`;
   return isOwn ? { status, text, id } : undefined;
+}
+
+/**
+ * Reads the answer to a call. That to a write is taken under any id: its caller must not lose it.
+ *
+ * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
+ */
+export function answerTo(id: number, reply: NodeReply, target: Target): Answer {
+  if (!/^\s*[{[]/.test(reply.body)) {
+    throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
+  }
+  const answer = readAnswer(reply, id);
+  if (answer !== undefined) return answer;
+  if (target === "read") throw answerLost(target, "it answered another call");
+  return { status: reply.status, text: reply.body, id: undefined };
 }
 
 /** The text of an answer with the id of a caller. */

@@ -62,7 +62,7 @@ export class Proxy {
     this.router = new Router({
       methods: new MethodTable(options.writeMethods, options.httpMethods),
       nodes,
-      readSocket: nodes.readSocket,
+      reads: nodes.reads,
       placement: new Placement(nodes.readNodes),
       maxBatch: options.maxBatch,
       coalesceReads: options.coalesceReads,

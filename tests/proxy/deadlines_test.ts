@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { Deadlines } from "../../services/proxy/deadlines.ts";
+import { type Deadline, Deadlines } from "../../services/proxy/deadlines.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 
-Deno.test("Deadlines: what is not deleted in time expires, each at its own time and once", () =>
+Deno.test("Deadlines: an item that is not finished in time expires, each at its own time and once", () =>
   withSeed((random) => {
     const clock = new FakeClock();
     const expired = new Map<number, number>();
@@ -12,28 +12,34 @@ Deno.test("Deadlines: what is not deleted in time expires, each at its own time 
       expired.set(thing, clock.now());
     });
     const addedAtMs = new Map<number, number>();
-    const deleted = new Set<number>();
+    const added: Deadline<number>[] = [];
+    const finished = new Set<number>();
     for (let thing = 0; thing < 2_000; thing += 1) {
-      deadlines.add(thing);
+      added.push(deadlines.add(thing));
       addedAtMs.set(thing, clock.now());
       assert(clock.pending <= 1, "One timer stands for all");
       if (random() < 0.7) clock.advance(Math.floor(random() * 40));
-      const other = Math.max(0, thing - Math.floor(random() * 4));
-      if (random() < 0.5 && deadlines.delete(other)) deleted.add(other);
+      const other = added[Math.max(0, thing - Math.floor(random() * 4))] ?? assert.fail();
+      if (random() < 0.5 && deadlines.finish(other)) {
+        finished.add(other.item);
+        assert(!deadlines.finish(other), "It is finished once");
+      }
+      const left = added.length - finished.size - expired.size;
+      assert.equal(deadlines.size, left);
     }
     clock.advance(100);
     assert.deepEqual([deadlines.size, clock.pending], [0, 0]);
     for (const [thing, atMs] of addedAtMs) {
-      assert.equal(expired.get(thing), deleted.has(thing) ? undefined : atMs + 100);
+      assert.equal(expired.get(thing), finished.has(thing) ? undefined : atMs + 100);
     }
-    assert(deleted.size > 300 && expired.size > 300, "Both were tried");
+    assert(finished.size > 300 && expired.size > 300, "Both were tried");
   }));
 
 Deno.test("Deadlines: cleared, it gives back what is left, and no timer stays", () => {
   const clock = new FakeClock();
   const deadlines = new Deadlines<string>(clock, 100, () => assert.fail("Nothing is late"));
-  for (const thing of ["a", "b", "c"]) deadlines.add(thing);
-  deadlines.delete("b");
+  const [, b] = ["a", "b", "c"].map((item) => deadlines.add(item));
+  deadlines.finish(b ?? assert.fail());
   assert.deepEqual(deadlines.clear(), ["a", "c"]);
   assert.deepEqual(deadlines.clear(), []);
   assert.equal(clock.pending, 0);

@@ -53,11 +53,6 @@ export class Placement {
     this.#nodes = nodes;
   }
 
-  /** The leader. */
-  get leader(): number {
-    return this.#nodes.leader;
-  }
-
   /**
    * Finds the node for a read.
    *

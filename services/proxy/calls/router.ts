@@ -9,14 +9,14 @@ import {
   MessageError,
   readMessage,
 } from "./message.ts";
-import { type Answer, answerUnder, callText, readAnswer } from "../envelope.ts";
-import { answerLost, failureText, ProxyError } from "../failures.ts";
-import { InFlightReads } from "./in_flight_reads.ts";
+import { type Answer, answerTo, answerUnder, callText, firstId } from "../envelope.ts";
+import { failureText, ProxyError } from "../failures.ts";
+import { type Flight, InFlightReads } from "./in_flight_reads.ts";
 import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "../node/node_http.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 import { clientFailure, clientText, type Placement } from "./placement.ts";
-import type { ReadSocket } from "../node/read_socket.ts";
+import type { Read } from "../node/open_reads.ts";
 
 /** The context of a message, which its answer may depend on. */
 export interface MessageContext {
@@ -43,8 +43,8 @@ export interface RouterOptions {
   nodes: Readonly<Record<Target, NodePort>>;
   /** Picks the read node of a call. */
   placement: Placement;
-  /** A faster way for plain reads to the leading read node. */
-  readSocket?: Pick<ReadSocket, "ask">;
+  /** Sends plain reads. @throws {ProxyError} As {@link NodePort.post}. */
+  reads: { ask(read: Read): Promise<Answer> };
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
@@ -56,84 +56,67 @@ export interface RouterOptions {
 /** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all callers share it. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
 
-/** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */
-const FIRST_ID_MAX = 2 ** 48;
-
 /** Sends each call of a message to its node and joins the answers in the caller's order. */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #reads: InFlightReads | undefined;
+  readonly #inFlight: InFlightReads | undefined;
   readonly #splitTurns: SplitTurns;
-  #lastId = Math.floor(Math.random() * FIRST_ID_MAX);
+  #lastId = firstId();
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#splitTurns = new SplitTurns(options.budget);
-    this.#reads = options.coalesceReads ? new InFlightReads() : undefined;
+    this.#inFlight = options.coalesceReads ? new InFlightReads() : undefined;
   }
 
-  /** Answers one message; never throws for an error of a caller or a node. */
-  async answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
+  /** Answers one message; never rejects for an error of a caller or a node. */
+  answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
     let message: Message;
     try {
       message = readMessage(text, this.#options.maxBatch);
     } catch (thrown) {
       if (!(thrown instanceof MessageError)) throw thrown;
-      return { status: thrown.status, body: failureText(thrown.id, thrown), target: "proxy" };
+      const body = failureText(thrown.id, thrown);
+      return Promise.resolve({ status: thrown.status, body, target: "proxy" });
     }
     return Array.isArray(message)
-      ? await this.#answerBatch(message, context)
-      : await this.#answerCall(message, context);
+      ? this.#answerBatch(message, context)
+      : this.#answerCall(message, context);
   }
 
   async #answerCall(call: Call, context: MessageContext): Promise<RoutedAnswer> {
     const { metrics, methods } = this.#options;
     metrics.countCall(call.method);
     const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
+    let flight: Flight | undefined;
+    let answer: Answer | undefined;
     try {
       const subscription = context.subscriptions?.(call);
       if (subscription !== undefined) return routed(call, 200, await subscription, target);
-      const { status, body } = isPlainRead && call.id !== undefined
-        ? await this.#read(call, call.id, hasLargeAnswer, context)
-        : await this.#send(call, target, context);
-      return routed(call, status, body, target);
+      if (!isPlainRead || call.id === undefined) {
+        const { status, body } = await this.#send(call, target, context);
+        return routed(call, status, body, target);
+      }
+      const read = this.#readOf(call, hasLargeAnswer, context);
+      const begun = this.#inFlight?.begin(read.rest);
+      if (begun instanceof Promise) answer = await begun;
+      else flight = begun;
+      answer ??= await this.#options.reads.ask(read);
+      return { status: answer.status, body: answerUnder(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       const error = clientFailure(call, thrown);
       return routed(call, error.status, failureText(call.id, error), target);
-    }
-  }
-
-  /** Answers a plain read, perhaps with the answer to an equal one. */
-  async #read(
-    call: Call,
-    id: string,
-    hasLargeAnswer: boolean,
-    context: MessageContext,
-  ): Promise<NodeReply> {
-    const { readSocket, placement } = this.#options;
-    const { node, rest } = placement.place(call);
-    const begun = this.#reads?.begin(rest);
-    let answer = begun instanceof Promise ? await begun : undefined;
-    const overHttp = () => this.#readOverHttp(node, rest, context);
-    const fitsSocket = node === placement.leader && rest.length <= OVER_WS_LENGTH_MAX &&
-      !hasLargeAnswer && !isFullBlock(call);
-    try {
-      answer ??= readSocket !== undefined && fitsSocket
-        ? await readSocket.ask({ method: call.method, rest, caller: context.key, overHttp })
-        : await overHttp();
     } finally {
-      if (begun !== undefined && !(begun instanceof Promise)) this.#reads?.land(begun, answer);
+      if (flight !== undefined) this.#inFlight?.land(flight, answer);
     }
-    return { status: answer.status, body: answerUnder(answer, id) };
   }
 
-  async #readOverHttp(node: number, rest: string, context: MessageContext): Promise<Answer> {
-    const id = this.#lastId += 1;
-    const { forwardedFor } = context;
-    const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
-    const options = { forwardedFor, retryIfStale: true, allowFailover: true, isAnswer, node };
-    return answerTo(id, await this.#options.nodes.read.post(callText(rest, id), options), "read");
+  #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
+    const { method } = call;
+    const { node, rest } = this.#options.placement.place(call);
+    const fitsSocket = rest.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer && !isFullBlock(call);
+    return { method, rest, node, caller: key, forwardedFor, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
@@ -149,7 +132,7 @@ export class Router {
       return { status: reply.status, body: clientText(call, node, body) };
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
-      this.#reads?.forget();
+      this.#inFlight?.forget();
     }
   }
 
@@ -230,7 +213,7 @@ export class Router {
         call.id === undefined ? undefined : failureText(call.id, clientFailure(call, thrown))
       );
     } finally {
-      if (!isPlain) this.#reads?.forget();
+      if (!isPlain) this.#inFlight?.forget();
     }
   }
 }
@@ -249,19 +232,4 @@ function routed(call: Call, status: number, body: string, target: Target): Route
 /** Whether a block is asked for with all its transactions. */
 function isFullBlock({ method, params }: Call): boolean {
   return method.startsWith("eth_getBlockBy") && Array.isArray(params) && params[1] === true;
-}
-
-/**
- * Reads the answer to a call. That to a write is taken under any id: its caller must not lose it.
- *
- * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
- */
-function answerTo(id: number, reply: NodeReply, target: Target): Answer {
-  if (!/^\s*[{[]/.test(reply.body)) {
-    throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
-  }
-  const answer = readAnswer(reply, id);
-  if (answer !== undefined) return answer;
-  if (target === "read") throw answerLost(target, "it answered another call");
-  return { status: reply.status, text: reply.body, id: undefined };
 }

@@ -27,6 +27,11 @@ export interface RequestBodiesOptions {
   clock?: Clock;
 }
 
+/** Bytes of a body that are counted in the budget. */
+export interface HeldBytes {
+  bytes: number;
+}
+
 /**
  * Reads the bodies of requests, bounded in time and memory. A request counts as open only when its
  * body is complete, so that slow callers keep nobody else waiting.
@@ -34,22 +39,23 @@ export interface RequestBodiesOptions {
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
   readonly #clock: Clock;
-  readonly #deadlines: Deadlines<() => void>;
+  /** Rejects the body of each request. */
+  readonly #deadlines: Deadlines<(error: Error) => void>;
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
     this.#clock = options.clock ?? monotonicClock;
-    this.#deadlines = new Deadlines(this.#clock, FIRST_MS, (expire) => expire());
+    this.#deadlines = new Deadlines(this.#clock, FIRST_MS, (reject) => reject(this.#tooSlow()));
   }
 
   /**
    * The text of a body.
    *
-   * @param counted Called for bytes that were added to the budget; the caller removes them.
+   * @param held The bytes that were added to the budget; the caller removes them.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
    *   bytes are in memory. The rest is not read.
    */
-  read(request: Request, counted: (bytes: number) => void): Promise<string> {
+  read(request: Request, held: HeldBytes): Promise<string> {
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
     const bytes = length === null ? 0 : Number(length);
@@ -57,7 +63,7 @@ export class RequestBodies {
     if (bytes > maxBytes) return Promise.reject(this.#tooLarge());
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request);
     if (!budget.fits(bytes, false)) return Promise.reject(this.#noMemory());
-    return this.#readInChunks(request, counted);
+    return this.#readInChunks(request, held);
   }
 
   /** Stops the timer. */
@@ -67,19 +73,18 @@ export class RequestBodies {
 
   #readByRuntime(request: Request): Promise<string> {
     return new Promise((resolve, reject) => {
-      const expire = () => reject(this.#tooSlow());
-      this.#deadlines.add(expire);
+      const deadline = this.#deadlines.add(reject);
       request.text().then((text) => {
-        this.#deadlines.delete(expire);
+        this.#deadlines.finish(deadline);
         resolve(text);
       }, (error) => {
-        this.#deadlines.delete(expire);
+        this.#deadlines.finish(deadline);
         reject(error);
       });
     });
   }
 
-  async #readInChunks(request: Request, counted: (bytes: number) => void): Promise<string> {
+  async #readInChunks(request: Request, held: HeldBytes): Promise<string> {
     if (request.body === null) return "";
     const { maxBytes, budget } = this.#options;
     const reader = request.body.getReader();
@@ -95,7 +100,7 @@ export class RequestBodies {
         if (bytes > maxBytes) throw this.#tooLarge();
         if (!budget.fits(value.length, false)) throw this.#noMemory();
         budget.add(value.length);
-        counted(value.length);
+        held.bytes += value.length;
         chunks.push(value);
       }
     } catch (thrown) {

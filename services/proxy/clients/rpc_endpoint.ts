@@ -68,7 +68,7 @@ export class RpcEndpoint {
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;
     let isOpen = false;
-    let bodyBytes = 0;
+    const held = { bytes: 0 };
     try {
       if (overRate !== undefined) retryAfterS = await overRate(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
@@ -77,7 +77,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw rateLimited(retryAfterS);
       }
-      const text = await this.#bodies.read(request, (bytes) => bodyBytes += bytes);
+      const text = await this.#bodies.read(request, held);
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -88,7 +88,7 @@ export class RpcEndpoint {
       answer = refusal(thrown);
     } finally {
       if (isOpen) openRequests.remove(address);
-      if (bodyBytes > 0) budget.remove(bodyBytes);
+      if (held.bytes > 0) budget.remove(held.bytes);
     }
     if (isLarge(answer)) answer = this.#hold(answer, served);
     const { status, body, target } = answer;

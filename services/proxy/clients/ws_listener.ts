@@ -120,10 +120,10 @@ export class WsListener {
       tcp.destroy();
       return;
     }
-    this.#pending.add(tcp);
+    const deadline = this.#pending.add(tcp);
     const settle = () => {
       if (!this.#settlers.delete(tcp)) return;
-      this.#pending.delete(tcp);
+      this.#pending.finish(deadline);
       this.#pendingPerPeer.remove(peer);
     };
     this.#settlers.set(tcp, settle);

@@ -135,7 +135,7 @@ export class HttpPool {
   /** For {@link Post}: handles the answer, and keeps the connection if it is reusable. */
   replied(post: Post, connection: NodeConnection, reply: HttpReply): void {
     const nowMs = this.#options.clock.now();
-    this.#busy.delete(connection);
+    this.#finish(connection);
     const { status } = reply;
     const body = typeof reply.body === "string" ? reply.body : bodyOf(reply.body);
     // From here on, the connection would answer each request with the answer to another one.
@@ -160,7 +160,7 @@ export class HttpPool {
   /** For {@link Post}: handles the failure, and sends the request again if that is safe. */
   failed(post: Post, connection: NodeConnection, error: ConnectionError): void {
     const nowMs = this.#options.clock.now();
-    this.#busy.delete(connection);
+    this.#finish(connection);
     const isRepeatable = post.mayRepeat && error.stage === "kept" &&
       !(error.cause instanceof ReplyTimeoutError || error.cause instanceof AbandonedError);
     if (!isRepeatable) return this.#reject(post, error, nowMs);
@@ -184,7 +184,7 @@ export class HttpPool {
     post.request = this.#head + post.rest;
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (!idle.connection.usable) continue;
-      this.#busy.add(idle.connection, post.startedAtMs);
+      idle.connection.deadline = this.#busy.add(idle.connection, post.startedAtMs);
       return idle.connection.send(post);
     }
     this.#open(post);
@@ -199,6 +199,10 @@ export class HttpPool {
     post.reject(this.#options.failure?.(error) ?? error);
   }
 
+  #finish({ deadline }: NodeConnection): void {
+    if (deadline !== undefined) this.#busy.finish(deadline);
+  }
+
   #open(post: Post): void {
     const nowMs = this.#options.clock.now();
     if (this.#stopped) {
@@ -207,7 +211,7 @@ export class HttpPool {
     }
     if (this.#busy.size >= CONNECTIONS_MAX) return this.#reject(post, new BusyError(), nowMs);
     const connection = this.#connect();
-    this.#busy.add(connection, nowMs);
+    connection.deadline = this.#busy.add(connection, nowMs);
     connection.send(post);
   }
 

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { type HttpReply, ReplyReader } from "./reply_reader.ts";
 import type { ByteBudget } from "../byte_budget.ts";
+import type { Deadline } from "../deadlines.ts";
 
 /**
  * How far a request got on a connection that failed: it was not sent, because the connection was not
@@ -35,6 +36,8 @@ export interface Exchange {
 
 /** One keep-alive connection to a node: one request at a time, each with its answer. */
 export class NodeConnection {
+  /** That of the present request. */
+  deadline: Deadline<NodeConnection> | undefined;
   readonly #socket: Socket;
   readonly #reader: ReplyReader;
   #connected = false;

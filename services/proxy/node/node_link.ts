@@ -5,6 +5,7 @@ import type { ProxyMetrics } from "../metrics.ts";
 import type { ProxyOptions } from "../options.ts";
 import { type Head, quantitySchema } from "./head.ts";
 import { HeadWatch } from "./head_watch.ts";
+import { HttpReads } from "./http_reads.ts";
 import { ask, nodeHttp, type NodePort, postTo } from "./node_http.ts";
 import { registerNodeMetrics } from "./node_metrics.ts";
 import { readNodeUrls } from "./node_urls.ts";
@@ -40,9 +41,10 @@ export interface NodeLinkOptions {
 export class NodeLink {
   readonly write: NodePort;
   readonly read: ReadPool;
-  /** Undefined with `--reads http`. */
-  readonly readSocket: ReadSocket | undefined;
+  /** Plain reads, by the way of `--reads`. */
+  readonly reads: Pick<HttpReads, "ask">;
   readonly readNodes: ReadNodes;
+  readonly #readSocket: ReadSocket | undefined;
   readonly #upstream: Upstream;
   readonly #headWatch: HeadWatch;
   /** A single node cannot be compared with any other. */
@@ -95,13 +97,17 @@ export class NodeLink {
       readHead: async () => quantitySchema.parse(await ask(read, "eth_blockNumber", [])),
       drop: (reason) => this.drop(reason),
     });
-    const leader = () => {
-      const { leader } = readNodes;
-      return { name: names[leader] ?? "", url: wsUrls[leader] ?? "" };
-    };
-    this.readSocket = options.reads === "http"
-      ? undefined
-      : new ReadSocket({ node: leader, clock: monotonicClock, timeoutMs, ...reconnects });
+    const httpReads = new HttpReads(read);
+    const nodes = names.map((name, node) => ({ name, wsUrl: wsUrls[node] ?? "" }));
+    this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
+      nodes,
+      leader: () => readNodes.leader,
+      overHttp: (read) => httpReads.ask(read),
+      clock: monotonicClock,
+      timeoutMs,
+      ...reconnects,
+    });
+    this.reads = this.#readSocket ?? httpReads;
   }
 
   /** Whether subscriptions reach a read node, or reads could. */
@@ -149,7 +155,7 @@ export class NodeLink {
   }
 
   stop(): void {
-    this.readSocket?.stop();
+    this.#readSocket?.stop();
     this.#headWatch.stop();
     this.#upstream.stop();
     this.#probeRounds?.stop();
@@ -175,6 +181,6 @@ export class NodeLink {
   #moved(node: string, reason: string): void {
     log.warn("{node} leads the read nodes now: {reason}", { node, reason });
     this.#upstream.move();
-    this.readSocket?.move();
+    this.#readSocket?.move();
   }
 }

@@ -7,6 +7,7 @@ import { memberSpan, type Span } from "../json_text.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import { type Answer, callText, restOf } from "../envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
+import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { SocketTrial } from "./socket_trial.ts";
 import { Turns } from "./turns.ts";
 
@@ -51,30 +52,17 @@ const ABSENT_METHODS_MAX = 100;
 /** The usual beginning of an answer. */
 const USUAL_START = '{"jsonrpc":"2.0","id":';
 
-/** A call that every node answers at once, to see whether it answers at all. */
-const CHECK = restOf("eth_chainId", "[]");
-
-/** A read to send. */
-export interface Read {
-  method: string;
-  /** The call behind its id. */
-  rest: string;
-  /** Key of the caller, who takes turns with others. */
-  caller: string;
-  /** Sends it over HTTP instead. */
-  overHttp: () => Promise<Answer>;
-}
-
-interface OpenRead extends Read, PromiseWithResolvers<Answer> {
-  startedAtMs: number;
-  /** Whether it was also sent over HTTP. */
-  isRepeated: boolean;
-}
+/** A call that every node answers at once, to see whether it answers at all. No read has its id. */
+const CHECK = callText(restOf("eth_chainId", "[]"), 0);
 
 /** Options of a {@link ReadSocket}. */
 export interface ReadSocketOptions {
-  /** Name and WebSocket URL of the node that serves reads now. */
-  node: () => { name: string; url: string };
+  /** Names and WebSocket URLs of the read nodes. */
+  nodes: readonly { name: string; wsUrl: string }[];
+  /** The node that leads. */
+  leader: () => number;
+  /** Sends a read over HTTP instead. */
+  overHttp: (read: Read) => Promise<Answer>;
   /** For durations: it must not jump. */
   clock: Clock;
   random: RandomSource;
@@ -94,18 +82,18 @@ export class ReadSocket {
   readonly #options: ReadSocketOptions;
   readonly #socket: ReconnectingSocket;
   readonly #trial: SocketTrial;
-  readonly #open = new Map<number, OpenRead>();
+  readonly #open = new OpenReads(READS_OPEN.places);
   readonly #turns = new Turns<OpenRead>(READS_OPEN);
   readonly #spilled = new Turns<OpenRead>(READS_SPILLED);
   readonly #absentMethods = new Set<string>();
   readonly #observe: (seconds: number) => void;
-  #lastId = 0;
   /** Average time that reads take. */
   #tookMs = 0;
   #isStarted = false;
   /** Whether a frame came since the last look. */
   #isAlive = false;
-  #checkId: number | undefined;
+  /** Whether the node was asked {@link CHECK}, and has sent nothing since. */
+  #isChecked = false;
   #cancelLook: CancelTimer | undefined;
   #cancelSpill: CancelTimer | undefined;
   /** Answers so far, and at the last time that waiting reads were looked at. */
@@ -114,18 +102,21 @@ export class ReadSocket {
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
-    const { clock, random, metrics, node } = options;
+    const { nodes, leader, clock, random, metrics } = options;
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     this.#observe = metrics.upstreamLatency("read");
     this.#trial = new SocketTrial(clock, (reason, pauseMs) => {
       const minutes = pauseMs / 60_000;
-      const facts = { node: node().name, reason, minutes };
+      const facts = { node: nodes[leader()]?.name, reason, minutes };
       log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
       this.#socket.drop(reason);
     });
     this.#socket = new ReconnectingSocket({
       url: "",
-      connect: () => new BoundedSocket(node().url, { maxMessageBytes: FRAME_BYTES_MAX, clock }),
+      connect: () => {
+        const url = nodes[leader()]?.wsUrl ?? "";
+        return new BoundedSocket(url, { maxMessageBytes: FRAME_BYTES_MAX, clock });
+      },
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
@@ -144,26 +135,31 @@ export class ReadSocket {
     );
   }
 
-  /** Sends a read over the socket if that is possible, else over HTTP. */
+  /**
+   * Sends a read over the socket if that is possible, else over HTTP.
+   *
+   * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too many
+   *   reads wait.
+   */
   ask(read: Read): Promise<Answer> {
+    const { overHttp, leader, clock, metrics } = this.#options;
+    if (!read.fitsSocket || read.node !== leader()) return overHttp(read);
     if (!this.#isUsable || this.#absentMethods.has(read.method)) {
       this.#connect();
-      return read.overHttp();
+      return overHttp(read);
     }
-    if (this.#trial.isHttpTurn()) return this.#trial.timeHttp(read.overHttp);
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const { method, rest, caller, overHttp } = read;
-    const startedAtMs = this.#options.clock.now();
-    const settle = { promise, resolve, reject };
-    const open = { method, rest, caller, overHttp, ...settle, startedAtMs, isRepeated: false };
+    const nowMs = clock.now();
+    const turn = this.#trial.next(nowMs);
+    if (turn === "http") return this.#trial.timeHttp(overHttp(read));
+    const open = new OpenRead(read, nowMs, turn === "sample");
     this.#look();
-    if (this.#turns.tryStart(caller)) this.#send(open);
-    else if (this.#turns.wait(caller, open)) this.#spillLater();
+    if (this.#turns.tryStart(read.caller)) this.#send(open);
+    else if (this.#turns.wait(read.caller, open)) this.#spillLater();
     else {
-      this.#options.metrics.countRefusal("waiting_reads");
-      return Promise.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
+      metrics.countRefusal("waiting_reads");
+      open.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
     }
-    return promise;
+    return open.answer;
   }
 
   /** Another node leads: connects to it. */
@@ -191,65 +187,66 @@ export class ReadSocket {
     this.#socket.start();
   }
 
-  #send(read: OpenRead): void {
-    const id = this.#lastId += 1;
-    this.#open.set(id, read);
-    this.#socket.send(callText(read.rest, id));
+  #send(open: OpenRead): void {
+    this.#open.add(open);
+    this.#socket.send(callText(open.read.rest, open.id));
   }
 
   #received(text: string): void {
     this.#isAlive = true;
     this.#answers += 1;
     const span = idSpanOf(text);
-    // Some nodes return a number as text.
-    const id = span ? Number(text.slice(span.start, span.end).replaceAll('"', "")) : NaN;
+    const id = span ? numberAt(text, span) : NaN;
     // An error without an id is about one of the open reads.
     if (Number.isNaN(id)) return this.#faulted();
-    const read = this.#open.get(id);
-    if (read === undefined) return; // it is late, or that of a check
-    const tookMs = this.#options.clock.now() - read.startedAtMs;
+    const open = this.#open.get(id);
+    if (open === undefined) return; // it is late, or that of a check
+    const tookMs = this.#socket.lastFrameAtMs - open.startedAtMs;
     this.#observe(tookMs / 1000);
     this.#tookMs += (tookMs - this.#tookMs) * NEWEST_WEIGHT;
-    this.#trial.socketTook(tookMs);
-    this.#close(id, read);
-    if (text.length <= ERROR_LENGTH_MAX && text.includes("-32601")) return this.#repeatAbsent(read);
-    read.resolve({ status: 200, text, id: span });
+    if (open.isSampled) this.#trial.socketTook(tookMs);
+    this.#close(open);
+    if (saysMethodAbsent(text)) return void this.#repeatAbsent(open);
+    open.resolve({ status: 200, text, id: span });
   }
 
   /** Ends a read on the socket; the next one takes its place. */
-  #close(id: number, { caller }: OpenRead): void {
-    this.#open.delete(id);
-    const next = this.#turns.finish(caller);
+  #close(open: OpenRead): void {
+    this.#open.delete(open);
+    const next = this.#turns.finish(open.read.caller);
     if (next !== undefined) this.#send(next);
   }
 
+  /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
+  #repeat(open: OpenRead): Promise<void> {
+    return open.follow(this.#options.overHttp(open.read));
+  }
+
   /** A method may be missing on the WebSocket alone: nodes have a list for each way. */
-  #repeatAbsent(read: OpenRead): void {
-    const { method } = read;
-    void read.overHttp().then((answer) => {
-      const isPresent = answer.text.length > ERROR_LENGTH_MAX || !answer.text.includes("-32601");
-      if (isPresent && this.#absentMethods.size < ABSENT_METHODS_MAX) {
-        this.#absentMethods.add(method);
-      }
-      read.resolve(answer);
-    }).catch(read.reject);
+  async #repeatAbsent(open: OpenRead): Promise<void> {
+    const answer = this.#options.overHttp(open.read);
+    void open.follow(answer);
+    const isPresent = await answer.then(({ text }) => !saysMethodAbsent(text), () => false);
+    if (isPresent && this.#absentMethods.size < ABSENT_METHODS_MAX) {
+      this.#absentMethods.add(open.read.method);
+    }
   }
 
   /** Which read the node could not answer is unknown: all of them go over HTTP. */
   #faulted(): void {
     this.#trial.faulted("it answers with errors without an id");
-    for (const [id, read] of [...this.#open]) {
-      this.#close(id, read);
-      overHttp(read);
+    for (const open of this.#open.all()) {
+      this.#close(open);
+      void this.#repeat(open);
     }
   }
 
   /** The socket is gone, and with it the answers. */
   #lost(): void {
-    const reads = [...this.#open.values(), ...this.#turns.clear()];
-    this.#open.clear();
-    this.#checkId = undefined;
-    for (const read of reads) overHttp(read);
+    const open = this.#open.all();
+    for (const read of open) this.#open.delete(read);
+    this.#isChecked = false;
+    for (const read of [...open, ...this.#turns.clear()]) void this.#repeat(read);
   }
 
   /** Reads that wait go over HTTP while the socket is slow, some of each caller's. */
@@ -259,9 +256,9 @@ export class ReadSocket {
       const isSlow = this.#tookMs > SLOW_MS || this.#answers === this.#answersBefore;
       this.#answersBefore = this.#answers;
       const next = () => this.#turns.next((caller) => this.#spilled.tryStart(caller));
-      for (let read = isSlow ? next() : undefined; read !== undefined; read = next()) {
-        const { caller } = read;
-        void overHttp(read).then(() => this.#spilled.finish(caller));
+      for (let open = isSlow ? next() : undefined; open !== undefined; open = next()) {
+        const { caller } = open.read;
+        void this.#repeat(open).then(() => this.#spilled.finish(caller));
       }
       if (this.#turns.waiting > 0) this.#spillLater();
     });
@@ -281,58 +278,59 @@ export class ReadSocket {
 
   /** A read without an answer is sent over HTTP too, and ends with the timeout. */
   #endLate(): void {
-    const { clock, timeoutMs, metrics } = this.#options;
+    const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
-    const end = (read: OpenRead) => {
-      metrics.upstreamErrors.inc({ target: "read" });
-      read.reject(nodeTimeout("read", timeoutMs));
-    };
-    for (const [id, read] of [...this.#open]) {
-      const ageMs = nowMs - read.startedAtMs;
+    for (const open of this.#open.all()) {
+      const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
-        this.#close(id, read);
-        end(read);
-      } else if (ageMs >= LATE_MS && !read.isRepeated) {
-        read.isRepeated = true;
-        this.#race(id, read);
+        this.#close(open);
+        this.#timeOut(open);
+      } else if (ageMs >= LATE_MS && !open.isRepeated) {
+        open.isRepeated = true;
+        void this.#race(open);
       }
     }
-    for (const read of this.#turns.items()) {
-      if (nowMs - read.startedAtMs < timeoutMs) continue;
-      this.#turns.remove(read.caller, read);
-      end(read);
+    for (const open of this.#turns.items()) {
+      if (nowMs - open.startedAtMs < timeoutMs) continue;
+      this.#turns.remove(open.read.caller, open);
+      this.#timeOut(open);
     }
   }
 
+  #timeOut(open: OpenRead): void {
+    const { metrics, timeoutMs } = this.#options;
+    metrics.upstreamErrors.inc({ target: "read" });
+    open.reject(nodeTimeout("read", timeoutMs));
+  }
+
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
-  #race(id: number, read: OpenRead): void {
-    read.overHttp().then((answer) => {
-      if (this.#open.get(id) !== read) return;
-      this.#close(id, read);
-      this.#trial.faulted("its WebSocket gives no answers");
-      read.resolve(answer);
-    }).catch(() => {});
+  async #race(open: OpenRead): Promise<void> {
+    let answer: Answer;
+    try {
+      answer = await this.#options.overHttp(open.read);
+    } catch {
+      return; // the answer may still come over the socket
+    }
+    if (this.#open.get(open.id) !== open) return;
+    this.#close(open);
+    this.#trial.faulted("its WebSocket gives no answers");
+    open.resolve(answer);
   }
 
   /** A node that answers nothing, not even a small call, works on one call at a time or is stuck. */
   #checkSilence(): void {
     const isSilent = !this.#isAlive && this.#open.size > 0;
     this.#isAlive = false;
-    if (!isSilent) this.#checkId = undefined;
-    else if (this.#checkId === undefined) {
-      this.#checkId = this.#lastId += 1;
-      this.#socket.send(callText(CHECK, this.#checkId));
-    } else this.#trial.pause("one read over its WebSocket keeps the others waiting");
+    if (isSilent && this.#isChecked) {
+      return this.#trial.pause("one read over its WebSocket keeps the others waiting");
+    }
+    this.#isChecked = isSilent && this.#socket.send(CHECK);
   }
 }
 
-/** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
-async function overHttp(read: OpenRead): Promise<void> {
-  try {
-    read.resolve(await read.overHttp());
-  } catch (error) {
-    read.reject(error);
-  }
+/** Whether an answer may say that the node does not have the method. */
+function saysMethodAbsent(text: string): boolean {
+  return text.length <= ERROR_LENGTH_MAX && text.includes("-32601");
 }
 
 /** The place of the id in a frame of the node. */
@@ -340,9 +338,25 @@ function idSpanOf(text: string): Span | undefined {
   if (!text.startsWith(USUAL_START)) return memberSpan(text, "id");
   const start = USUAL_START.length;
   let end = start;
-  for (let code = text.charCodeAt(end); code >= 0x30 && code <= 0x39;) {
-    code = text.charCodeAt(end += 1);
-  }
+  while (isDigit(text.charCodeAt(end))) end += 1;
   const isUsual = end > start && (text[end] === "," || text[end] === "}");
   return isUsual ? { start, end } : memberSpan(text, "id");
+}
+
+/** The number at a place; some nodes return a number as text. NaN if there is none. */
+function numberAt(text: string, { start, end }: Span): number {
+  let number = 0;
+  const [from, to] = text[start] === '"' ? [start + 1, end - 1] : [start, end];
+  for (let at = from; at < to; at += 1) {
+    const code = text.charCodeAt(at);
+    if (!isDigit(code)) return NaN;
+    number = number * 10 + code - ZERO;
+  }
+  return from < to ? number : NaN;
+}
+
+const ZERO = 0x30;
+
+function isDigit(code: number): boolean {
+  return code >= ZERO && code <= ZERO + 9;
 }

@@ -14,8 +14,9 @@ import {
   type RouterOptions,
 } from "../../../services/proxy/calls/router.ts";
 import { Placement } from "../../../services/proxy/calls/placement.ts";
-import type { Read } from "../../../services/proxy/node/read_socket.ts";
-import { type Answer, answerUnder } from "../../../services/proxy/envelope.ts";
+import { HttpReads } from "../../../services/proxy/node/http_reads.ts";
+import type { Read } from "../../../services/proxy/node/open_reads.ts";
+import type { Answer } from "../../../services/proxy/envelope.ts";
 import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -40,9 +41,11 @@ function scene(given: Partial<RouterOptions> = {}) {
       return answer.promise;
     },
   });
+  const nodes = { read: node("read"), write: node("write") };
   const router = new Router({
     methods: new MethodTable(),
-    nodes: { read: node("read"), write: node("write") },
+    nodes,
+    reads: new HttpReads(nodes.read),
     placement: singleNode(),
     maxBatch: 10,
     coalesceReads: true,
@@ -372,52 +375,48 @@ Deno.test("Router: an error that is not the proxy's own is thrown on", async () 
   }
 });
 
-Deno.test("Router: small plain reads of the leader are for the socket, all else goes over HTTP", async () => {
+Deno.test("Router: plain reads are sent as such, each with its node and whether it fits a shared socket", async () => {
   for (const coalesceReads of [true, false]) {
     const asked: Read[] = [];
-    const readSocket = {
+    const reads = {
       ask(read: Read): Promise<Answer> {
         asked.push(read);
         return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
       },
     };
     const { placement } = severalNodes();
-    const { posted, ask } = scene({ readSocket, coalesceReads, placement });
+    const { posted, ask } = scene({ reads, coalesceReads, placement });
     const rest = JSON.stringify(call(1, "eth_call", [""])).length -
       '{"jsonrpc":"2.0","id":1'.length;
     const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
-    const rows: [message: unknown, isForSocket: boolean][] = [
-      [call(1, "eth_chainId"), true],
-      [long(16 * 1_024), true],
-      [long(16 * 1_024 + 1), false],
-      [call(1, "eth_newFilter"), false],
-      [call(1, "core_sendTransaction"), false],
-      [call(1, "eth_call", [{}, "0x5"]), true],
-      [call(1, "eth_call", [{}, "0x9"]), false],
-      [call(1, "eth_getLogs"), false],
-      [call(1, "eth_getBlockByNumber", ["latest", false]), true],
-      [call(1, "eth_getBlockByNumber", ["latest", true]), false],
-      [[call(1, "eth_gasPrice")], false],
-      [notification("eth_gasPrice"), false],
+    const rows: [message: unknown, read?: Partial<Read>][] = [
+      [call(1, "eth_chainId"), { node: 0, fitsSocket: true }],
+      [long(16 * 1_024), { node: 0, fitsSocket: true }],
+      [long(16 * 1_024 + 1), { node: 0, fitsSocket: false }],
+      [call(1, "eth_newFilter")],
+      [call(1, "core_sendTransaction")],
+      [call(1, "eth_call", [{}, "0x5"]), { node: 0, fitsSocket: true }],
+      [call(1, "eth_call", [{}, "0x9"]), { node: 1, fitsSocket: true }],
+      [call(1, "eth_getLogs"), { node: 0, fitsSocket: false }],
+      [call(1, "eth_getBlockByNumber", ["latest", false]), { node: 0, fitsSocket: true }],
+      [call(1, "eth_getBlockByNumber", ["latest", true]), { node: 0, fitsSocket: false }],
+      [[call(1, "eth_gasPrice")]],
+      [notification("eth_gasPrice")],
     ];
-    for (const [message, isForSocket] of rows) {
+    for (const [message, wanted] of rows) {
       const before = [asked.length, posted.length];
       const answer = ask(message);
       const sent = [asked.length - (before[0] ?? 0), posted.length - (before[1] ?? 0)];
-      assert.deepEqual(sent, isForSocket ? [1, 0] : [0, 1], JSON.stringify(message).slice(0, 99));
-      if (isForSocket) assert.equal((await answer).body, '{"id":1}');
+      const isRead = wanted !== undefined;
+      assert.deepEqual(sent, isRead ? [1, 0] : [0, 1], JSON.stringify(message).slice(0, 99));
+      if (!isRead) continue;
+      const { node, fitsSocket } = asked.at(-1) ?? assert.fail();
+      assert.deepEqual({ node, fitsSocket }, wanted);
+      assert.equal((await answer).body, '{"id":1}');
     }
-    assert.equal(asked[0]?.rest, ',"method":"eth_chainId","params":[]}');
-    const overHttp = asked[0]?.overHttp() ?? assert.fail();
-    const post = posted.at(-1) ?? assert.fail();
-    const { isAnswer, ...options } = post.options;
-    const wanted = { forwardedFor: "x", retryIfStale: true, allowFailover: true, node: 0 };
-    assert.deepEqual(options, wanted);
-    const { id } = JSON.parse(post.text);
-    const isTaken = [id, id + 1, null].map((id) => isAnswer?.(JSON.stringify({ id })));
-    assert.deepEqual(isTaken, [true, false, true]);
-    reply(post, '"result":7');
-    assert.equal(answerUnder(await overHttp, "5"), '{"id":5,"result":7}');
+    const { method, rest: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
+    assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
+    assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
   }
 });
 

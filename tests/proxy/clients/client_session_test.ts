@@ -6,6 +6,7 @@ import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
+import { HttpReads } from "../../../services/proxy/node/http_reads.ts";
 import { MethodTable } from "../../../services/proxy/calls/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
@@ -67,6 +68,7 @@ function scene(
     router: new Router({
       methods: new MethodTable(),
       nodes: { read: node, write: node },
+      reads: new HttpReads(node),
       placement: singleNode(),
       maxBatch: 10,
       coalesceReads: false,

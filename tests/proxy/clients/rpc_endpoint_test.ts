@@ -6,6 +6,7 @@ import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/by
 import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../services/proxy/clients/cors.ts";
+import { HttpReads } from "../../../services/proxy/node/http_reads.ts";
 import { MethodTable } from "../../../services/proxy/calls/methods.ts";
 import { RUNTIME_BYTES_MAX } from "../../../services/proxy/clients/request_bodies.ts";
 import { Router } from "../../../services/proxy/calls/router.ts";
@@ -39,6 +40,7 @@ function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
   const router = new Router({
     methods: new MethodTable(),
     nodes: { read: node, write: node },
+    reads: new HttpReads(node),
     placement: singleNode(),
     maxBatch: 10,
     coalesceReads: false,

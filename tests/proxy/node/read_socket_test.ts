@@ -27,6 +27,7 @@ class Scene {
   readonly registry = new Registry();
   readonly node: EchoNode;
   readonly socket: ReadSocket;
+  leader = 0;
   /** What the node answers over HTTP. */
   overHttp: (method: string) => Promise<Answer> = () =>
     Promise.resolve({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
@@ -34,7 +35,9 @@ class Scene {
   constructor(answer: (text: string) => Reply) {
     this.node = new EchoNode({ answer });
     this.socket = new ReadSocket({
-      node: () => ({ name: "a", url: this.node.url.replace("http", "ws") }),
+      nodes: [{ name: "a", wsUrl: this.node.url.replace("http", "ws") }],
+      leader: () => this.leader,
+      overHttp: ({ method }) => this.overHttp(method),
       clock: this.clock,
       random: () => 1,
       timeoutMs: TIMEOUT_MS,
@@ -45,15 +48,10 @@ class Scene {
   }
 
   /** Reads. @returns The way that the answer came, or the status of an error. */
-  async read(method = "eth_call", caller = "a"): Promise<unknown> {
-    const overHttp = () => this.overHttp(method);
+  async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
+    const read = { method, rest: restOf(method, "[]"), caller, node: 0, fitsSocket };
     try {
-      const answer = await this.socket.ask({
-        method,
-        rest: restOf(method, "[]"),
-        caller,
-        overHttp,
-      });
+      const answer = await this.socket.ask({ ...read, forwardedFor: "x" });
       const { result, error } = JSON.parse(answerUnder(answer, "7"));
       return result ?? error.code;
     } catch (error) {
@@ -122,6 +120,15 @@ Deno.test("ReadSocket: a node that answers in any order, and numbers as text, an
     assert.equal(await slow, "eth_slow");
   });
 });
+
+Deno.test("ReadSocket: a read that is large, or for a node that does not lead, goes over HTTP", () =>
+  Scene.play((text) => resultOf(text), async (scene) => {
+    assert.equal(await scene.read("eth_call", "a", false), "http");
+    scene.leader = 1;
+    assert.equal(await scene.read(), "http");
+    scene.leader = 0;
+    assert.equal(await scene.read(), "ws");
+  }));
 
 Deno.test("ReadSocket: a slow read on a node that works on several at a time changes nothing", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
@@ -266,6 +273,7 @@ Deno.test("ReadSocket: callers take turns, and those that wait long at a slow no
     const spilled = Promise.race(greedy);
     scene.clock.advance(20);
     assert.equal(await spilled, "http");
+    assert.equal(await scene.read("eth_call", "honest"), "http", "the one that is compared");
     assert.equal(await scene.read("eth_call", "honest"), "ws");
     void Promise.allSettled(greedy);
   }));

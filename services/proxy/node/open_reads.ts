@@ -1,0 +1,95 @@
+import type { Answer } from "../envelope.ts";
+
+/** A plain read: it changes nothing, so it may be sent twice. */
+export interface Read {
+  method: string;
+  /** The call behind its id. */
+  rest: string;
+  /** The read node that is to answer it. */
+  node: number;
+  /** Key of the caller, who takes turns with others. */
+  caller: string;
+  /** Value of `X-Forwarded-For` for the node. */
+  forwardedFor: string;
+  /** Whether it may share a socket with others: not if it is large, or its answer. */
+  fitsSocket: boolean;
+}
+
+/** A read that waits for its answer. */
+export class OpenRead {
+  readonly answer: Promise<Answer>;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+  /** Its id on the socket; 0 while it waits for a place. */
+  id = 0;
+  /** Whether it was also sent over HTTP. */
+  isRepeated = false;
+
+  /** @param isSampled Whether its time is compared with that of a read over HTTP. */
+  constructor(readonly read: Read, readonly startedAtMs: number, readonly isSampled: boolean) {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    this.answer = promise;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  /** Takes the answer, or the failure, from another way. Never rejects. */
+  async follow(answer: Promise<Answer>): Promise<void> {
+    try {
+      this.resolve(await answer);
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+}
+
+/** Ids repeat after this many reads, and stay below 2^30: V8 writes larger numbers more slowly. */
+const SEQUENCE_MAX = 2 ** 20;
+
+/**
+ * The reads that are open on a socket, by their ids. Each has a slot, which is a part of its id: a
+ * `Map` would keep answered reads in memory for as long as {@link Deadlines} says.
+ */
+export class OpenReads {
+  readonly #slots: (OpenRead | undefined)[];
+  readonly #free: number[];
+  #sequence = 0;
+
+  /** @param max How many reads may be open at once: at most 1,023. */
+  constructor(max: number) {
+    this.#slots = new Array(max).fill(undefined);
+    this.#free = [...this.#slots.keys()];
+  }
+
+  /** Reads that are open. */
+  get size(): number {
+    return this.#slots.length - this.#free.length;
+  }
+
+  /** Gives a read its id, which is never 0. @throws {RangeError} If too many are open. */
+  add(read: OpenRead): void {
+    const slot = this.#free.pop();
+    if (slot === undefined) throw new RangeError(`${this.size} reads are open`);
+    this.#sequence = this.#sequence % SEQUENCE_MAX + 1;
+    read.id = this.#sequence * this.#slots.length + slot;
+    this.#slots[slot] = read;
+  }
+
+  /** The open read of an id. */
+  get(id: number): OpenRead | undefined {
+    const read = this.#slots[id % this.#slots.length];
+    return read?.id === id ? read : undefined;
+  }
+
+  /** Ends a read. */
+  delete({ id }: OpenRead): void {
+    const slot = id % this.#slots.length;
+    this.#slots[slot] = undefined;
+    this.#free.push(slot);
+  }
+
+  /** All open reads. */
+  all(): OpenRead[] {
+    return this.#slots.filter((read) => read !== undefined);
+  }
+}
