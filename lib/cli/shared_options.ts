@@ -23,14 +23,24 @@ export const loggingOptions = {
   },
 } satisfies OptionTable;
 
-/** The address that a service listens on. */
-export const hostOption = {
-  flags: "--host",
-  kind: kinds.host,
-  env: "HOST",
-  description: "address to listen on; 0.0.0.0 for every interface",
-  default: "127.0.0.1",
-} satisfies OptionSpec;
+/** Where a service listens, and under which names it answers. */
+export const listenOptions = {
+  host: {
+    flags: "--host",
+    kind: kinds.host,
+    env: "HOST",
+    description: "address to listen on; 0.0.0.0 for every interface",
+    default: "127.0.0.1",
+  },
+  allowedHosts: {
+    flags: "--allowed-hosts",
+    kind: kinds.list,
+    description:
+      "further names that Host headers may have, comma-separated; * for all; by default " +
+      "none on 127.0.0.1, all elsewhere",
+    default: "",
+  },
+} satisfies OptionTable;
 
 /** Web pages that may call a service from a browser. */
 export const corsOriginsOption = {

@@ -23,7 +23,10 @@ declare module "hono" {
 /** Codes that stand in front of the message on every route. */
 const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
+  "ORIGIN_NOT_ALLOWED",
+  "HOST_NOT_ALLOWED",
   "BODY_TOO_LARGE",
+  "UNSUPPORTED_MEDIA_TYPE",
   "NOT_FOUND",
   "RATE_LIMITED",
   "INTERNAL_ERROR",
@@ -45,8 +48,17 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
   await next();
 };
 
-/** Refuses bodies over the limit with 413, before they are read whole. */
-export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler {
+/**
+ * Accepts JSON bodies up to a limit, also from pages of the allowed origins. Others get 403, 415 or,
+ * before a body is read whole, 413. Browsers send a page's POST of any other type without asking the
+ * server first, so hiding the answer would not be enough.
+ *
+ * @param corsOrigins `*` allows every origin.
+ */
+export function acceptJson(
+  corsOrigins: readonly string[],
+  maxBytes: number = BODY_BYTES_MAX,
+): MiddlewareHandler {
   const refuse = () => {
     throw new RangemakerError(
       "BODY_TOO_LARGE",
@@ -55,12 +67,33 @@ export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler 
   };
   const limit = bodyLimit({ maxSize: maxBytes, onError: refuse });
   return async (c, next) => {
+    requireAllowedOrigin(c.req.raw.headers, corsOrigins);
+    requireJson(c.req.raw.headers);
     const bytes = announcedBytes(c.req.raw.headers);
     // Hono reads a chunked body itself.
     if (bytes === undefined) return await readingBody(() => limit(c, next));
     // Hono would open the body as a stream first, which makes reading it slower.
     return bytes > maxBytes ? refuse() : await next();
   };
+}
+
+/** Refuses pages of other origins; only browsers send an origin. */
+function requireAllowedOrigin(headers: Headers, corsOrigins: readonly string[]): void {
+  const origin = headers.get("origin");
+  if (origin === null || corsOrigins.includes("*") || corsOrigins.includes(origin)) return;
+  const message = `Pages of ${
+    shown(origin)
+  } may not call this service: operators: see --cors-origins`;
+  throw new RangemakerError("ORIGIN_NOT_ALLOWED", message);
+}
+
+function requireJson(headers: Headers): void {
+  const type = headers.get("content-type");
+  if (type !== null && /^application\/json\s*(;|$)/i.test(type)) return;
+  throw new RangemakerError(
+    "UNSUPPORTED_MEDIA_TYPE",
+    `Expected Content-Type: application/json: received ${type === null ? "none" : shown(type)}`,
+  );
 }
 
 /**

@@ -18,7 +18,11 @@ const failureAnswer = failureAnswersOf<typeof COMMON_STATUSES>();
 export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
 
 /** For routes that take a body. */
-export const tooLarge = failureAnswer(["BODY_TOO_LARGE"], "The body is over 64 KiB");
+export const bodyFailures = {
+  403: failureAnswer(["ORIGIN_NOT_ALLOWED"], "A web page whose origin is not in `--cors-origins`"),
+  413: failureAnswer(["BODY_TOO_LARGE"], "The body is over 64 KiB"),
+  415: failureAnswer(["UNSUPPORTED_MEDIA_TYPE"], "The body is not `application/json`"),
+};
 
 /** For rate-limited routes. */
 export const tooMany: Answer = {

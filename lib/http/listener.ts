@@ -1,6 +1,7 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { request } from "../net/http_request.ts";
 import { withinMs } from "../timers.ts";
+import { AllowedHosts } from "./allowed_hosts.ts";
 import { failureResponse, internalError } from "./envelope.ts";
 import { serviceLog } from "../log/logging.ts";
 
@@ -80,6 +81,8 @@ export interface ListenOptions {
   portFlag?: string;
   /** Whether several processes may listen on the port: Linux spreads connections among them. */
   reusePort?: boolean;
+  /** Names under which it answers, see {@link AllowedHosts}. */
+  allowedHosts?: readonly string[];
 }
 
 /**
@@ -104,10 +107,11 @@ export function listen(
   host: string,
   port: number,
   handler: RequestHandler,
-  { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port", reusePort = false }: ListenOptions =
-    {},
+  options: ListenOptions = {},
 ): Listener {
+  const { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port", reusePort = false } = options;
   const log = serviceLog("http");
+  let allowedHosts: AllowedHosts;
   const serve = (onPort: number): Deno.HttpServer<Deno.NetAddr> =>
     Deno.serve({
       hostname: host,
@@ -118,7 +122,10 @@ export function listen(
         log.error("Request failed: {error}", { error: thrown });
         return failureResponse(internalError());
       },
-    }, (request, info) => handler(request, info.remoteAddr.hostname, info));
+    }, (request, info) => {
+      const refusal = allowedHosts.refusal(request.headers);
+      return refusal ? failureResponse(refusal) : handler(request, info.remoteAddr.hostname, info);
+    });
   let server: Deno.HttpServer<Deno.NetAddr>;
   let stopping = false;
   let reopening: ReturnType<typeof setTimeout> | undefined;
@@ -147,6 +154,7 @@ export function listen(
     throw new ListenError(host, port, cause, portFlag);
   }
   watch();
+  allowedHosts = new AllowedHosts(server.addr.hostname, options.allowedHosts);
   const stop = async () => {
     stopping = true;
     clearTimeout(reopening);

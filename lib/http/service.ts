@@ -18,6 +18,8 @@ export interface ServiceDefinition {
   /** Name in logs. */
   name: string;
   host: string;
+  /** Names under which it answers, see `AllowedHosts`. */
+  allowedHosts?: readonly string[];
   /** 0 chooses a free port. */
   port: number;
   /** The option that gives the port, where it is not `--port`. */
@@ -56,8 +58,7 @@ export function startService(definition: ServiceDefinition): RunningService {
   const handler: RequestHandler = (request, remote, served) =>
     definition.upgrade?.(request, remote) ?? definition.fastRoute?.(request, remote, served) ??
       app.fetch(request, { remote });
-  const { host, port, portFlag, reusePort } = definition;
-  const listener = listen(host, port, handler, { portFlag, reusePort });
+  const listener = listen(definition.host, definition.port, handler, definition);
   log.info(
     listener.isOnEveryInterface ? "Listening on {url}, every interface" : "Listening on {url}",
     { event: "listening", url: listener.boundUrl },

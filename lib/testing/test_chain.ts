@@ -182,6 +182,7 @@ export class TestChain implements AsyncDisposable {
   async setPrice(symbol: string, price: bigint | null): Promise<void> {
     const answer = await fetch(`${this.urls.exchanges}/prices`, {
       method: "PUT",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ [symbol]: price?.toString() ?? null }),
     });
     const text = await answer.text();

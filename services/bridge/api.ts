@@ -2,7 +2,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
-import { limitBody, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
+import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
 import { BRIDGE_STATUSES } from "./error_status.ts";
 import type { Depositor } from "./depositor.ts";
@@ -54,7 +54,7 @@ export function createBridgeApi(api: BridgeApi): Hono {
       metrics.answered(c.res.status);
     },
     limiter,
-    limitBody(),
+    acceptJson(api.corsOrigins),
     answering(operations.deposit, async (c) => {
       const txHash = await depositor.deposit(await readBody(c, operations.deposit.body));
       return { success: true as const, txHash };

@@ -32,7 +32,7 @@ export async function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  const { host, port, rpcUrl, chainId, corsOrigins } = options;
+  const { host, port, allowedHosts, rpcUrl, chainId, corsOrigins } = options;
   const signer = await bridgeSigner(options);
   const registry = createRegistry(clock.now());
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
@@ -70,7 +70,7 @@ export async function startBridge(
     await intents.close();
   };
   try {
-    const shared = { host, port, app, health, registry, drain, close };
+    const shared = { host, port, allowedHosts, app, health, registry, drain, close };
     const service = startService({ name: "bridge", ...shared });
     intents.start({
       ...depositWork(intents, chainId),

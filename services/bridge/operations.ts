@@ -5,9 +5,9 @@ import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import {
+  bodyFailures,
   failureAnswersOf,
   NODE_FAILURES,
-  tooLarge,
   tooMany,
 } from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
@@ -119,7 +119,7 @@ export const operations = {
         ["NONCE_USED"],
         "The nonce is used; `error` names its transaction and state",
       ),
-      413: tooLarge,
+      ...bodyFailures,
       429: tooMany,
       503: failureAnswer(
         [

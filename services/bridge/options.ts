@@ -7,9 +7,9 @@ import {
   corsOriginsOption,
   databaseOption,
   faultPointOption,
-  hostOption,
   keystoreOptions,
   limiterOptions,
+  listenOptions,
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
@@ -22,7 +22,7 @@ export const options = {
     description: "HTTP port, also the solver's default; 0 takes a free one",
     default: "3000",
   },
-  host: hostOption,
+  ...listenOptions,
   corsOrigins: corsOriginsOption,
   rpcUrl: rpcUrlOption,
   privateKey: {

@@ -28,6 +28,7 @@ export function startConsole(
   return startService({
     name: "console",
     host: options.host,
+    allowedHosts: options.allowedHosts,
     port: options.port,
     app: consoleApi({ page, config: pageConfig }),
     servesRoot: true,

@@ -1,6 +1,6 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { chainIdOption, hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
+import { chainIdOption, listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
 
 /** A URL that browsers call; this process never does. */
 const browserUrl = { schema: kinds.httpUrl.schema, placeholder: "url" } satisfies kinds.OptionKind;
@@ -14,7 +14,7 @@ export const options = {
     description: "HTTP port",
     default: "8600",
   },
-  host: hostOption,
+  ...listenOptions,
   solverUrl: {
     flags: "--solver-url",
     kind: browserUrl,

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { allowReaders, answerFailures, limitBody, readBody } from "../../lib/http/envelope.ts";
+import { acceptJson, allowReaders, answerFailures, readBody } from "../../lib/http/envelope.ts";
 import { describeInput, positiveUint64Schema } from "../../lib/protocol/scalars.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
@@ -83,7 +83,7 @@ export function exchangesApi(
     return c.json(body, status);
   });
   const schema = pinsSchema(markets);
-  app.put("/prices", limitBody(), async (c) => {
+  app.put("/prices", acceptJson(corsOrigins ?? []), async (c) => {
     for (const [market, price] of Object.entries(await readBody(c, schema))) {
       if (price !== undefined) pinPrice(market, price);
     }

@@ -79,6 +79,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   const service = startService({
     name: "exchanges",
     host: options.host,
+    allowedHosts: options.allowedHosts,
     port: options.port,
     app: exchangesApi({
       markets: markets.symbols,

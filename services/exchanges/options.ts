@@ -1,7 +1,7 @@
 import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { hostOption, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
+import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
 
 const fault = {
@@ -17,7 +17,7 @@ export const options = {
     description: "HTTP and WebSocket port",
     default: "8560",
   },
-  host: hostOption,
+  ...listenOptions,
   markets: marketsOption,
   corsOrigins: readerOriginsOption,
   seed: {

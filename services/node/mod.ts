@@ -54,6 +54,7 @@ export async function startNode(
     startService({
       name,
       host: given.host,
+      allowedHosts: given.allowedHosts,
       port,
       portFlag: isReadOnly ? "--read-port" : "--port",
       app: nodeApi(node.dispatcher, isReadOnly, given.corsOrigins),

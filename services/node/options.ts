@@ -4,7 +4,7 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
-  hostOption,
+  listenOptions,
   marketsOption,
   readerOriginsOption,
   retainOption,
@@ -53,7 +53,7 @@ export const options = {
     description: "JSON-RPC port for HTTP and WebSocket; 0 takes a free one",
     default: "8545",
   },
-  host: hostOption,
+  ...listenOptions,
   corsOrigins: readerOriginsOption,
   readPort: {
     flags: "--read-port",

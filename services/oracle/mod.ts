@@ -39,6 +39,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
   const service = startService({
     name: "oracle",
     host: options.host,
+    allowedHosts: options.allowedHosts,
     port: options.port,
     app: oracleApi(api),
     health: healthHandler(api),

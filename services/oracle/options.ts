@@ -2,7 +2,7 @@ import { z } from "zod";
 import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
-import { hostOption, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
+import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 
 const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;
 
@@ -43,7 +43,7 @@ export const options = {
     description: "HTTP port",
     default: "8550",
   },
-  host: hostOption,
+  ...listenOptions,
   corsOrigins: readerOriginsOption,
   providers: {
     flags: "-p, --providers",

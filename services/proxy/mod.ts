@@ -58,6 +58,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const service = startService({
     name: "proxy",
     host: options.host,
+    allowedHosts: options.allowedHosts,
     port: options.port,
     reusePort: options.reusePort,
     app,
@@ -82,10 +83,12 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     if (options.metricsPort !== undefined) {
       const answer: RequestHandler = (request, remote) => app.fetch(request, { remote });
       const portFlag = "--metrics-port";
-      metricsListener = listen(options.host, options.metricsPort, answer, { portFlag });
+      const { host, metricsPort, allowedHosts } = options;
+      metricsListener = listen(host, metricsPort, answer, { portFlag, allowedHosts });
     }
     wsListener = options.wsPort === undefined ? undefined : await WsListener.start({
       host: options.host,
+      allowedHosts: options.allowedHosts,
       port: options.wsPort,
       reusePort: options.reusePort,
       clock: systemClock,

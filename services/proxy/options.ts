@@ -3,8 +3,8 @@ import { SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import {
   corsOriginsOption,
-  hostOption,
   limiterOptions,
+  listenOptions,
   trustProxyOption,
 } from "../../lib/cli/shared_options.ts";
 
@@ -17,7 +17,7 @@ export const options = {
     description: "listening port; 0 takes a free one",
     default: "8546",
   },
-  host: hostOption,
+  ...listenOptions,
   wsPort: {
     flags: "--ws-port",
     kind: kinds.port,

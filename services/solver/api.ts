@@ -6,7 +6,7 @@ import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import {
-  limitBody,
+  acceptJson,
   parseInput,
   prefixErrorCodes,
   readBody,
@@ -107,7 +107,7 @@ export function createSolverApi(api: SolverApi): Hono {
     metrics.quoting("quote"),
     prefixErrorCodes,
     limiter,
-    limitBody(),
+    acceptJson(api.corsOrigins),
     answering(operations.quote, async (c) => {
       const request = await readBody(c, operations.quote.body);
       const { quote, quoteHash, pricing } = quoter.quote(request);
@@ -122,7 +122,7 @@ export function createSolverApi(api: SolverApi): Hono {
     metrics.quoting("estimate"),
     prefixErrorCodes,
     limiter,
-    limitBody(),
+    acceptJson(api.corsOrigins),
     answering(operations.estimate, async (c) => {
       const request = await readBody(c, operations.estimate.body);
       const estimate = quoter.estimate(estimateTermsOf(request, clock.now()));
@@ -137,7 +137,7 @@ export function createSolverApi(api: SolverApi): Hono {
     "/execute",
     metrics.executing,
     limiter,
-    limitBody(),
+    acceptJson(api.corsOrigins),
     answering(operations.execute, async (c) => {
       executor.requireLive();
       const result = await executor.execute(await readBody(c, operations.execute.body));

@@ -57,7 +57,7 @@ export async function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  const { host, port, chainId, maxRisk, dryRun } = options;
+  const { host, port, allowedHosts, chainId, maxRisk, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
@@ -196,6 +196,7 @@ export async function startSolver(
       name: "solver",
       host,
       port,
+      allowedHosts,
       app,
       health,
       registry,

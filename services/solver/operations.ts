@@ -12,9 +12,9 @@ import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import {
+  bodyFailures,
   failureAnswersOf,
   NODE_FAILURES,
-  tooLarge,
   tooMany,
 } from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
@@ -76,7 +76,7 @@ const refusals = {
     ["INVALID_REQUEST", ...QUOTE_RULES, "INVALID_TIME_RANGE", ...BET_WITHOUT_PRICE],
     "A field does not fit, a rule is broken, or the bet has no price",
   ),
-  413: tooLarge,
+  ...bodyFailures,
   429: tooMany,
   503: failureAnswer(PRICE_MISSING, "No price now, with `--pricing barrier`"),
 };
@@ -237,7 +237,7 @@ export const operations = {
         ["INVALID_SIGNATURE"],
         "A signature fails its check; `details` has the digest that was checked",
       ),
-      413: tooLarge,
+      ...bodyFailures,
       429: tooMany,
       503: failureAnswer(
         [

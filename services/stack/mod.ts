@@ -2,7 +2,7 @@ import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
-import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
+import { listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
 import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { priceOptions } from "./options.ts";
@@ -23,7 +23,7 @@ export const options = {
     description: "added to every port, so that several stacks can run side by side",
     default: "0",
   },
-  host: hostOption,
+  ...listenOptions,
   markets: marketsOption,
   corsOrigins: {
     flags: "--cors-origins",
@@ -67,12 +67,23 @@ export const run = command({
   options,
   load: loadPage,
   async run(options, context, page) {
-    const { seed, tape, live, portOffset, host, markets, corsOrigins, dataDir, ...pricing } =
-      options;
+    const {
+      portOffset,
+      seed,
+      tape,
+      live,
+      host,
+      allowedHosts,
+      markets,
+      corsOrigins,
+      dataDir,
+      ...pricing
+    } = options;
     const signal = context.untilSignal();
     const stack = await startStack({
       ports: portsAt(portOffset),
       host,
+      allowedHosts,
       seed,
       tape,
       live,

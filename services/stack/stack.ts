@@ -5,7 +5,7 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
-import { hostOption } from "../../lib/cli/shared_options.ts";
+import { listenOptions } from "../../lib/cli/shared_options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
@@ -31,12 +31,14 @@ export { FREE_PORTS } from "./ports.ts";
 const MIN_SOURCES = 2;
 
 /** Where services listen by default. */
-const DEFAULT_HOST = hostOption.default;
+const DEFAULT_HOST = listenOptions.host.default;
 
 export interface StackOptions {
   ports: StackPorts;
   /** Address that all services listen on. */
   host?: string;
+  /** Further names that they answer to. */
+  allowedHosts?: string[];
   /** Seed of the simulated prices. */
   seed: number;
   /** A recorded tape of ETH/USDT trades to replay in place of that market's simulation. */
@@ -123,11 +125,11 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
 
 /** Starts the console; it gets the URLs of the services once they run. */
 async function startStackConsole(
-  { ports, host = DEFAULT_HOST, page, markets }: StackOptions,
+  { ports, host = DEFAULT_HOST, allowedHosts, page, markets }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
 ): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
-  const given = { host, markets, port: ports.console, developmentChain: true };
+  const given = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
   const { url } = keep(
     startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
@@ -161,8 +163,8 @@ async function startAll(
   keep: <S extends RunningService>(service: S) => S,
   consoleOrigins: string[],
 ): Promise<StackUrls> {
-  const { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, markets, pricing } =
-    options;
+  const { ports, seed, tape, live = false, dataDir, markets, pricing } = options;
+  const listen = { host: options.host ?? DEFAULT_HOST, allowedHosts: options.allowedHosts };
   // Other pages may call the routes for users; only the console may read those for operators.
   const users = { corsOrigins: [...consoleOrigins, ...options.corsOrigins ?? []] };
   const readers = { corsOrigins: consoleOrigins };
@@ -173,13 +175,13 @@ async function startAll(
   const exchanges = live ? undefined : keep(
     await startExchanges(
       withDefaults(exchangesOptions, {
-        ...{ host, markets, port: ports.exchanges, seed, tape, ...readers },
+        ...{ ...listen, markets, port: ports.exchanges, seed, tape, ...readers },
       }),
     ),
   );
   const oracle = keep(
     await startOracle(withDefaults(oracleOptions, {
-      host,
+      ...listen,
       markets,
       port: ports.oracle,
       ...readers,
@@ -190,7 +192,7 @@ async function startAll(
   const node = keep(
     await startNode(
       withDefaults(nodeOptions, {
-        host,
+        ...listen,
         port: ports.node,
         markets,
         ...readers,
@@ -206,7 +208,7 @@ async function startAll(
   const nodeRead = node.readUrl;
   const proxy = keep(
     await startProxy(withDefaults(proxyOptions, {
-      host,
+      ...listen,
       ...users,
       port: ports.proxy,
       writeNodeUrl: node.url,
@@ -216,7 +218,7 @@ async function startAll(
   const bridge = keep(
     await startBridge(
       withDefaults(bridgeOptions, {
-        host,
+        ...listen,
         ...users,
         port: ports.bridge,
         rpcUrl: node.url,
@@ -230,7 +232,7 @@ async function startAll(
     await startSolver(
       withDefaults(solverOptions, {
         ...pricing,
-        host,
+        ...listen,
         ...users,
         markets,
         port: ports.solver,

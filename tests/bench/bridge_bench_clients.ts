@@ -28,7 +28,7 @@ async function readAnswer(connection: Deno.Conn, buffer: Uint8Array): Promise<st
 async function sendAll({ port, path = "/deposit", bodies, concurrency }: Job) {
   const requests = bodies.map((body) =>
     encoder.encode(
-      `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n` +
+      `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
         `content-length: ${body.length}\r\n\r\n${body}`,
     )
   );

@@ -16,7 +16,7 @@ import {
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import { SOLVER_STATUSES } from "../../services/solver/error_status.ts";
-import { limitBody, readBody, useEnvelope } from "../../lib/http/envelope.ts";
+import { acceptJson, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import {
   encodeExecution,
   type ExecutionRequest,
@@ -54,7 +54,7 @@ function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
 export function viemQuotes(): Hono {
   const app = new Hono();
   useEnvelope(app, "solver", ["*"], SOLVER_STATUSES);
-  app.post("/quote", limitBody(), async (c) => {
+  app.post("/quote", acceptJson([]), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireRules(request, SPEC_MARKETS);
     const terms: QuoteTerms = {

@@ -67,7 +67,8 @@ Deno.test("Bridge: with the node away a request is refused and burns no nonce", 
 Deno.test("Bridge: a caller over its rate gets 429 with Retry-After, and health stays open", () =>
   withBridge(async ({ url }) => {
     for (let turn = 0; turn < 3; turn += 1) await post(`${url}/deposit`, "{}");
-    const refused = await fetch(`${url}/deposit`, { method: "POST", body: "{}" });
+    const headers = { "content-type": "application/json" };
+    const refused = await fetch(`${url}/deposit`, { method: "POST", headers, body: "{}" });
     assert.equal(refused.status, 429);
     assert.match(refused.headers.get("retry-after") ?? "", /^[123]$/);
     assert.equal((await refused.json()).success, false);

@@ -5,8 +5,10 @@ import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   assertAllowsPage,
+  assertAnswersAsName,
   everyOption,
   linesOfErrors,
+  NAME,
   PAGE,
   refusalsOfTen,
   writeKeystore,
@@ -29,6 +31,7 @@ Deno.test(
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
+        allowedHosts: [NAME],
         rpcUrl: node.url,
         privateKey: undefined,
         ...await writeKeystore(folder, DEV_ACCOUNTS.solver.privateKey),
@@ -48,6 +51,7 @@ Deno.test(
             port: () => assert.equal(new URL(url).port, String(given.port)),
             host: () => assert.equal(new URL(url).hostname, given.host),
             corsOrigins: () => assertAllowsPage(`${url}/info`),
+            allowedHosts: () => assertAnswersAsName(url),
             rpcUrl: () => assert.equal(node.received.length, 1),
             keystore: isKeystores,
             keystorePasswordFile: isKeystores,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { configOf, options, startConsole } from "../../services/console/mod.ts";
-import { everyOption } from "../support/every_option.ts";
+import { assertAnswersAsName, everyOption, NAME } from "../support/every_option.ts";
 import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
 import { freePort } from "../support/ports.ts";
 
@@ -13,6 +13,7 @@ Deno.test(
       const given = {
         port: freePort(),
         host: "127.0.0.2",
+        allowedHosts: [NAME],
         solverUrl: "https://solver.example",
         bridgeUrl: "https://bridge.example",
         proxyUrl: "https://rpc.example",
@@ -33,6 +34,7 @@ Deno.test(
         await observe(given, {
           port: () => assert.equal(new URL(url).port, String(given.port)),
           host: () => assert.equal(new URL(url).hostname, given.host),
+          allowedHosts: () => assertAnswersAsName(url),
           solverUrl: () => assert.equal(urls.solver, given.solverUrl),
           bridgeUrl: () => assert.equal(urls.bridge, given.bridgeUrl),
           proxyUrl: () => assert.equal(urls.proxy, given.proxyUrl),

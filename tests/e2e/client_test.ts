@@ -118,7 +118,8 @@ Deno.test("RangemakerClient: a quote by another key than the solver's is refused
       if (pathname === "/health") {
         return Response.json({ solver: "0x000000000000000000000000000000000000dEaD" });
       }
-      return fetch(`${stack.urls.solver}${pathname}`, { method: "POST", body: request.body });
+      const { headers, body } = request;
+      return fetch(`${stack.urls.solver}${pathname}`, { method: "POST", headers, body });
     });
     const user = clientOf({ ...stack.urls, solver: `http://127.0.0.1:${forger.addr.port}` });
     await assert.rejects(user.quote(betAround(price)), (thrown) => {

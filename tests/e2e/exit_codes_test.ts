@@ -24,7 +24,7 @@ async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> 
   await program.until(({ stderr }) => /Listening on \S+:\d+/.test(stderr));
   const [, port] = /Listening on \S+:(\d+)/.exec(program.stderr) ?? [];
   const request = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
-  const head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+  const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
   const rest = "expect: 100-continue\r\ncontent-length: 100\r\n\r\n";
   await request.write(new TextEncoder().encode(head + rest));
   // It asks for the body where it has begun to answer: from now on the request is under way.

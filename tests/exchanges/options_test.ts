@@ -4,7 +4,13 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { type ExchangesOptions, options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertAllowsPage, everyOption, PAGE } from "../support/every_option.ts";
+import {
+  assertAllowsPage,
+  assertAnswersAsName,
+  everyOption,
+  NAME,
+  PAGE,
+} from "../support/every_option.ts";
 import { freePort } from "../support/ports.ts";
 import { withFolder } from "../support/with_folder.ts";
 
@@ -38,6 +44,7 @@ Deno.test(
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
+        allowedHosts: [NAME],
         markets,
         seed: 7,
         rate: 500,
@@ -57,6 +64,7 @@ Deno.test(
           port: () => assert.equal(new URL(url).port, String(given.port)),
           host: () => assert.equal(new URL(url).hostname, given.host),
           corsOrigins: () => assertAllowsPage(`${url}/api/v3/aggTrades?symbol=SOLUSDT`),
+          allowedHosts: () => assertAnswersAsName(url),
           markets: async () => {
             const answer = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT`);
             assert.equal((await answer.json()).msg, "Invalid symbol.");

@@ -91,7 +91,9 @@ Deno.test("Hostile: 17 callers with 935 half-sent bodies hold no open request", 
     const sockets = await Promise.all(Array.from({ length: 17 * 55 }, async (_, n) => {
       const socket = await Deno.connect({ hostname, port: Number(port) });
       const bytes = n % 2 === 0 ? 100 : 60_000; // those that the runtime reads, and those in chunks
-      const head = `POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 198.51.100.${n % 17}\r\n`;
+      const head = `POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.${
+        n % 17
+      }\r\n`;
       await socket.write(new TextEncoder().encode(`${head}content-length: ${bytes}\r\n\r\n{`));
       return socket;
     }));
@@ -161,7 +163,7 @@ async function rawSocket(wsUrl: string): Promise<Socket> {
   const socket = connect(Number(port), hostname);
   socket.on("error", () => {});
   socket.write(
-    "GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n" +
+    "GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n" +
       "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
   );
   await once(socket, "data");
@@ -223,7 +225,7 @@ Deno.test("Hostile: on the WebSocket port, half-sent handshakes are bounded in n
     const socket = connect(listener.port, "127.0.0.1");
     socket.on("error", () => {});
     socket.on("close", () => closed += 1);
-    socket.write("GET /ws HTTP/1.1\r\nhost: x\r\n");
+    socket.write("GET /ws HTTP/1.1\r\nhost: localhost\r\n");
     return socket;
   });
   await eventually("those beyond the limit are gone", () => closed === 60 - LIMIT || undefined);

@@ -84,7 +84,7 @@ Deno.test("Hostile: unread HTTP answers count as memory until their caller disco
     const body = JSON.stringify(call(1, "core_getPriceHistory"));
     const deaf = await Deno.connect({ hostname, port: Number(port) });
     await deaf.write(new TextEncoder().encode(
-      `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     ));
     await eventually("its answer waits", async () => {
       return await metric(url, "proxy_buffered_bytes") > 32 * MIB || undefined;
@@ -107,7 +107,7 @@ Deno.test("Hostile: received bytes of half-sent bodies count as memory, and larg
   withProxy(async ({ url }) => {
     const { hostname, port } = new URL(url);
     const half = Buffer.from(
-      `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 600000\r\n\r\n${"x".repeat(500_000)}`,
+      `POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 600000\r\n\r\n${"x".repeat(500_000)}`,
     );
     const deaf = connect(Number(port), hostname);
     deaf.write(half);

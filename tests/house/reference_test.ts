@@ -12,7 +12,7 @@ const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
 const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
 
 /** Options that the reference lists once for all services. */
-const COMMON = new Set(["HOST", "CHAIN_ID", "JSON_LOGS", "LOG_LEVEL"]);
+const COMMON = /^--(host|allowed-hosts|chain-id|json-logs|log-level)\b/;
 
 const HEAD = "| option | variable | default | meaning |\n| --- | --- | --- | --- |\n";
 
@@ -27,7 +27,7 @@ function readTable(reference: string, service: string) {
 
 function rowsOf(table: OptionTable): string[][] {
   return Object.values(table)
-    .filter((spec: OptionSpec) => !COMMON.has(spec.env ?? ""))
+    .filter((spec: OptionSpec) => !COMMON.test(spec.flags))
     .map((spec: OptionSpec) => [
       code(flagsOf(spec)),
       code(spec.env),

@@ -38,6 +38,14 @@ async function posted(
   return answer;
 }
 
+/** Sends a body as a page of an origin that is not allowed, and as text. */
+async function assertRefusesPages(service: DocumentedService, id: string): Promise<void> {
+  for (const [name, value, status] of [["origin", "null", 403], ["content-type", "a", 415]]) {
+    const headers = { [String(name)]: String(value) };
+    assert.equal((await service.call(id, { body: "{}", headers })).status, status, id);
+  }
+}
+
 /** Calls a limited operation until it is refused. */
 async function untilLimited(service: DocumentedService, id: string): Promise<void> {
   const path = { user: user.address, nonce: "1" };
@@ -106,6 +114,7 @@ Deno.test("Solver: each documented status comes, and its answer is as documented
         }
         for (const id of ["quote", "estimate", "execute"]) {
           await posted(service, id, oversized, 413);
+          await assertRefusesPages(service, id);
         }
         await posted(service, "execute", await execution(url), 200);
         await posted(service, "execute", await execution(url, { deadline: 1 }), 400);
@@ -115,7 +124,7 @@ Deno.test("Solver: each documented status comes, and its answer is as documented
           throw new ConnectionLost("Node died");
         };
         await posted(service, "execute", await execution(url), 504);
-      }),
+      }, { corsOrigins: [] }),
   );
 
   await t.step("a node with another chain", () =>
@@ -179,6 +188,7 @@ Deno.test("Bridge: each documented status comes, and its answer is as documented
         await posted(service, "deposit", { ...signedRequest({ nonce: 2n }), amount: "1" }, 401);
         await posted(service, "deposit", signedRequest({ nonce: 2n, deadline: 1 }), 400);
         await posted(service, "deposit", oversized, 413);
+        await assertRefusesPages(service, "deposit");
         node.refusal = "PERMISSION_DENIED";
         await posted(service, "deposit", signedRequest({ nonce: 3n }), 503);
         for (const id of ["deposits", "depositByNonce"]) {
@@ -190,7 +200,7 @@ Deno.test("Bridge: each documented status comes, and its answer is as documented
           throw new ConnectionLost("Node died");
         };
         await posted(service, "deposit", signedRequest({ nonce: 4n }), 504);
-      }),
+      }, { corsOrigins: [] }),
   );
 
   await t.step("a node with another chain", () =>

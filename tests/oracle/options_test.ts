@@ -6,7 +6,13 @@ import { average, median } from "../../services/oracle/aggregation.ts";
 import { options, startOracle } from "../../services/oracle/mod.ts";
 import { providersSchema } from "../../services/oracle/status.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertAllowsPage, everyOption, PAGE } from "../support/every_option.ts";
+import {
+  assertAllowsPage,
+  assertAnswersAsName,
+  everyOption,
+  NAME,
+  PAGE,
+} from "../support/every_option.ts";
 import { withMarketsFile } from "../support/markets_file.ts";
 import { freePort } from "../support/ports.ts";
 
@@ -78,6 +84,7 @@ Deno.test(
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
+        allowedHosts: [NAME],
         providers: ["provider_a", "provider_b", "provider_c"] as const,
         markets,
         aggregation: "average" as const,
@@ -99,6 +106,7 @@ Deno.test(
           port: () => assert.equal(new URL(url).port, String(given.port)),
           host: () => assert.equal(new URL(url).hostname, given.host),
           corsOrigins: () => assertAllowsPage(`${url}/providers`),
+          allowedHosts: () => assertAnswersAsName(url),
           providers: async () => {
             const { providers } = await look();
             assert.deepEqual(providers.map(({ name }) => name), given.providers);

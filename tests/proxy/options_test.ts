@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertAllowsPage, everyOption, type Observe, PAGE } from "../support/every_option.ts";
+import {
+  assertAllowsPage,
+  assertAnswersAsName,
+  everyOption,
+  NAME,
+  type Observe,
+  PAGE,
+} from "../support/every_option.ts";
 import { freePort } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { ChainNode } from "./chain_nodes.ts";
@@ -27,6 +34,7 @@ Deno.test(
       readNodeUrl: read.url,
       readNodeWsUrl: `${read.url.replace("http", "ws")}/of-its-own`,
       corsOrigins: [PAGE],
+      allowedHosts: [NAME],
       trustProxy: false,
       writeMethods: ["eth_mine"],
       maxBodyBytes: 2_000,
@@ -57,6 +65,7 @@ Deno.test(
           assert.match(await (await fetch(`${proxy.metricsUrl}/metrics`)).text(), /^proxy_/m);
         },
         corsOrigins: () => assertAllowsPage(`${url}/health`),
+        allowedHosts: () => assertAnswersAsName(url),
         writeNodeUrl: async () => {
           await (await post(url, call(1, "core_sendTransaction"))).body?.cancel();
           assert.equal(write.requests.length, 1);

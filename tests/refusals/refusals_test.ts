@@ -26,6 +26,9 @@ const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
   RECEIPT_DROPPED: ["hours without an answer", "lib/intents/submitter_bounds_test.ts"],
   NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
   NODE_BUSY: ["thousands of calls at once", "node/hostile/batches_test.ts"],
+  ORIGIN_NOT_ALLOWED: ["a foreign page", "hostile/foreign_pages_test.ts"],
+  HOST_NOT_ALLOWED: ["a foreign page", "hostile/foreign_pages_test.ts"],
+  UNSUPPORTED_MEDIA_TYPE: ["a foreign page", "hostile/foreign_pages_test.ts"],
   STORAGE: ["a full disk", "node/store/failing_disk_test.ts"],
 };
 

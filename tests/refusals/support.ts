@@ -76,7 +76,10 @@ export class Refusals {
   async askTooOften(url: string, request: Pick<Refused, "path" | "body">): Promise<void> {
     await eventually("the limit", async () => {
       const { path, body } = request;
-      const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+      const headers = { "content-type": "application/json" };
+      const init = body === undefined
+        ? {}
+        : { method: "POST", headers, body: JSON.stringify(body) };
       const response = await fetch(url + path, init);
       await response.body?.cancel();
       return response.status === 429 || undefined;

@@ -12,8 +12,10 @@ import { type Answer, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   assertAllowsPage,
+  assertAnswersAsName,
   everyOption,
   linesOfErrors,
+  NAME,
   PAGE,
   refusalsOfTen,
   writeKeystore,
@@ -80,6 +82,7 @@ Deno.test(
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
+        allowedHosts: [NAME],
         markets,
         privateKey: undefined,
         ...await writeKeystore(folder, KEY.privateKey),
@@ -146,6 +149,7 @@ Deno.test(
           port: () => assert.equal(new URL(url).port, String(given.port)),
           host: () => assert.equal(new URL(url).hostname, given.host),
           corsOrigins: () => assertAllowsPage(`${url}/info`),
+          allowedHosts: () => assertAnswersAsName(url),
           rpcUrl: () => assert(node.calls.has("core_getPriceHistory")),
           wsUrl: () => assert.equal(quote.solver, KEY.address, "it had prices"),
           markets: () =>

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { encryptKeystoreJson, Wallet } from "ethers";
+import { sendRaw } from "./raw_http.ts";
 import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
 
 /**
@@ -68,6 +69,18 @@ export async function assertAllowsPage(url: string): Promise<void> {
     const { headers, body } = await fetch(url, { headers: { origin } });
     await body?.cancel();
     assert.equal(headers.get("access-control-allow-origin"), expected, origin);
+  }
+}
+
+/** A name to allow. */
+export const NAME = "service.example";
+
+/** That a service answers under {@link NAME}, and under no other foreign name. */
+export async function assertAnswersAsName(url: string): Promise<void> {
+  for (const [name, isAllowed] of [[NAME, true], ["other.example", false]] as const) {
+    const lines = ["GET /metrics HTTP/1.1", `Host: ${name}`, "Connection: close"];
+    const { status } = await sendRaw(url, lines);
+    assert.equal(status, isAllowed ? 200 : 403, name);
   }
 }
 

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { type ServerOptions, WebSocketServer } from "ws";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
+import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../address_counts.ts";
@@ -28,6 +29,7 @@ const HEADER_BYTES_MAX = 16 * 1024;
 /** Options of a {@link WsListener}. */
 export interface WsListenerOptions {
   host: string;
+  allowedHosts?: readonly string[];
   /** 0 chooses a free one. */
   port: number;
   /** Whether several processes may listen on the port; Linux only. */
@@ -51,6 +53,7 @@ export interface WsListenerOptions {
 export class WsListener {
   readonly #options: WsListenerOptions;
   readonly #server: Server;
+  readonly #allowedHosts: AllowedHosts;
   readonly #handshakes: WebSocketServer;
   /** Connections that have not completed their handshake, and their deadlines. */
   readonly #pending: Deadlines<Socket>;
@@ -63,6 +66,7 @@ export class WsListener {
   private constructor(options: WsListenerOptions, server: Server) {
     this.#options = options;
     this.#server = server;
+    this.#allowedHosts = new AllowedHosts(this.#address.address, options.allowedHosts);
     const { maxHandshakesPerPeer } = options;
     this.#pendingPerPeer = new AddressCounts(maxHandshakesPerPeer, maxHandshakesPerPeer);
     // The types of `ws` lack maxFragments.
@@ -97,8 +101,11 @@ export class WsListener {
 
   /** The port it listens on. */
   get port(): number {
-    const address = this.#server.address() as AddressInfo; // it listens on TCP
-    return address.port;
+    return this.#address.port;
+  }
+
+  get #address(): AddressInfo {
+    return this.#server.address() as AddressInfo; // it listens on TCP
   }
 
   /** Cuts open connections and stops listening. */
@@ -134,7 +141,10 @@ export class WsListener {
     const headers = headersOf(request);
     // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
     const remote = tcp.remoteAddress ?? "";
-    const refusal = this.#options.refuse(headers, remote);
+    const wrongHost = this.#allowedHosts.refusal(headers);
+    const refusal = wrongHost === undefined
+      ? this.#options.refuse(headers, remote)
+      : failureResponse(wrongHost);
     if (refusal !== undefined) {
       void answer(tcp, refusal);
       return;

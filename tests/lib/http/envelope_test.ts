@@ -12,7 +12,7 @@ import {
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { SignatureError } from "../../../lib/protocol/signature.ts";
 import { INTENT_STATUSES } from "../../../lib/intents/error_status.ts";
-import { limitBody, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
+import { acceptJson, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/log/logging.ts";
 
@@ -37,6 +37,8 @@ const ADDED: Partial<Record<string, [words: string, advice: string]>> = {
     "; operators: see whether the node has paused, and compare chain ids and clocks",
   ],
 };
+
+const JSON_TYPE = { "content-type": "application/json" };
 
 function appThatThrows(error: Error): Hono {
   const app = new Hono();
@@ -86,12 +88,12 @@ Deno.test("readBody and parseInput: name the field and its rule", async () => {
   assert.throws(() => parseInput({}, schema), { code: "INVALID_REQUEST" });
 });
 
-Deno.test("limitBody: a body over the limit is 413, with its length declared or not", async () => {
+Deno.test("acceptJson: a body over the limit is 413, with its length declared or not", async () => {
   const app = new Hono();
   useEnvelope(app, "test", ["*"], INTENT_STATUSES);
-  app.post("/", limitBody(10), async (c) => c.text(await c.req.text()));
+  app.post("/", acceptJson([], 10), async (c) => c.text(await c.req.text()));
   const send = (body: BodyInit, headers?: HeadersInit) =>
-    app.request("/", { method: "POST", body, headers });
+    app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
   assert.equal((await send("0123456789")).status, 200);
   assert.equal((await send("0123456789a", { "content-length": "11" })).status, 413);
   assert.equal((await send("0123456789", { "content-length": "10" })).status, 200);
@@ -111,16 +113,58 @@ Deno.test("limitBody: a body over the limit is 413, with its length declared or 
   );
 });
 
-Deno.test("limitBody: a body whose length is announced twice is refused by the server or by us", async () => {
+const types: [type: string | undefined, status: number][] = [
+  ["application/json", 200],
+  ["application/json; charset=utf-8", 200],
+  ["Application/JSON", 200],
+  ["text/plain", 415],
+  ["text/plain; application/json", 415],
+  ["application/jsonp", 415],
+  ["application/x-www-form-urlencoded", 415],
+  ["multipart/form-data; boundary=a", 415],
+  ["", 415],
+  [undefined, 415],
+];
+for (const [type, status] of types) {
+  Deno.test(`acceptJson: Content-Type ${type} is answered with ${status}`, async () => {
+    const app = new Hono();
+    useEnvelope(app, "test", ["*"], INTENT_STATUSES);
+    app.post("/", acceptJson(["*"]), async (c) => c.json(await readBody(c, z.unknown())));
+    const headers = type === undefined ? undefined : { "content-type": type };
+    const body = new TextEncoder().encode("{}");
+    assert.equal((await app.request("/", { method: "POST", body, headers })).status, status);
+  });
+}
+
+const callers: [origins: string[], origin: string | undefined, status: number][] = [
+  [["https://app.example"], "https://app.example", 200],
+  [["https://app.example"], undefined, 200],
+  [["https://app.example"], "https://evil.example", 403],
+  [["https://app.example"], "https://app.example.evil.example", 403],
+  [["https://app.example"], "null", 403],
+  [[], "https://app.example", 403],
+  [["*"], "https://evil.example", 200],
+];
+for (const [origins, origin, status] of callers) {
+  Deno.test(`acceptJson: a page of ${origin} is answered with ${status} if [${origins}] may call`, async () => {
+    const app = new Hono();
+    useEnvelope(app, "test", origins, INTENT_STATUSES);
+    app.post("/", acceptJson(origins), async (c) => c.json(await readBody(c, z.unknown())));
+    const headers = { ...JSON_TYPE, ...(origin !== undefined && { origin }) };
+    assert.equal((await app.request("/", { method: "POST", body: "{}", headers })).status, status);
+  });
+}
+
+Deno.test("acceptJson: a body whose length is announced twice is refused by the server or by us", async () => {
   const app = new Hono();
   useEnvelope(app, "test", ["*"], INTENT_STATUSES);
-  app.post("/", limitBody(10), async (c) => c.text(await c.req.text()));
+  app.post("/", acceptJson([], 10), async (c) => c.text(await c.req.text()));
   const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   try {
     const { port } = new URL(listener.url);
     using caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
-    const head = "POST / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n" +
-      "Content-Length: 11\r\nContent-Length: 11\r\n\r\n";
+    const head = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+      "Content-Type: application/json\r\nContent-Length: 11\r\nContent-Length: 11\r\n\r\n";
     await caller.write(new TextEncoder().encode(`${head}0123456789a`));
     assert.match(await new Response(caller.readable).text(), /^HTTP\/1.1 400 /);
   } finally {
@@ -153,12 +197,13 @@ for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
       answered.resolve(c.res);
     });
     useEnvelope(app, "test", ["*"], INTENT_STATUSES);
-    app.post("/", limitBody(), async (c) => c.json(await readBody(c, z.unknown())));
+    app.post("/", acceptJson([]), async (c) => c.json(await readBody(c, z.unknown())));
     const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
     try {
       const { port } = new URL(listener.url);
       const caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
-      const head = `POST / HTTP/1.1\r\nHost: test\r\n${rest}`;
+      const head =
+        `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}`;
       await caller.write(new TextEncoder().encode(head));
       await started.promise;
       caller.close();

@@ -88,7 +88,7 @@ async function connectDeafPeer(url: string): Promise<Deno.TcpConn> {
   const peer = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(url).port) });
   const upgrade = [
     "GET / HTTP/1.1",
-    "Host: x",
+    "Host: localhost",
     "Connection: Upgrade",
     "Upgrade: websocket",
     "Sec-WebSocket-Version: 13",

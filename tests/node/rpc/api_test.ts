@@ -126,7 +126,7 @@ async function handshakeStatus(url: string, headers: Record<string, string>): Pr
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
   await connection.write(
     new TextEncoder().encode(
-      `GET / HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
+      `GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
         `sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n${lines}\r\n`,
     ),
   );

@@ -120,7 +120,7 @@ Deno.test("WsListener: stop cuts open connections", () =>
 
 const HANDSHAKE = [
   "GET /ws HTTP/1.1",
-  "host: x",
+  "host: localhost",
   "upgrade: websocket",
   "connection: upgrade",
   "sec-websocket-version: 13",
@@ -153,7 +153,7 @@ Deno.test("WsListener: a refused handshake gets an HTTP answer and the connectio
 
 Deno.test("WsListener: a request without a handshake is answered that one is expected", () =>
   withListener(async ({ listener }) => {
-    const request = ["GET /ws HTTP/1.1", "host: x", "connection: close"];
+    const request = ["GET /ws HTTP/1.1", "host: localhost", "connection: close"];
     const text = await rawClient(listener.port, request).ended;
     const [head = "", body = ""] = text.split("\r\n\r\n");
     assert.match(head, /^HTTP\/1\.1 426 /);

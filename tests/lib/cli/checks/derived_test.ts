@@ -6,7 +6,7 @@ import { checksOf } from "../../../../lib/cli/checks/derived.ts";
 import { tryPermissions } from "../../../../lib/cli/checks/permissions.ts";
 import * as kinds from "../../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseAllOptions } from "../../../../lib/cli/options.ts";
-import { chainIdOption, hostOption } from "../../../../lib/cli/shared_options.ts";
+import { chainIdOption, listenOptions } from "../../../../lib/cli/shared_options.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
 const row = (flags: string, kind: kinds.OptionKind, text?: string) => ({
@@ -43,7 +43,7 @@ for (const [kind, value, flags] of required) {
     name: `tryPermissions: ${kind.placeholder} ${value} requires ${flags || "nothing"}`,
     permissions: { env: ["JSON_LOGS", "LOG_LEVEL", "HOST"] },
     fn() {
-      const table = { host: hostOption, value: row("--value", kind) };
+      const table = { ...listenOptions, value: row("--value", kind) };
       const { level, remedy } = tryPermissions(table, { host: "127.0.0.1", value });
       assert.equal(level, flags === "" ? "ok" : "fail");
       assert.equal(remedy ?? "Start it with ", `Start it with ${flags}`);
@@ -67,7 +67,7 @@ Deno.test("checksOf: a kind brings its check, named after the option if there ar
   const url = "http://127.0.0.1:1";
   const options = {
     wsPort: row("--ws-port", kinds.port, "1"),
-    host: hostOption,
+    ...listenOptions,
     database: row("--database", kinds.database, "a.sqlite"),
     readNodeUrl: row("--read-node-url", kinds.nodeUrl, url),
     writeNodeUrl: row("--write-node-url", kinds.nodeUrl, url),
@@ -90,7 +90,7 @@ Deno.test("checksOf: a kind brings its check, named after the option if there ar
 
 Deno.test("checksOf: an option without a value or with a wrong one brings no check", () => {
   const options = {
-    host: hostOption,
+    ...listenOptions,
     readPort: row("--read-port", kinds.port),
     rpcUrl: row("--rpc-url", kinds.nodeUrl, "nonsense"),
     chainId: chainIdOption,
