@@ -111,7 +111,6 @@ export function listen(
 ): Listener {
   const { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port", reusePort = false } = options;
   const log = serviceLog("http");
-  let allowedHosts: AllowedHosts;
   const serve = (onPort: number): Deno.HttpServer<Deno.NetAddr> =>
     Deno.serve({
       hostname: host,
@@ -154,7 +153,7 @@ export function listen(
     throw new ListenError(host, port, cause, portFlag);
   }
   watch();
-  allowedHosts = new AllowedHosts(server.addr.hostname, options.allowedHosts);
+  const allowedHosts = new AllowedHosts(server.addr.hostname, options.allowedHosts);
   const stop = async () => {
     stopping = true;
     clearTimeout(reopening);
