@@ -45,7 +45,6 @@ export const LIMITS = [
   "buffered_bytes",
   "message_bytes",
   "slow_body",
-  "open_messages",
   "waiting_reads",
   "subscriptions_per_client",
   "subscription_parameters",

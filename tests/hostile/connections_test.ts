@@ -7,7 +7,7 @@ import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listen
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { echoAnswer } from "../proxy/echo_node.ts";
+import { echoAnswer, EchoNode } from "../proxy/echo_node.ts";
 import { BOTH_PORTS, call, post, withProxy } from "../proxy/support.ts";
 import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
 
@@ -112,6 +112,21 @@ Deno.test("Hostile: 17 callers with 935 half-sent bodies hold no open request", 
     }
     await honest.close();
     for (const socket of sockets) socket.close();
+  }));
+
+Deno.test("Hostile: an outage in which many attempts fail is one reconnect for the alert ProxyReconnecting", () =>
+  withProxy(async ({ url, wsUrl, read }) => {
+    const client = await RpcSocket.open(wsUrl);
+    await client.call("eth_subscribe", ["newHeads"]);
+    await read.stop();
+    await eventually("many attempts have failed", async () => {
+      return await metric(url, "proxy_broadcast_reconnect_attempts") >= 18 || undefined;
+    });
+    const again = new EchoNode({ port: read.port });
+    await again.until(() => again.subscriptions.length === 1);
+    assert.equal(await metric(url, "proxy_broadcast_reconnects_total"), 1);
+    await client.close();
+    await again.stop();
   }));
 
 /** Writes bytes on a connection of its own. @returns What the server sent until its end. */

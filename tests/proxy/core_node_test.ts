@@ -10,7 +10,6 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { withLogs } from "../support/recorded_logs.ts";
 import { followers } from "./real_clients.ts";
 import { freePort, startAgain } from "../support/ports.ts";
 
@@ -26,28 +25,6 @@ function start(port = freePort(), readPort = freePort()): Promise<RunningNode> {
     dataDir: ":memory:",
   }));
 }
-
-Deno.test("Proxy: a read node that goes away and comes back is a line each, not one per attempt", () =>
-  withLogs("info", (records) =>
-    withNodeAndProxy(async ({ restart }) => {
-      const states = () =>
-        records.map(({ properties }) => String(properties.event))
-          .filter((event) => event.startsWith("node_"));
-      const until = (count: number) =>
-        eventually(`${count} lines`, () => states().length >= count || undefined);
-      await until(1);
-      for (const count of [3, 5]) {
-        await restart();
-        await until(count);
-      }
-      assert.deepEqual(states(), [
-        "node_connected",
-        "node_lost",
-        "node_back",
-        "node_lost",
-        "node_back",
-      ]);
-    })));
 
 async function withNodeAndProxy(
   play: (scene: { url: string; wsUrl: string; restart: () => Promise<void> }) => Promise<void>,

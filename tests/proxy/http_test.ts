@@ -79,42 +79,6 @@ Deno.test("Proxy, HTTP: a mixed batch is split, sent side by side and joined in 
   }, { read: { answer }, write: { answer } });
 });
 
-Deno.test("Proxy, HTTP: in a batch, each call with the same id gets its own answer, and a missing answer is an error", () =>
-  withProxy(async ({ url }) => {
-    const batch = [call(1, "a"), call(1, "b"), call(2, "c")];
-    const answers: unknown[] = await (await post(url, batch)).json();
-    assert.deepEqual(answers.slice(0, 2), [
-      { jsonrpc: "2.0", id: 1, result: "first" },
-      { jsonrpc: "2.0", id: 1, result: "second" },
-    ]);
-    assert.deepEqual(answers[2], {
-      jsonrpc: "2.0",
-      id: 2,
-      error: {
-        code: -32603,
-        message: "The read node left this call of the batch unanswered: send it alone",
-      },
-    });
-  }, {
-    read: {
-      answer(text) {
-        const [first, second]: { id: number }[] = JSON.parse(text);
-        return Response.json([
-          { jsonrpc: "2.0", id: second?.id, result: "second" },
-          { jsonrpc: "2.0", id: first?.id, result: "first" },
-        ]);
-      },
-    },
-  }));
-
-Deno.test("Proxy, HTTP: a node's one error for a whole batch becomes the answer of each call", () => {
-  const error = { code: -32600, message: "batch too large" };
-  return withProxy(async ({ url }) => {
-    const answers = await (await post(url, [call(1, "a"), call(2, "b")])).json();
-    assert.deepEqual(answers, [1, 2].map((id) => ({ jsonrpc: "2.0", id, error })));
-  }, { read: { answer: () => Response.json({ jsonrpc: "2.0", id: null, error }) } });
-});
-
 Deno.test("Proxy, HTTP: errors and statuses of a node go through untouched", () => {
   const body = '{"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"no","data":{"a":[1]}}}';
   return withProxy(async ({ url }) => {
@@ -213,50 +177,6 @@ Deno.test("Proxy, HTTP: reads that are the same and in flight together are sent 
     assert.equal(read.requests.length, 2);
   }, { read: { answer: gate(2) } }));
 
-Deno.test("Proxy, HTTP: reads are not joined where that is off, nor calls that may change something", async (t) => {
-  await t.step("off", () =>
-    withProxy(async ({ url, read }) => {
-      const both = [1, 2].map((id) => post(url, call(id, "core_getAccount", ["a"])));
-      for (const answer of both) await (await answer).text();
-      assert.equal(read.requests.length, 2);
-    }, { proxy: { coalesceReads: false }, read: { answer: gate(2) } }));
-  for (
-    const method of ["core_sendTransaction", "eth_newFilter", "eth_getFilterChanges", "evm_mine"]
-  ) {
-    await t.step(method, () =>
-      withProxy(async ({ url, read, write }) => {
-        const both = [1, 2].map((id) => post(url, call(id, method, ["0x100"])));
-        for (const answer of both) await (await answer).text();
-        assert.equal(read.requests.length + write.requests.length, 2);
-      }, { read: { answer: gate(2) }, write: { answer: gate(2) } }));
-  }
-});
-
-for (const change of ["core_sendTransaction", "evm_mine"]) {
-  Deno.test(`Proxy, HTTP: after ${change}, a read does not share the answer of one sent before it`, () =>
-    changeBetweenReads(change));
-}
-
-function changeBetweenReads(change: string): Promise<void> {
-  const { promise: held, resolve: release } = Promise.withResolvers<void>();
-  let reads = 0;
-  const answer = async (text: string) => {
-    const { id, method } = JSON.parse(text);
-    if (method === change) return Response.json({ jsonrpc: "2.0", id, result: null });
-    const number = reads += 1;
-    if (number === 1) await held;
-    return Response.json({ jsonrpc: "2.0", id, result: number });
-  };
-  return withProxy(async ({ url, read }) => {
-    const before = post(url, call(1, "core_getAccount", ["a"]));
-    await read.until(() => read.requests.length === 1);
-    await (await post(url, call(2, change))).text();
-    assert.equal((await (await post(url, call(3, "core_getAccount", ["a"]))).json()).result, 2);
-    release();
-    assert.equal((await (await before).json()).result, 1);
-  }, { read: { answer } });
-}
-
 Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a write is sent once", () => {
   const answer = (text: string, { over }: Received): Response | Promise<Response> => {
     const { id, method } = JSON.parse(text);
@@ -308,27 +228,6 @@ Deno.test("Proxy, HTTP: reads over a WebSocket have one of their own, and each g
     await client.close();
   }));
 
-Deno.test("Proxy, HTTP: X-Forwarded-For is passed on, or begun anew where it is not trusted", async (t) => {
-  const cases = [
-    { trustProxy: true, sent: "10.1.2.3, 10.9.9.9", got: "10.1.2.3, 10.9.9.9, 127.0.0.1" },
-    { trustProxy: true, sent: "", got: "127.0.0.1" },
-    { trustProxy: false, sent: "10.1.2.3", got: "127.0.0.1" },
-  ];
-  for (const { trustProxy, sent, got } of cases) {
-    await t.step(
-      `${trustProxy}, ${JSON.stringify(sent)}`,
-      () =>
-        withProxy(async ({ url, read, write }) => {
-          const headers = { "x-forwarded-for": sent };
-          await (await post(url, call(1, "core_sendTransaction"), headers)).text();
-          await (await post(url, call(1, "core_getAccount"), headers)).text();
-          assert.equal(write.requests[0]?.forwardedFor, got);
-          assert.equal(read.requests[0]?.forwardedFor, got);
-        }, { proxy: { trustProxy } }),
-    );
-  }
-});
-
 Deno.test("Proxy, HTTP: CORS for the configured origins, preflight included", () =>
   withProxy(async ({ url, write }) => {
     for (const [origin, allowed] of [["https://a.example", true], ["https://b.example", false]]) {
@@ -368,32 +267,4 @@ Deno.test("Proxy, HTTP: ready while the read node is connected; other routes say
     while (await status("/ready") !== 503);
     assert.equal(await status("/health"), 200);
     assert.deepEqual(await Promise.all(["/", "/ws", "/nothing"].map(status)), [200, 426, 404]);
-  }));
-
-Deno.test("Proxy, HTTP: --write-methods sends more methods to the write node", () =>
-  withProxy(async ({ url, write }) => {
-    await (await post(url, call(1, "core_getAccount"))).text();
-    assert.equal(write.requests.length, 1);
-  }, { proxy: { writeMethods: ["core_getAccount"] } }));
-
-Deno.test("Proxy, HTTP: a body sent in chunks is held to the limit, and read where it is within", () =>
-  withProxy(async ({ url }) => {
-    const send = (letters: number) => {
-      const text = JSON.stringify(call(1, "core_getAccount", ["€".repeat(letters)]));
-      return fetch(url, { method: "POST", body: new Blob([text]).stream() });
-    };
-    const small = await (await send(100)).json();
-    assert.deepEqual(small.result.params, ["€".repeat(100)]);
-    const large = await send(2_000);
-    assert.deepEqual([large.status, (await large.json()).error.code], [413, -32005]);
-  }, { proxy: { maxBodyBytes: 4_096 } }));
-
-Deno.test("Proxy, HTTP: an id beyond 2^53 is the caller's own in what the proxy answers itself", () =>
-  withProxy(async ({ url, read }) => {
-    await read.stop();
-    const id = "12345678901234567890";
-    const one = `{"jsonrpc":"2.0","id":${id},"method":"core_getAccount"}`;
-    for (const message of [one, `[${one}]`]) {
-      assert.match(await (await post(url, message)).text(), new RegExp(`"id":${id},"error"`));
-    }
   }));

@@ -20,49 +20,6 @@ Deno.test("Proxy: reads go to the read node and writes to the write node (spec, 
     assert.deepEqual(methods(write), ["core_sendTransaction", "eth_sendRawTransaction"]);
   }));
 
-Deno.test("Proxy: a subscription reaches those who asked, one at the node for all", () =>
-  withProxy(async ({ wsUrl, read }) => {
-    const [alice, bob, carol] = await Promise.all([1, 2, 3].map(() => RpcSocket.open(wsUrl)));
-    assert(alice && bob && carol);
-    const heads = (await alice.call("eth_subscribe", ["newHeads"])).result;
-    assert.equal((await bob.call("eth_subscribe", ["newHeads"])).result, heads);
-    const logs = (await carol.call("eth_subscribe", ["logs", {}])).result;
-    assert.notEqual(logs, heads);
-    assert.deepEqual(read.subscriptions.sort(), ['["logs",{}]', '["newHeads"]']);
-    read.notify(["newHeads"], { number: "0x1" });
-    read.notify(["logs", {}], { data: "0x" });
-    await carol.waitFor((frame) => frame.method === "eth_subscription");
-    for (const client of [alice, bob]) {
-      await client.waitFor((frame) => frame.method === "eth_subscription");
-      assert.deepEqual(client.notifications(heads), [{ number: "0x1" }]);
-    }
-    assert.equal(carol.frames.length, 2);
-    assert.equal((await alice.call("eth_unsubscribe", [heads])).result, true);
-    assert.equal((await alice.call("eth_unsubscribe", [heads])).result, false);
-    assert.equal(read.subscriptions.length, 2);
-    await bob.close();
-    await read.until(() => read.subscriptions.length === 1);
-    await Promise.all([alice.close(), carol.close()]);
-    await read.until(() => read.subscriptions.length === 0);
-  }));
-
-Deno.test("Proxy: clients keep their socket and their ids when the node comes back", () =>
-  withProxy(async ({ wsUrl, read }) => {
-    const client = await RpcSocket.open(wsUrl);
-    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
-    for (let restart = 1; restart <= 3; restart += 1) {
-      read.dropSockets();
-      await read.until(() => read.subscriptions.length === 0);
-      await read.until(() => read.subscriptions.length === 1);
-      read.notify(["newHeads"], { number: restart });
-      await client.waitFor((frame) => {
-        return frame.params?.subscription === id &&
-          JSON.stringify(frame.params?.result) === `{"number":${restart}}`;
-      });
-    }
-    await client.close();
-  }));
-
 Deno.test("Proxy: health is OK, metrics carry the specification's names", () =>
   withProxy(async ({ url, wsUrl }) => {
     const client = await RpcSocket.open(wsUrl.replace("/ws", "/"));

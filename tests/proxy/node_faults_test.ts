@@ -146,26 +146,6 @@ Deno.test("Proxy, faults: a frame of the node that is no JSON harms nobody, what
   }, { read: { answer: late } });
 });
 
-Deno.test("Proxy, faults: after a write whose answer was lost, a read is asked anew", () => {
-  const { promise: held, resolve: release } = Promise.withResolvers<void>();
-  let reads = 0;
-  const answer = async (text: string) => {
-    const number = reads += 1;
-    if (number === 1) await held;
-    return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: number });
-  };
-  return withProxy(async ({ url, read }) => {
-    const before = post(url, call(1, "core_getTransaction", ["0x1"]));
-    await read.until(() => read.requests.length === 1);
-    const write = await post(url, call(2, "core_sendTransaction"));
-    assert.equal(write.status, 502, await write.text());
-    const after = await (await post(url, call(3, "core_getTransaction", ["0x1"]))).json();
-    assert.equal(after.result, 2);
-    release();
-    await (await before).text();
-  }, { read: { answer }, write: { answer: () => new Response("no JSON") } });
-});
-
 Deno.test("Proxy, faults: a caller that goes away in the middle of its body is counted", () =>
   withProxy(async ({ url }) => {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");

@@ -212,35 +212,6 @@ Deno.test("Several read nodes: heads that clients have seen are dropped when the
     await client.close();
   }));
 
-Deno.test("Several read nodes: a read of a block goes to the node that has it, and fails if that one is gone", () =>
-  withNodes(async ({ url, nodes: [first, second, third], metric }) => {
-    assert(first && second && third);
-    second.head = 102;
-    await eventually(
-      "it is known",
-      async () =>
-        await metric(`proxy_read_node_head{node="127.0.0.1:${second.node.port}"}`) === 102 ||
-        undefined,
-    );
-    const logs = (block: string) =>
-      ask(url, call(1, "eth_getLogs", [{ fromBlock: "0x1", toBlock: block }]));
-    assert.equal((await logs("0x64")).result.port, first.node.port);
-    assert.equal((await logs("0x66")).result.port, second.node.port);
-    assert.equal((await logs("0x67")).result.port, first.node.port, "nobody is known to have it");
-    await second.node.stop();
-    const away = await eventually("it is known to be gone", async () => {
-      const answer = await logs("0x66");
-      return answer.status === 503 ? answer : undefined;
-    });
-    assert.deepEqual(away.error, {
-      code: -32002,
-      message: "No read node that answers has block 102 yet: ask again",
-    });
-    const batch = [call(1, "eth_getBlockByNumber", ["0x66", false]), call(2, "eth_chainId")];
-    const [one, two] = await (await post(url, batch)).json();
-    assert.deepEqual([one.error.code, two.result.method], [-32002, "eth_chainId"]);
-  }));
-
 Deno.test("Several read nodes: health and metrics name the node that is out", () =>
   withNodes(async ({ url, nodes, metric }) => {
     assert.equal(await (await fetch(`${url}/health`)).text(), "OK");

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { BOTH_PORTS, call, post, withProxy } from "./support.ts";
+import { BOTH_PORTS, call, withProxy } from "./support.ts";
 
 Deno.test.each(BOTH_PORTS)(
   "Proxy, WebSocket: equal subscriptions of one client get two ids, each with every notification (%s)",
@@ -135,82 +135,6 @@ Deno.test.each(BOTH_PORTS)(
       await Promise.all([client.close(), witness.close()]);
     }, { read: { answer } });
   },
-);
-
-Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: binary frames are read as text, answers are text (%s)",
-  (_port, withProxy) =>
-    withProxy(async ({ wsUrl }) => {
-      const client = await RpcSocket.open(wsUrl);
-      client.socket.send(
-        new TextEncoder().encode(JSON.stringify(call(5, "core_getAccount", ["€"]))),
-      );
-      const { result } = await client.waitFor((frame) => frame.id === 5);
-      assert.deepEqual(result, { method: "core_getAccount", params: ["€"] });
-      await client.close();
-    }),
-);
-
-Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: limits on clients, subscriptions and origins (%s)",
-  (_port, withProxy) =>
-    withProxy(async ({ url, wsUrl }) => {
-      const first = await RpcSocket.open(wsUrl);
-      const second = await RpcSocket.open(wsUrl);
-      const headers = {
-        connection: "upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-      };
-      const third = await rawHandshake(wsUrl, headers);
-      assert.match(third, /^HTTP\/1\.1 429 /);
-      assert.match(third, /"code":-32005/);
-      assert.match(
-        await rawHandshake(wsUrl, { ...headers, origin: "https://evil" }),
-        /^HTTP\/1\.1 403 /,
-      );
-      await first.call("eth_subscribe", ["a"]);
-      await first.call("eth_subscribe", ["b"]);
-      assert.equal((await first.call("eth_subscribe", ["c"])).error?.code, -32005);
-      await first.call("eth_unsubscribe", [
-        (await second.call("eth_subscribe", ["a"])).result,
-      ]);
-      assert.equal((await first.call("eth_subscribe", ["c"])).error, undefined);
-      const { result } = await (await post(url, call(1, "eth_chainId"))).json();
-      assert.notEqual(result, undefined, "HTTP goes on as before");
-      await Promise.all([first.close(), second.close()]);
-    }, {
-      proxy: { maxWsClients: 2, maxSubscriptionsPerClient: 2, corsOrigins: ["https://good"] },
-    }),
-);
-
-/** The answer to a handshake, as text: `fetch` may not send its headers. */
-async function rawHandshake(wsUrl: string, headers: Record<string, string>): Promise<string> {
-  const { hostname, port, pathname } = new URL(wsUrl);
-  using connection = await Deno.connect({ hostname, port: Number(port) });
-  const lines = Object.entries({ host: hostname, ...headers }).map(([name, value]) =>
-    `${name}: ${value}\r\n`
-  );
-  const request = `GET ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n`;
-  await connection.write(new TextEncoder().encode(request));
-  const buffer = new Uint8Array(4_096);
-  const length = await connection.read(buffer) ?? 0;
-  return new TextDecoder().decode(buffer.subarray(0, length));
-}
-
-Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: answers keep an id beyond 2^53 exactly (%s)",
-  (_port, withProxy) =>
-    withProxy(async ({ wsUrl }) => {
-      const client = await RpcSocket.open(wsUrl);
-      const id = "9007199254740993";
-      client.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":["newHeads"]}`);
-      client.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_unsubscribe","params":["0x"]}`);
-      await client.waitFor(() => client.frames.length === 2);
-      for (const frame of client.frames) assert(frame.includes(`"id":${id},"result"`), frame);
-      await client.close();
-    }),
 );
 
 for (const limit of ["maxWsClients", "maxConnectionsPerAddress"] as const) {

@@ -16,9 +16,6 @@ import { failureText, limitExceeded, type ProxyError } from "../failures.ts";
 import { subscriptionMethod } from "../calls/methods.ts";
 import type { Router } from "../calls/router.ts";
 
-/** Most unanswered messages of one client: far more than a browser tab sends at once. */
-export const OPEN_MESSAGES_MAX = 256;
-
 /** The outgoing side of a session. */
 export interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
@@ -48,7 +45,6 @@ export interface ClientSessionOptions {
 export class ClientSession {
   readonly #options: ClientSessionOptions;
   readonly #client: HubClient;
-  #open = 0;
   #ended = false;
 
   constructor(options: ClientSessionOptions) {
@@ -64,9 +60,6 @@ export class ClientSession {
       metrics.countRefusal("message_bytes");
       return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
     }
-    if (this.#open >= OPEN_MESSAGES_MAX) {
-      return this.#refuse("open_messages", `${OPEN_MESSAGES_MAX} messages are still unanswered`);
-    }
     const bytes = text.length > SMALL_BYTES ? text.length : 0;
     if (bytes > 0 && !budget.fits(bytes, false)) {
       return this.#refuse("buffered_bytes", "The proxy holds too many large messages: try again");
@@ -74,12 +67,10 @@ export class ClientSession {
     if (!openRequests.tryAdd(address)) {
       return this.#refuse("requests_per_address", "Too many open requests from this address");
     }
-    this.#open += 1;
     budget.add(bytes);
     try {
       await this.#route(text);
     } finally {
-      this.#open -= 1;
       budget.remove(bytes);
     }
   }

@@ -17,7 +17,6 @@ import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call, singleNode } from "../support.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
-const OPEN_MESSAGES_MAX = 256;
 const ADDRESS_MESSAGES_MAX = 300;
 const BUDGET = 400_000;
 
@@ -124,22 +123,6 @@ function scene(
     },
   };
 }
-
-Deno.test("ClientSession: more than 256 unanswered messages are refused, until one is answered", async () => {
-  const { open, receive, frames } = scene();
-  const answered = Array.from({ length: OPEN_MESSAGES_MAX }, (_, id) => {
-    return receive(call(id, "eth_getBalance"));
-  });
-  assert.deepEqual([open.length, frames()], [OPEN_MESSAGES_MAX, []]);
-  await receive(call(1_000, "eth_getBalance"));
-  assert.equal(open.length, OPEN_MESSAGES_MAX);
-  const [refusal] = frames();
-  assert.deepEqual([refusal?.id, refusal?.error?.code], [null, -32005]);
-  open[0]?.answer.resolve({ status: 200, body: "{}" });
-  await answered[0];
-  void receive(call(1_001, "eth_getBalance"));
-  assert.equal(open.length, OPEN_MESSAGES_MAX + 1);
-});
 
 Deno.test("ClientSession: a batch counts as open until it is answered, subscriptions in it or not", async () => {
   for (const start of ["", " ", "\n\t"]) {
@@ -323,18 +306,6 @@ Deno.test("ClientSession: does not answer notifications; a failed message leaves
   open[1]?.answer.reject(new TypeError("a defect"));
   await assert.rejects(failed, TypeError);
   assert.deepEqual([openRequests.hasRoom(caller), budget.used], [true, 0]);
-});
-
-Deno.test("ClientSession: waiting subscribes do not count as open requests", async () => {
-  const { receive, openRequests, caller, grant, frames } = scene();
-  for (let n = 2; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
-  const waiting = ["a", "b"].map((topic) => receive(call(1, "eth_subscribe", [topic])));
-  assert(openRequests.tryAdd(caller) && openRequests.tryAdd(caller));
-  assert.equal(openRequests.hasRoom(caller), false);
-  grant();
-  await Promise.all(waiting);
-  assert.equal(frames().length, 2);
-  assert.equal(openRequests.hasRoom(caller), false, "each counts down once");
 });
 
 Deno.test("ClientSession: answers a subscribe with the node's refusal", async () => {

@@ -1,11 +1,11 @@
 /** What the hub makes of a node that is silent, refuses, or confuses its ids. */
 import assert from "node:assert/strict";
-import { Hub, type HubOptions } from "../../services/proxy/hub/hub.ts";
-import { HeadSequence } from "../../services/proxy/hub/head_sequence.ts";
-import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
-import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
-import { FakeClock } from "../support/fake_clock.ts";
-import { address } from "./address.ts";
+import { Hub, type HubOptions } from "../../../services/proxy/hub/hub.ts";
+import { HeadSequence } from "../../../services/proxy/hub/head_sequence.ts";
+import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
+import { NEW_HEADS_KEY } from "../../../services/proxy/hub/subscription_request.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { address } from "../address.ts";
 
 const TIMEOUT_MS = 1_000;
 
