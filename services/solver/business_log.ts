@@ -72,6 +72,15 @@ export const businessLog = {
     }));
   },
 
+  /** The price or the time ran out during the hedge: nothing is submitted, and the hedge is not needed. */
+  hedgeUnused(quoteHash: string, terms: QuoteTerms): void {
+    log.warn("Hedge of {risk} for {user} is not needed: its execution is refused", () => ({
+      event: "hedge_unused",
+      ...fieldsOf(quoteHash, terms),
+      risk: usdc(riskOf(terms)),
+    }));
+  },
+
   /** The hedging service gave no valid answer; the execution is tried again. */
   hedgeFailed(
     quoteHash: Hex,

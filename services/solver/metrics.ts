@@ -25,6 +25,7 @@ export class SolverMetrics {
   readonly #quoteTime: Histogram<"kind">;
   readonly #executions: Counter<"outcome">;
   readonly #executeAnswers: Counter<"outcome">;
+  readonly #looks: Counter<"after" | "outcome">;
   readonly #bets: Counter<"market">;
   readonly #outcomes: Counter<"predicted" | "outcome">;
   readonly #predictions: Counter<"predicted">;
@@ -61,6 +62,15 @@ export class SolverMetrics {
       labelNames: ["outcome"],
       registers,
     });
+    this.#looks = new Counter({
+      name: "solver_looks_total",
+      help: "Checks of recorded executions, after their hold and after their hedge, by outcome: " +
+        "passed, or the code of the refusal.",
+      labelNames: ["after", "outcome"],
+      registers,
+    });
+    // Created at the start, so that the first look is an increase and not a new series.
+    for (const after of ["hold", "hedge"]) this.#looks.inc({ after, outcome: "passed" }, 0);
     this.#bets = new Counter({
       name: "solver_bets_usdc_total",
       help: "Bets committed here, in USDC, by market.",
@@ -215,6 +225,11 @@ export class SolverMetrics {
   executionEnded(outcome: "committed" | "failed"): void {
     this.#executions.inc({ outcome });
   }
+
+  /** Counts a check of a recorded execution. */
+  readonly looked = (after: "hold" | "hedge", outcome: string): void => {
+    this.#looks.inc({ after, outcome });
+  };
 
   /** Counts the stake of a committed bet. */
   betCommitted({ base, quote, betAmount }: MarketPair & Pick<BetTerms, "betAmount">): void {

@@ -126,6 +126,7 @@ export async function startSolver(
     hedge,
     quoteSigner,
     probabilityOf: (quoteHash) => probabilities.get(quoteHash),
+    onLook: metrics.looked,
     signer,
     chainId,
     clock,

@@ -231,7 +231,8 @@ export const operations = {
           ...BET_WITHOUT_PRICE,
         ],
         "A field does not fit, the deadline has passed, the user's balance is too low, or the quote " +
-          "is no longer acceptable. Nothing was recorded",
+          "is no longer acceptable. Nothing was recorded, unless the price moved before the second " +
+          "look: then the execution has failed for good",
       ),
       401: failureAnswer(
         ["INVALID_SIGNATURE"],

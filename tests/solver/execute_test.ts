@@ -127,7 +127,7 @@ Deno.test("Execute: a deadline that comes before the hedge is over is refused, a
   withSolver(async ({ url }, node) => {
     const body = await execution(url, { deadline: Date.now() + 60_000 });
     const words =
-      /^Quote deadline \d+ is \d+ ms away: hedging takes 60001 ms, \d+ ms too long; request a quote with a later deadline$/;
+      /^Quote deadline \d+ is \d+ ms away: an execution takes 60001 ms, \d+ ms too long; request a quote with a later deadline$/;
     await assertFailure(post(`${url}/execute`, body), 400, words);
     assert.equal(node.received.length, 0);
   }, { hedgeDelayMs: 60_001 }));

@@ -215,7 +215,7 @@ Deno.test(
             const { error } = await execute(
               await execution(url, { deadline: clock.now() + 6_000 }),
             );
-            assert.match(String(error), /hedging takes [78]\d{3} ms/);
+            assert.match(String(error), /an execution takes [78]\d{3} ms/);
           },
           retain: async () => {
             node.refusal = "INSUFFICIENT_BALANCE";

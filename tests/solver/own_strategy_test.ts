@@ -94,8 +94,18 @@ Deno.test("loadStrategy: last looks are the file's own", () =>
     } });`,
     async (path) => {
       const strategy = (await loadStrategy(path))(context);
+      assert.equal(strategy.holdMs?.(termsAt(0)), 0);
       strategy.recheck(termsAt(0), 130n, false);
       assert.throws(() => strategy.recheck(termsAt(0), 130n, true), new RangeError("100 130"));
+    },
+  ));
+
+Deno.test("loadStrategy: the wait before the second look is the file's own", () =>
+  withFile(
+    `export default () => ({ name: "x", price() {}, recheck() {}, holdMs: () => 40 });`,
+    async (path) => {
+      const strategy = (await loadStrategy(path))(context);
+      assert.equal(strategy.holdMs?.(termsAt(0)), 40);
     },
   ));
 

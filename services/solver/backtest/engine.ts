@@ -120,7 +120,10 @@ class Run {
   #askUndecided(nowMs: number): void {
     for (const trial of this.#pending) {
       if (trial.undecided.length === 0) continue;
-      trial.undecided = trial.undecided.filter((ask) => !ask(nowMs, trial.broken));
+      const asked = trial.undecided;
+      // A decision may lead to another one.
+      trial.undecided = [];
+      for (const ask of asked) if (!ask(nowMs)) trial.undecided.push(ask);
     }
   }
 
@@ -157,7 +160,9 @@ class Run {
       undecided: [],
       broken: false,
     };
-    for (const quoted of this.#quoted ?? []) decide(trial, quoted, this.plan);
+    for (const quoted of this.#quoted ?? []) {
+      decide(trial, quoted, this.plan, this.source.durationMs);
+    }
     this.#pending.push(trial);
   }
 

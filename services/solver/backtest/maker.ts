@@ -32,8 +32,8 @@ export interface Trial {
   offers: (Offer | undefined)[];
   /** Bets that were placed: user and index of the maker. */
   bets: { user: string; maker: number }[];
-  /** Users who have not decided yet; each is asked at every bar until it returns true. */
-  undecided: ((nowMs: number, broken: boolean) => boolean)[];
+  /** Users and makers who have not decided yet; each is asked at every bar until it returns true. */
+  undecided: ((nowMs: number) => boolean)[];
   broken: boolean;
 }
 
@@ -46,6 +46,10 @@ export interface Maker {
   offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined;
   /** Last look: whether an offer may still be executed. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean;
+  /** How long an accepted offer waits for its second look, in milliseconds; 0 without it. */
+  holdMs?(box: TrialBox): number;
+  /** Second look: whether an offer that was accepted {@link holdMs} ago is executed. */
+  confirms?(box: TrialBox, ratio: number): boolean;
   /** Reports the result of a box that it was asked about. */
   settle?(kind: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void;
 }

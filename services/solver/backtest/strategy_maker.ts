@@ -45,8 +45,20 @@ export class StrategyMaker implements Maker {
   }
 
   accepts(box: TrialBox, _kind: unknown, ratio: number): boolean {
+    return this.#look(box, ratio, false);
+  }
+
+  holdMs(box: TrialBox): number {
+    return this.#strategy.holdMs?.(betOf(box)) ?? 0;
+  }
+
+  confirms(box: TrialBox, ratio: number): boolean {
+    return this.#look(box, ratio, true);
+  }
+
+  #look(box: TrialBox, ratio: number, isRecorded: boolean): boolean {
     try {
-      this.#strategy.recheck(betOf(box), BigInt(Math.round(ratio * Number(BET))));
+      this.#strategy.recheck(betOf(box), BigInt(Math.round(ratio * Number(BET))), isRecorded);
       return true;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return false;

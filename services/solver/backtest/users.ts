@@ -32,35 +32,71 @@ export interface QuotedMaker {
   watched: boolean;
 }
 
+/**
+ * The maker's second look at an offer that is accepted now. Bars that are longer than its wait cannot
+ * show what happens meanwhile: there the offer is executed at once.
+ *
+ * @returns Takes what to do once the offer is executed.
+ */
+function secondLook(
+  trial: Trial,
+  maker: Maker,
+  ratio: number,
+  { nowMs: acceptedMs, barMs }: { nowMs: number; barMs: number },
+): (executed: () => void) => void {
+  const holdMs = maker.holdMs?.(trial.box) ?? 0;
+  if (holdMs < barMs) return (executed) => executed();
+  let waiting: (() => void)[] = [];
+  let isExecuted: boolean | undefined;
+  trial.undecided.push((nowMs) => {
+    if (nowMs < acceptedMs + holdMs) return false;
+    isExecuted = maker.confirms?.(trial.box, ratio) ?? true;
+    if (isExecuted) waiting.forEach((executed) => executed());
+    waiting = [];
+    return true;
+  });
+  return (executed) => {
+    if (isExecuted === undefined) waiting.push(executed);
+    else if (isExecuted) executed();
+  };
+}
+
 /** Lets the users of a maker decide on a fresh offer; some decide later. */
-export function decide(trial: Trial, quoted: QuotedMaker, { leadMs, waitMs }: UserPlan): void {
+export function decide(
+  trial: Trial,
+  quoted: QuotedMaker,
+  { leadMs, waitMs }: UserPlan,
+  barMs: number,
+): void {
   const { index, maker, informant, watched } = quoted;
   const ratio = trial.offers[index]?.ratio;
   if (ratio === undefined) return;
-  const bet = (user: string) => trial.bets.push({ user, maker: index });
-  bet(USERS.everyone);
-  if (informed(trial.offers[informant.index]?.probability, ratio)) bet(USERS.informed);
+  const bet = (user: string) => () => trial.bets.push({ user, maker: index });
+  const onceExecuted = secondLook(trial, maker, ratio, { nowMs: trial.quotedMs, barMs });
+  onceExecuted(bet(USERS.everyone));
+  if (informed(trial.offers[informant.index]?.probability, ratio)) {
+    onceExecuted(bet(USERS.informed));
+  }
   if (!watched) return;
   const probability = (nowMs: number) =>
     trial.box.endMs <= nowMs ? 1 : informant.maker.offer(trial.box, trial.kind, nowMs)?.probability;
   if (leadMs > 0) {
     // The maker quoted by its own price; the user decides by a newer one.
-    trial.undecided.push((nowMs, broken) => {
-      if (broken) return true;
+    trial.undecided.push((nowMs) => {
       if (nowMs < trial.quotedMs + leadMs) return false;
-      if (informed(probability(nowMs), ratio)) bet(USERS.earlier);
+      if (informed(probability(nowMs), ratio)) onceExecuted(bet(USERS.earlier));
       return true;
     });
   }
   if (waitMs > 0) {
-    trial.undecided.push((nowMs, broken) => {
-      if (broken || nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return true;
+    trial.undecided.push((nowMs) => {
+      if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return true;
       if (nowMs % LOOK_MS !== 0) return false;
       const worth = (probability(nowMs) ?? 0) * ratio;
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
         return false;
       }
-      bet(USERS.patient);
+      secondLook(trial, maker, ratio, { nowMs, barMs })(bet(USERS.patient));
       return true;
     });
   }

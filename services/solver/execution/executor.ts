@@ -12,6 +12,7 @@ import type { Submitter } from "../../../lib/intents/submitter.ts";
 import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, SignatureError, type Signer } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
@@ -50,6 +51,8 @@ export interface ExecutorOptions {
   signer: Pick<Signer, "address">;
   chainId: number;
   clock: Clock;
+  /** Reports the looks at recorded executions: the code of a refusal, or `passed`. */
+  onLook?(after: "hold" | "hedge", outcome: string): void;
   /** Refuses all executions. */
   dryRun: boolean;
 }
@@ -168,7 +171,8 @@ export class Executor {
   }
 
   /**
-   * Checks a recorded execution once more and hedges it: it may have been left unfinished for a while.
+   * Waits until this solver sees what the user may have seen, checks a recorded execution once more,
+   * hedges it and checks it again: a price may have arrived meanwhile.
    *
    * @throws {IntentRefusedError} If the quote is no longer acceptable: its deadline, risk or price.
    * @throws {OutcomeUnknownError} If it cannot be hedged now, but perhaps later.
@@ -178,12 +182,39 @@ export class Executor {
     const { quote } = this.#executionOf(intent);
     // Another process may have recorded it.
     exposure.reserve(intent.key, quote);
+    await this.#hold(intent.createdAtMs, checks.holdMs(quote));
     await finalUnlessRetryable(async () => {
-      checks.requireStillGood(quote);
+      this.#lookAgain(quote, "hold");
       await hedge.cover(hash32Schema.parse(intent.key), quote);
       businessLog.hedged(intent.key, quote);
-      checks.requireTimeLeft(quote, 0);
+      try {
+        this.#lookAgain(quote, "hedge");
+      } catch (thrown) {
+        const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
+        if (isRefused) businessLog.hedgeUnused(intent.key, quote);
+        throw thrown;
+      }
     });
+  }
+
+  /** Resolves `holdMs` after an execution was recorded; clocks of other processes may differ. */
+  async #hold(recordedMs: number, holdMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const waitMs = Math.min(holdMs, recordedMs + holdMs - clock.now());
+    if (waitMs > 0) await new Promise<void>((resolve) => clock.after(waitMs, resolve));
+  }
+
+  #lookAgain(quote: Quote, after: "hold" | "hedge"): void {
+    const { checks, onLook } = this.#options;
+    let outcome = "passed";
+    try {
+      checks.requireStillGood(quote, after === "hedge");
+    } catch (thrown) {
+      outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
+      throw thrown;
+    } finally {
+      onLook?.(after, outcome);
+    }
   }
 
   /**

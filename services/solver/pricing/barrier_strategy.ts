@@ -34,6 +34,7 @@ const HISTORY_LAG_MAX_MS = 10_000;
 interface Valuation extends BoxPrice {
   model: MarketModel;
   spot: bigint;
+  spotAgeMs: number;
 }
 
 /** Prices a box as a double no-touch option on the oracle's prices. */
@@ -47,7 +48,7 @@ export class BarrierStrategy implements PricingStrategy {
 
   price(bet: BetTerms): Price & { details: PricingDetails } {
     const { margin, skew: options } = this.#options;
-    const { model, spot, probability, chargedProbability } = this.#value(bet);
+    const { model, spot, spotAgeMs, probability, chargedProbability } = this.#value(bet);
     const skew = bookSkew(options, bet);
     const details: PricingDetails = {
       probability,
@@ -56,7 +57,7 @@ export class BarrierStrategy implements PricingStrategy {
       volatilitySpread: model.forecast.spread,
       stillProbability: model.stillProbability,
       spot: spot.toString(),
-      spotAgeMs: model.spotAgeMs,
+      spotAgeMs,
       margin,
       skew,
     };
@@ -71,9 +72,20 @@ export class BarrierStrategy implements PricingStrategy {
     );
   }
 
+  /** By then this solver sees at least what the fastest user saw when the execution was accepted. */
+  holdMs({ base, quote }: BetTerms): number {
+    const { marketView, clock, userLeadMs, markets = SPEC_MARKETS } = this.#options;
+    const market = markets.find(base, quote);
+    const spot = market && marketView(market).spot;
+    const spotAgeMs = spot === undefined ? 0 : Math.max(0, clock.now() - spot.lastUpdateMs);
+    return userLeadMs + spotAgeMs;
+  }
+
   recheck(bet: BetTerms, payout: bigint, isRecorded = false): void {
     const { margin, skew: options } = this.#options;
-    const { chargedProbability: probability } = this.#value(bet);
+    const value = this.#value(bet);
+    // The box of a recorded execution has survived its wait.
+    const probability = isRecorded ? value.probability : value.chargedProbability;
     // The book already counts this bet.
     const skew = bookSkew(options, bet, payout - bet.betAmount);
     const skewFrom = isRecorded ? 0 : skew;
@@ -95,7 +107,7 @@ export class BarrierStrategy implements PricingStrategy {
     requireInside(bet, spot);
     this.#requireWidth(bet, view);
     requireUnbroken(bet, view, nowMs);
-    const model = { forecast, stillProbability: view.standing.probability, spotAgeMs };
+    const model = { forecast, stillProbability: view.standing.probability };
     const box = {
       spot,
       lower: bet.lowerPrice,
@@ -104,7 +116,7 @@ export class BarrierStrategy implements PricingStrategy {
       startMs: bet.startTime,
       endMs: bet.endTime,
     };
-    return { model, spot, ...priceBox(box, model, userLeadMs) };
+    return { model, spot, spotAgeMs, ...priceBox(box, model, spotAgeMs + userLeadMs) };
   }
 
   #requireWindow({ startTime, endTime }: BetTerms, nowMs: number): void {

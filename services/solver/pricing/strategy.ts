@@ -17,7 +17,7 @@ export const STRATEGY_NAMES = ["mock", "barrier"] as const;
 export const pricingDetailsSchema = z.object({
   probability: z.number().describe("By the model, that the user wins"),
   chargedProbability: z.number()
-    .describe("The same for a user who sees prices earlier than the solver; sets the payout"),
+    .describe("The same if the price is inside until the execution's second look; sets the payout"),
   volatility: z.number().describe("Annualised, forecast for the time to the end of the window"),
   volatilitySpread: z.number()
     .describe("Standard deviation of the logarithm of the volatility; prices are averaged over it"),
@@ -94,8 +94,13 @@ export interface PricingStrategy {
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
   price(bet: BetTerms): Price;
   /**
+   * How long a recorded execution waits before it is checked again and hedged, in milliseconds: users
+   * may see prices this much earlier. Without it there is no wait.
+   */
+  holdMs?(bet: BetTerms): number;
+  /**
    * Checks a quote again before it is executed ("last look"): its user has had time to watch the
-   * price.
+   * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.
    *
    * @param payout The payout of the quote. {@link StrategyContext.riskBeside} already counts the bet.
    * @param isRecorded The execution is recorded: later bets must not count against it.

@@ -21,7 +21,7 @@ export interface PreTradeChecksOptions {
   maxRisk: bigint;
   /** Usual duration of a hedge, in milliseconds. */
   hedgeMs: number;
-  strategy: Pick<PricingStrategy, "recheck">;
+  strategy: Pick<PricingStrategy, "recheck" | "holdMs">;
 }
 
 /** Checks before an execution is recorded or hedged: a refusal here does not use up the quote. */
@@ -40,8 +40,10 @@ export class PreTradeChecks {
    * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
    */
   async require(quote: Quote): Promise<Balances> {
-    this.#requireGood(quote, false);
-    const { node, solver, markets = SPEC_MARKETS } = this.#options;
+    const { node, solver, strategy, hedgeMs, markets = SPEC_MARKETS } = this.#options;
+    this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
+    this.#requireRisk(quote);
+    strategy.recheck(quote, quote.payout, false);
     const [prices, own, users] = await Promise.all([
       node.getPrices(),
       node.getAccount(solver),
@@ -54,14 +56,22 @@ export class PreTradeChecks {
     return balances;
   }
 
+  /** How long an execution waits before it is checked again and hedged, in milliseconds. */
+  holdMs(quote: Quote): number {
+    return this.#options.strategy.holdMs?.(quote) ?? 0;
+  }
+
   /**
-   * The checks that need no node: time left for the hedge, risk and price. They are made again before
-   * the hedge of a recorded execution, which may have been left unfinished for a while.
+   * The checks that need no node: time, risk and price. They are made again after the wait of a recorded
+   * execution, which may also have been left unfinished for a while, and after its hedge.
    *
+   * @param isHedged The hedge needs no more time.
    * @throws {RangemakerError} If a check fails; `retryable` if time may help.
    */
-  requireStillGood(quote: Quote): void {
-    this.#requireGood(quote, true);
+  requireStillGood(quote: Quote, isHedged: boolean): void {
+    this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);
+    this.#requireRisk(quote);
+    this.#options.strategy.recheck(quote, quote.payout, true);
   }
 
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
@@ -77,17 +87,11 @@ export class PreTradeChecks {
     if (leftMs >= neededMs) return;
     throw new RangemakerError(
       SubmissionFailure.deadlinePassed,
-      `Quote deadline ${deadline} is ${leftMs} ms away: hedging takes ${neededMs} ms, ${
+      `Quote deadline ${deadline} is ${leftMs} ms away: an execution takes ${neededMs} ms, ${
         neededMs - leftMs
       } ms too long; request a quote with a later deadline`,
       { details: { deadline, leftMs, neededMs } },
     );
-  }
-
-  #requireGood(quote: Quote, isRecorded: boolean): void {
-    this.requireTimeLeft(quote, this.#options.hedgeMs);
-    this.#requireRisk(quote);
-    this.#options.strategy.recheck(quote, quote.payout, isRecorded);
   }
 
   #requireRisk(quote: Quote): void {

@@ -16,7 +16,10 @@ import {
   ExposureLimit,
   type ExposureLimitOptions,
 } from "../../../services/solver/risk/exposure_limit.ts";
-import { PreTradeChecks } from "../../../services/solver/risk/pre_trade_checks.ts";
+import {
+  PreTradeChecks,
+  type PreTradeChecksOptions,
+} from "../../../services/solver/risk/pre_trade_checks.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -69,6 +72,7 @@ export async function withExecutor(
   clock: FakeClock = new FakeClock(),
   exposure: ExposureBook = new ExposureBook(undefined, decodeBet),
   onNear?: ExposureLimitOptions["onNear"],
+  strategy: PreTradeChecksOptions["strategy"] = new MockStrategy(() => 0),
 ): Promise<void> {
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const sent: string[] = [];
@@ -110,7 +114,7 @@ export async function withExecutor(
     clock,
     maxRisk: 50n,
     hedgeMs: hedge.expectedMs,
-    strategy: new MockStrategy(() => 0),
+    strategy,
   });
   const limit = new ExposureLimit({ book: exposure, ...(onNear && { onNear }) });
   const chain = { require: () => Promise.resolve() };

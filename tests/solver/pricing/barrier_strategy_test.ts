@@ -9,10 +9,10 @@ import { assertRefused, barrier, SPOT } from "./barrier.ts";
 
 Deno.test("Barrier: pays the bet without the margin over the charged probability", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 1_000 });
-  view.spot.price = SPOT + 2_000_000n;
+  view.spot.price = SPOT + 5_000_000n;
   const { payout, details } = strategy.price(bet);
   const { probability, chargedProbability } = details;
-  assert.ok(probability > 0.3 && probability < chargedProbability && chargedProbability < 0.9);
+  assert.ok(probability > 0.1 && probability < chargedProbability && chargedProbability < 0.9);
   const expected = 100_000_000 * 0.95 / chargedProbability;
   assert.ok(Math.abs(Number(payout) - expected) <= 1, `${payout} is not ${expected}`);
   const { probability: _, chargedProbability: __, ...rest } = details;
@@ -21,7 +21,7 @@ Deno.test("Barrier: pays the bet without the margin over the charged probability
     {
       volatility: 0.6,
       volatilitySpread: 0.3,
-      spot: "3002000000",
+      spot: "3005000000",
       spotAgeMs: 0,
       margin: 0.05,
       stillProbability: 0,
@@ -62,6 +62,32 @@ Deno.test("Barrier: a skew withholds its share of the winnings, and none of the 
   assert.deepEqual(found, [1_800_000n, 1_600_000n, 1_400_000n]);
 });
 
+Deno.test("Barrier: an execution is held for the user's lead and the age of the price", () => {
+  const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
+  assert.equal(strategy.holdMs(bet), 700);
+  view.spot.lastUpdateMs -= 300;
+  assert.equal(strategy.holdMs(bet), 1_000);
+});
+
+Deno.test("Barrier: the look after the hold is at the box as it is then, without a charge", () => {
+  const { strategy, bet, view, clock, ring } = barrier({}, { userLeadMs: 1_000 });
+  const near = { ...bet, upperPrice: SPOT + 300_000n, endTime: bet.startTime + 20_000 };
+  const { payout, details } = strategy.price(near);
+  assert.ok(details.chargedProbability > 1.2 * details.probability);
+  for (let time = bet.startTime; time < bet.startTime + 1_000; time += 100) ring.append(time, SPOT);
+  clock.jump(1_000);
+  const now = clock.now();
+  Object.assign(view, { spot: { ...view.spot, lastUpdateMs: now }, historyEndMs: now });
+  // A box that has survived without a move is worth less than one that was expected to move away.
+  const still = () => strategy.recheck(near, payout, true);
+  assertRefused(still, "PRICE_IMPROVED", 400, /below the/);
+  const fair = BigInt(
+    Math.round(0.95 * Number(bet.betAmount) / strategy.price(near).details.probability),
+  );
+  strategy.recheck(near, fair, true);
+  assertRefused(() => strategy.recheck(near, fair), "PRICE_MOVED", 400, /would leave/);
+});
+
 Deno.test("Barrier: the charge grows with the age of the price and with how short the box is", () => {
   const chargeOf = (ageMs: number, durationMs: number) => {
     const { strategy, bet, view } = barrier({}, { userLeadMs: 100 });
@@ -70,8 +96,8 @@ Deno.test("Barrier: the charge grows with the age of the price and with how shor
     const half = BigInt(Math.round(3e9 * 0.6 * 1.2 * Math.sqrt(durationMs / 31_536e6)));
     const { details } = strategy.price({
       ...bet,
-      lowerPrice: SPOT + 1_000_000n - half,
-      upperPrice: SPOT + 1_000_000n + half,
+      lowerPrice: SPOT + 1_000_000n - 18n * half / 10n,
+      upperPrice: SPOT + 1_000_000n + 2n * half / 10n,
       endTime: bet.startTime + durationMs,
     });
     return details.chargedProbability / details.probability;

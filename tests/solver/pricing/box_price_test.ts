@@ -1,46 +1,50 @@
 import assert from "node:assert/strict";
-import { checksWithLead } from "../../../services/solver/pricing/box_price.ts";
-import { checksOf } from "../../../services/solver/pricing/box_probability.ts";
+import { priceBox } from "../../../services/solver/pricing/box_price.ts";
+import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const VOLATILITY = 0.5;
-const box = {
-  spot: 60_100_000_000n,
-  lower: 59_700_000_000n,
-  upper: 60_300_000_000n,
-  nowMs: NOW_MS,
-  startMs: NOW_MS,
-  endMs: NOW_MS + 60_000,
-};
+const SPOT = 60_000_000_000n;
+/** Deviation of a second. */
+const SECOND = Number(SPOT) * VOLATILITY * Math.sqrt(1_000 / YEAR_MS);
+const model = { forecast: forecastOf(VOLATILITY, 0), stillProbability: 0 };
 
-function withLead(leadMs: number, given: Partial<typeof box> = {}) {
-  return checksWithLead({ ...box, ...given }, VOLATILITY, leadMs) ?? assert.fail("Checks are left");
+/** A box of a minute whose bounds are so many deviations of a second away. */
+function box(below: number, above: number, aheadMs = 0) {
+  const times = { nowMs: NOW_MS, startMs: NOW_MS + aheadMs, endMs: NOW_MS + aheadMs + 60_000 };
+  const at = (deviations: number) => SPOT + BigInt(Math.round(deviations * SECOND));
+  return { spot: SPOT, lower: at(-below), upper: at(above), ...times };
 }
 
-Deno.test("Lead: the price is 1.25 deviations nearer to the centre, from either side", () => {
-  const plain = checksOf(box)!; // its window lies ahead
-  const reach = 1.25 * VOLATILITY * Math.sqrt(1_000 / YEAR_MS);
-  const above = withLead(1_000);
-  assert.ok(Math.abs(above.toLower - (plain.toLower - reach)) < 1e-12);
-  assert.ok(Math.abs(above.toUpper - (plain.toUpper + reach)) < 1e-12);
-  const below = withLead(1_000, { spot: 59_900_000_000n });
-  const from = checksOf({ ...box, spot: 59_900_000_000n })!; // as above
-  assert.ok(Math.abs(below.toLower - (from.toLower + reach)) < 1e-12);
+Deno.test("Price of a box: charged is the probability of those that survive their hold", () => {
+  const near = box(1, 14);
+  const { probability, chargedProbability } = priceBox(near, model, 1_000);
+  assert.equal(probability, boxProbability({ ...near, volatility: VOLATILITY }));
+  const survives = boxProbability({ ...near, endMs: NOW_MS + 1_000, volatility: VOLATILITY });
+  assert.ok(survives < 0.8 && Math.abs(chargedProbability - probability / survives) < 1e-12);
 });
 
-Deno.test("Lead: at most to the centre, and the width stays", () => {
-  const plain = checksOf(box)!; // its window lies ahead
-  const { toLower, toUpper } = withLead(50_000, { spot: 60_001_000_000n });
-  assert.ok(Math.abs(toLower - toUpper) < 1e-12);
-  assert.ok(Math.abs(toLower + toUpper - plain.toLower - plain.toUpper) < 1e-12);
+Deno.test("Price of a box: the charge falls with the distance to the bounds, and there is none in the middle", () => {
+  const charge = (below: number) => {
+    const { probability, chargedProbability } = priceBox(box(below, 15 - below), model, 1_000);
+    return chargedProbability / probability - 1;
+  };
+  const charges = [0.5, 1, 2, 4, 7.5].map(charge);
+  assert.deepEqual(charges, charges.toSorted((a, b) => b - a));
+  assert.ok(charges[0]! > 0.5 && charges.at(-1)! < 1e-9, `${charges}`);
 });
 
-Deno.test("Lead: that much of the window has survived; none is left where all of it is seen", () => {
-  const plain = checksOf(box)!; // its window lies ahead
-  assert.equal(withLead(10_000).steps, plain.steps - 100);
-  assert.equal(checksWithLead(box, VOLATILITY, 60_000), undefined);
-  const later = { startMs: NOW_MS + 30_000, endMs: NOW_MS + 90_000 };
-  const { steps, waitMs } = withLead(10_000, later);
-  assert.deepEqual([steps, waitMs], [599, 20_000]);
+Deno.test("Price of a box: without a hold, and for a box that begins after it, there is no charge", () => {
+  for (const [given, holdMs] of [[box(1, 14), 0], [box(1, 14, 1_000), 1_000]] as const) {
+    const { probability, chargedProbability } = priceBox(given, model, holdMs);
+    assert.equal(chargedProbability, probability);
+  }
+});
+
+Deno.test("Price of a box: one that ends during the hold is certain", () => {
+  for (const holdMs of [60_000, 90_000]) {
+    assert.equal(priceBox(box(1, 14), model, holdMs).chargedProbability, 1);
+  }
 });

@@ -85,8 +85,8 @@ export function findFreeBet(scenario: Scenario): { worth: number; scenario: Scen
     startMs: NOW_MS,
     endMs: NOW_MS + (checks + 1) * SLOT_MS,
   };
-  const model = { forecast: forecastOf(volatility, spread), stillProbability: still, spotAgeMs };
-  const { chargedProbability } = priceBox(box, model, userLeadMs);
+  const model = { forecast: forecastOf(volatility, spread), stillProbability: still };
+  const { chargedProbability } = priceBox(box, model, spotAgeMs + userLeadMs);
   const payout = payoutFor(BET, chargedProbability, margin, skew);
   if (payout === undefined) return undefined;
   const toLower = Math.log(1e15 / Number(lower));

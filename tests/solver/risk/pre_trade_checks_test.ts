@@ -68,7 +68,7 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
     checks({ hedgeMs: 51 }),
     400,
     "DEADLINE_PASSED",
-    /^Quote deadline \d+ is 50 ms away: hedging takes 51 ms, 1 ms too long; request a quote with a later deadline$/,
+    /^Quote deadline \d+ is 50 ms away: an execution takes 51 ms, 1 ms too long; request a quote with a later deadline$/,
   ],
   [
     "risk over the bound",
@@ -122,10 +122,20 @@ Deno.test("Pre-trade checks: the price is checked again after the recording, dea
       void seen.push([bet, payout, isRecorded]),
   };
   await checks({ strategy }).require(quote);
-  checks({ strategy }).requireStillGood(quote);
+  checks({ strategy }).requireStillGood(quote, false);
   assert.deepEqual(seen, [[quote, 150n, false], [quote, 150n, true]]);
   for (const given of [{ hedgeMs: 51 }, { maxRisk: 49n }, { strategy: moved }]) {
-    assert.throws(() => checks(given).requireStillGood(quote), RangemakerError);
+    assert.throws(() => checks(given).requireStillGood(quote, false), RangemakerError);
+  }
+  checks({ hedgeMs: 51 }).requireStillGood(quote, true);
+});
+
+Deno.test("Pre-trade checks: the deadline leaves time for the hold and the hedge", async () => {
+  for (const [holdMs, isInTime] of [[30, true], [31, false]] as const) {
+    const strategy = { recheck() {}, holdMs: () => holdMs };
+    const look = checks({ strategy, hedgeMs: 20 }).require(quote);
+    if (isInTime) await look;
+    else await assert.rejects(look, { code: "DEADLINE_PASSED", message: /takes 51 ms, 1 ms too/ });
   }
 });
 

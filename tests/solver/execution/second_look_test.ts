@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Hedge } from "../../../services/solver/execution/hedge.ts";
+import {
+  type PricingRefusal,
+  PricingRefusedError,
+} from "../../../services/solver/pricing/strategy.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { recorded, signed, withExecutor } from "./support.ts";
+
+const HOLD_MS = 300;
+
+/** What became of an execution. */
+interface Found {
+  /** Status of the result, or the message of the failure. */
+  answer: string;
+  /** Looks and hedges with their times. */
+  steps: string[];
+  /** Reported looks. */
+  looks: string[];
+  logged: unknown[];
+  sent: number;
+  risk: bigint;
+}
+
+/** Executes a quote; `refusals` are those of the looks: at its arrival, after hold and hedge. */
+async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Found> {
+  const clock = new FakeClock();
+  const startMs = clock.now();
+  const steps: string[] = [];
+  const step = (name: string) => void steps.push(`${name} at ${clock.now() - startMs}`);
+  const strategy = {
+    holdMs: () => HOLD_MS,
+    recheck(_bet: unknown, _payout: bigint, isRecorded?: boolean) {
+      step(isRecorded ? "second look" : "look");
+      const code = refusals.shift();
+      if (code !== undefined) throw new PricingRefusedError(code, `It is ${code}`);
+    },
+  };
+  const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve(step("hedge")) };
+  const looks: string[] = [];
+  const found: Found[] = [];
+  await withLogs("info", (records) =>
+    withExecutor(
+      hedge,
+      async ({ executor, options, exposure, sent }) => {
+        options.onLook = (after, outcome) => looks.push(`${after}: ${outcome}`);
+        const running = executor.execute(signed(clock).execution)
+          .then(({ status }) => status, messageOf);
+        const answered = running.then(() => true);
+        await Promise.race([
+          eventually("the hold", () => clock.pending > 0 || undefined),
+          answered,
+        ]);
+        assert.deepEqual(sent, []);
+        clock.advance(HOLD_MS);
+        const answer = await running;
+        const logged = records.map(({ properties: { event } }) => event);
+        found.push({ answer, steps, looks, logged, sent: sent.length, risk: exposure.total });
+      },
+      clock,
+      undefined,
+      undefined,
+      strategy,
+    ));
+  return found[0] ?? assert.fail("It was executed");
+}
+
+Deno.test("Second look: an execution waits for its hold, is looked at, hedged, looked at again and sent", async () => {
+  const { answer, steps, looks, sent, risk } = await execute();
+  assert.deepEqual([answer, sent, risk], ["committed", 1, 10n]);
+  assert.deepEqual(steps, [
+    "look at 0",
+    "second look at 300",
+    "hedge at 300",
+    "second look at 300",
+  ]);
+  assert.deepEqual(looks, ["hold: passed", "hedge: passed"]);
+});
+
+Deno.test("Second look: a price that moved during the hold ends the execution without a hedge", async () => {
+  const { answer, steps, looks, logged, sent, risk } = await execute(undefined, "PRICE_MOVED");
+  assert.deepEqual([answer, sent, risk], ["It is PRICE_MOVED", 0, 0n]);
+  assert.deepEqual(steps, ["look at 0", "second look at 300"]);
+  assert.deepEqual(looks, ["hold: PRICE_MOVED"]);
+  assert.deepEqual(logged, ["execution_accepted"]);
+});
+
+Deno.test("Second look: a price that moved during the hedge submits nothing, and the unused hedge is logged", async () => {
+  const found = await execute(undefined, undefined, "PRICE_IMPROVED");
+  assert.deepEqual([found.answer, found.sent, found.risk], ["It is PRICE_IMPROVED", 0, 0n]);
+  assert.deepEqual(found.looks, ["hold: passed", "hedge: PRICE_IMPROVED"]);
+  assert.deepEqual(found.logged, ["execution_accepted", "execution_hedged", "hedge_unused"]);
+});
+
+Deno.test("Second look: without a price after the hedge the outcome is open, and the risk stays reserved", async () => {
+  const found = await execute(undefined, undefined, "PRICE_UNAVAILABLE");
+  assert.match(found.answer, /outcome|unknown/i);
+  assert.deepEqual([found.sent, found.risk], [0, 10n]);
+  assert.deepEqual(found.logged.includes("hedge_unused"), false);
+});
+
+Deno.test("Second look: an execution that an earlier run recorded waits only for what is left of its hold", async () => {
+  const clock = new FakeClock();
+  const strategy = { holdMs: () => HOLD_MS, recheck() {} };
+  const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
+  await withExecutor(
+    hedge,
+    async ({ executor, store }) => {
+      const { intent } = await store.insert(recorded(clock));
+      clock.jump(100);
+      let isHedged = false;
+      const running = executor.hedge(intent).then(() => isHedged = true);
+      clock.advance(199);
+      await Promise.resolve();
+      assert.equal(isHedged, false);
+      clock.advance(1);
+      await running;
+      await executor.hedge(intent);
+    },
+    clock,
+    undefined,
+    undefined,
+    strategy,
+  );
+});
