@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Address } from "@rangemaker/client";
 
 const url = z.string();

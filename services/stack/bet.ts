@@ -2,6 +2,9 @@
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import {
   type Account,
+  type Bet,
+  type Execution,
+  isRangemakerError,
   type Offer,
   RangemakerClient,
   type Thesis,
@@ -40,8 +43,12 @@ const BET = 100_000_000n;
 const WINDOW_MS = 3_000;
 /** From the quote to the start of the window: time to sign and to execute. */
 const LEAD_MS = 1_000;
-/** Half width of the range as a share of the price: half a percent. */
-const RANGE_DIVISOR = 200n;
+/** Half widths of the range that are tried, as parts of the price: from half a percent down. */
+const RANGE_DIVISORS = [200n, 400n, 800n, 1_600n, 3_200n, 6_400n, 12_800n] as const;
+/** The widest range that pays as much is taken, in tenths of the bet. */
+const PAYOUT_TENTHS = 12n;
+/** A quote that the price has moved away from is replaced so often. */
+const QUOTES_MAX = 5;
 const STEP_TIMEOUT_MS = 10_000;
 /** Twice that: prices have to reach the oracle first, then the node. */
 const PRICES_TIMEOUT_MS = 20_000;
@@ -75,7 +82,7 @@ export async function playBet(
     return result;
   };
 
-  const { price } = await step("prices", () => waitForPrices(urls, client, clock), (found) => {
+  await step("prices", () => waitForPrices(urls, client, clock), (found) => {
     return `${SYMBOL} ${formatUsdc(found.price)} from ${found.sources.join(", ")}`;
   });
   const before = await step("deposit", () => deposit(client), ({ balance }) => {
@@ -87,10 +94,10 @@ export async function playBet(
     () => `theses of the user at ${urls.proxyWs}`,
   );
   try {
-    const offer = await step("quote", () => askForQuote(client, clock, price), describeOffer);
-    const { thesisId, solverBefore } = await step("execute", async () => {
-      const solverBefore = await client.account(offer.quote.solver);
-      return { ...await client.execute(offer), solverBefore };
+    const first = await step("quote", () => askForQuote(client, clock), describeOffer);
+    const { thesisId, solverBefore, offer } = await step("execute", async () => {
+      const solverBefore = await client.account(first.quote.solver);
+      return { ...await executeOne(client, clock, first), solverBefore };
     }, ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`);
     return await step("settle", async () => {
       const settlement = waitForSettlement(watch, thesisId, offer);
@@ -134,22 +141,73 @@ async function deposit(client: RangemakerClient): Promise<Account> {
   return account;
 }
 
+/** A quote on a range around the price of now; waits until the solver can price it. */
 async function askForQuote(
   client: RangemakerClient,
   clock: Clock,
-  price: bigint,
 ): Promise<Offer & { estimatedPayout: bigint }> {
-  const startTime = clock.now() + LEAD_MS;
-  const bet = {
-    symbol: SYMBOL,
-    lowerPrice: price - price / RANGE_DIVISOR,
-    upperPrice: price + price / RANGE_DIVISOR,
-    betAmount: BET,
-    startTime,
-    endTime: startTime + WINDOW_MS,
-  };
-  const { payout } = await client.estimate(bet);
-  return { ...await client.quote(bet), estimatedPayout: payout };
+  const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
+  for (;;) {
+    try {
+      const { bet, payout } = await findBet(client, clock);
+      return { ...await client.quote(bet), estimatedPayout: payout };
+    } catch (thrown) {
+      const mayChange = isRangemakerError(thrown) && (thrown.retryable || hasMoved(thrown));
+      if (!mayChange || clock.now() >= deadlineMs) throw thrown;
+    }
+    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+  }
+}
+
+/** The widest range that pays well; the widest that is priced at all if none does. */
+async function findBet(
+  client: RangemakerClient,
+  clock: Clock,
+): Promise<{ bet: Bet; payout: bigint }> {
+  let widest: { bet: Bet; payout: bigint } | undefined;
+  let refusal: unknown;
+  for (const divisor of RANGE_DIVISORS) {
+    const { price = 0n } = (await client.prices())[SYMBOL] ?? {};
+    const startTime = clock.now() + LEAD_MS;
+    const half = price / divisor;
+    const bet = {
+      ...{ symbol: SYMBOL, lowerPrice: price - half, upperPrice: price + half, betAmount: BET },
+      ...{ startTime, endTime: startTime + WINDOW_MS },
+    };
+    try {
+      const { payout } = await client.estimate(bet);
+      if (10n * payout >= PAYOUT_TENTHS * BET) return { bet, payout };
+      widest ??= { bet, payout };
+    } catch (thrown) {
+      if (!isRangemakerError(thrown) || thrown.retryable) throw thrown;
+      refusal = thrown; // too wide to pay anything, or too narrow
+    }
+  }
+  if (widest === undefined) throw refusal;
+  return widest;
+}
+
+/** Executes an offer, or a newer one if the price has moved away from it. */
+async function executeOne(
+  client: RangemakerClient,
+  clock: Clock,
+  first: Offer,
+): Promise<Execution & { offer: Offer }> {
+  let offer = first;
+  for (let quotes = 1;; quotes += 1) {
+    try {
+      return { ...await client.execute(offer), offer };
+    } catch (thrown) {
+      if (!hasMoved(thrown) || quotes === QUOTES_MAX) throw thrown;
+      offer = await askForQuote(client, clock);
+    }
+  }
+}
+
+/** Whether the solver refuses because of where the price is now. */
+function hasMoved(thrown: unknown): boolean {
+  const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "OUTSIDE_RANGE", "PAYOUT_TOO_LOW"];
+  return codes.some((code) => isRangemakerError(thrown, code));
 }
 
 /** Checks that both the creation and the settlement of the thesis were reported. */

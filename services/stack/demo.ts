@@ -6,7 +6,7 @@ import type { OptionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { warnOfDevelopmentKeys } from "./mod.ts";
 import { priceOptions } from "./options.ts";
-import { describeStack, FREE_PORTS, startStack } from "./stack.ts";
+import { describeStack, FREE_PORTS, startStack, STACK_PRICING } from "./stack.ts";
 
 const options = {
   ...priceOptions,
@@ -32,7 +32,7 @@ export const run = command({
   async run({ seed, tape, keep }, context) {
     const startedMs = performance.now();
     context.progress("Starting everything …");
-    const stack = await startStack({ ports: FREE_PORTS, seed, tape });
+    const stack = await startStack({ ports: FREE_PORTS, seed, tape, pricing: STACK_PRICING });
     context.progress("");
     warnOfDevelopmentKeys();
     let exitCode: number = ExitCode.ok;

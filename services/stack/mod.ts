@@ -7,7 +7,7 @@ import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { priceOptions } from "./options.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
-import { describeStack, startStack } from "./stack.ts";
+import { describeStack, startStack, STACK_PRICING } from "./stack.ts";
 
 export const options = {
   ...priceOptions,
@@ -38,6 +38,11 @@ export const options = {
       "by default",
   },
   ...pricingOptions,
+  pricing: { ...pricingOptions.pricing, default: STACK_PRICING.pricing },
+  volatilityHistoryMs: {
+    ...pricingOptions.volatilityHistoryMs,
+    default: String(STACK_PRICING.volatilityHistoryMs),
+  },
 } satisfies OptionTable;
 
 /** Logs that the keys in use are publicly known. */

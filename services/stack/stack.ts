@@ -30,6 +30,12 @@ export { FREE_PORTS } from "./ports.ts";
 /** Sources a price needs, as in the reference deployment (spec: price oracle, "Deployment constants"). */
 const MIN_SOURCES = 2;
 
+/**
+ * Pricing of `stack` and `demo`: a box that is easier to leave pays more. Simulated prices behave the
+ * same from the start, so that seconds of the node's history are enough for the first quote.
+ */
+export const STACK_PRICING = { pricing: "barrier", volatilityHistoryMs: 2_000 } as const;
+
 /** Where services listen by default. */
 const DEFAULT_HOST = listenOptions.host.default;
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
 import {
+  type Address,
   type Bet,
   type Estimate,
   ExecutionError,
@@ -10,51 +11,59 @@ import {
   type RangemakerClient,
   WalletError,
 } from "../../lib/client/mod.ts";
+import { BetKeeper } from "../../services/console/page/data/bet_keeper.ts";
 import { Estimator } from "../../services/console/page/data/estimator.ts";
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip, type Stage } from "../../services/console/page/trade/bet_slip.ts";
+import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-
-const SIGNATURE = `0x${"1a".repeat(64)}1b` as const;
-const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
-const SOLVER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
-const HASH = `0x${"ab".repeat(32)}` as const;
+import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";
 
 type Client = Pick<RangemakerClient, "quote" | "sign" | "execute">;
 
-function offerOf({ symbol: _, deadline = 0, ...terms }: Bet): Offer {
-  const pair = { base: SOLVER, quote: SOLVER, thesisType: "box" } as const;
-  const parties = { solver: SOLVER, user: USER } as const;
-  const quote = { ...terms, ...pair, ...parties, payout: 12_000_000n, deadline };
-  return { quote: { ...quote, signature: SIGNATURE }, quoteHash: HASH };
+function quoteOf({ symbol: _, deadline = 0, ...terms }: Bet): Offer {
+  return offerOf(7, { ...terms, deadline, payout: 12_000_000n });
 }
 
 function scene(client: Partial<Client> = {}) {
   const clock = new FakeClock(1_000_000);
-  const pending = new PendingBets(memoryStore());
+  const store = memoryStore();
+  const pending = new PendingBets(store);
   const said: string[] = [];
   const answers: Client = {
-    quote: (bet) => Promise.resolve(offerOf(bet)),
+    quote: (bet) => Promise.resolve(quoteOf(bet)),
     sign: () => Promise.resolve(SIGNATURE),
-    execute: () => Promise.resolve({ thesisId: 7, txHash: HASH }),
+    execute: () => Promise.resolve({ thesisId: 7, txHash: hashOf(7) }),
     ...client,
   };
-  const portfolio = { refresh: () => Promise.resolve() };
-  // The slip uses these parts of a user alone.
-  const user = { address: USER, client: answers, portfolio } as unknown as User;
-  const slip = new BetSlip("ETH/USDT", {
-    session: { user: signal(user), pending },
-    estimate: new Estimator({ estimate: () => new Promise<Estimate>(() => {}), clock }),
-    serverClock: clock,
-    clock,
-    announce: (text) => said.push(text),
-  });
+  const userOf = (address: Address): User => {
+    const bets = new BetKeeper({
+      ...{ client: answers, user: address, pending, clock, serverClock: clock },
+      ...{ isChainKnown: () => false, onResolved() {} },
+    });
+    const portfolio = { refresh: () => Promise.resolve(), bets };
+    // The slip uses these parts of a user alone.
+    return { address, client: answers, portfolio } as unknown as User;
+  };
+  const user = signal<User | undefined>(userOf(USER));
+  const open = () =>
+    new BetSlip("ETH/USDT", {
+      session: { user },
+      estimate: new Estimator({ estimate: () => new Promise<Estimate>(() => {}), clock }),
+      serverClock: clock,
+      clock,
+      drafts: new DraftStore(store, clock),
+      announce: (text) => said.push(text),
+    });
+  const slip = open();
   slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "10" });
-  return { clock, pending, said, slip };
+  return { clock, pending, said, slip, open, user, userOf };
 }
+
+const settle = () => new Promise((resolve) => setTimeout(resolve));
 
 /** The stage now, whatever an earlier assertion said of it. */
 const stageOf = (slip: BetSlip): Stage => slip.stage.value;
@@ -69,12 +78,12 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
   assert.equal(stage.thesisId, 7);
   assert.equal(slip.draft, undefined);
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
-  assert.equal(pending.of(USER).length, 1, "until the chain shows it");
-  assert.deepEqual(said, ["Bet 7 is placed."]);
+  assert.deepEqual(pending.of(USER), []);
+  assert.deepEqual(said, ["The quote pays 12.00 USDC. Sign it within 18 s."]);
 });
 
 Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
-  const answers = [offerOf, () => Promise.reject(new Error("too late to matter"))];
+  const answers = [quoteOf, () => Promise.reject(new Error("too late to matter"))];
   for (const answer of answers) {
     const late = Promise.withResolvers<void>();
     const { slip } = scene({ quote: (bet) => late.promise.then(() => answer(bet)) });
@@ -111,7 +120,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
     },
     execute() {
       sent += 1;
-      return Promise.resolve({ thesisId: 1, txHash: HASH });
+      return Promise.resolve({ thesisId: 1, txHash: hashOf(1) });
     },
   });
   await slip.quote();
@@ -134,23 +143,109 @@ Deno.test("BetSlip: a refusal is explained, and the box is still there", async (
   assert.deepEqual(pending.of(USER), []);
 });
 
-Deno.test("BetSlip: a bet whose answer was lost is kept, to be sent again", async () => {
-  const { slip, pending } = scene({
+Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is changed, quoted or signed", async () => {
+  let quoted = 0;
+  const { slip, pending, clock } = scene({
+    quote: (bet) => (quoted += 1, Promise.resolve(quoteOf(bet))),
     execute: () => Promise.reject(new NetworkError("SERVICE_TIMEOUT", "late")),
   });
   await slip.quote();
-  await slip.place();
+  void slip.place();
+  await settle();
   assert.deepEqual(pending.of(USER).map(({ signature }) => signature), [SIGNATURE]);
+  const { stage, fields, symbol } = slip;
+  const before = [stage.value, fields.value, symbol.value];
+  slip.edit({ upper: "3020" });
+  slip.choose("BTC/USDT");
+  slip.back();
+  await slip.quote();
+  assert.deepEqual([stage.value, fields.value, symbol.value], before);
+  assert.equal(stageOf(slip).name, "sending");
+  clock.advance(3_600_000);
+  assert.equal(quoted, 1);
+});
+
+Deno.test("BetSlip: a bet of another tab on its way keeps this one from quoting and signing", async () => {
+  let signed = 0;
+  const { slip, user } = scene({
+    sign: () => (signed += 1, Promise.resolve(SIGNATURE)),
+    execute: () => new Promise(() => {}),
+  });
+  const { bets } = user.value?.portfolio ?? assert.fail();
+  await slip.quote();
+  void bets.send({ offer: offerOf(8), signature: SIGNATURE });
+  await slip.place();
+  assert.deepEqual([signed, stageOf(slip).name], [0, "quoted"]);
+  slip.back();
+  await slip.quote();
+  assert.equal(stageOf(slip).name, "draft");
+  bets.take(thesisOf(8));
+  await slip.quote();
+  assert.equal(stageOf(slip).name, "quoted");
+});
+
+Deno.test("BetSlip: another account drops the quote and the estimate, and a signature under way", async () => {
+  for (const step of ["quoted", "signing"] as const) {
+    const prompt = Promise.withResolvers<typeof SIGNATURE>();
+    let sent = 0;
+    const { slip, user, userOf } = scene({
+      sign: () => prompt.promise,
+      execute: () => (sent += 1, Promise.resolve({ thesisId: 1, txHash: hashOf(1) })),
+    });
+    slip.estimator.state.value = { failure: "old" };
+    await slip.quote();
+    const placed = step === "signing" ? slip.place() : undefined;
+    user.value = userOf(OTHER);
+    prompt.resolve(SIGNATURE);
+    await placed;
+    assert.deepEqual([slip.stage.value, sent], [{ name: "draft" }, 0], step);
+    assert.equal(slip.estimator.state.value, undefined);
+    assert.notEqual(slip.draft, undefined, "the box stays");
+  }
+});
+
+Deno.test("BetSlip: a quote after an expired one says how far its window moved", async () => {
+  const { slip, clock, said } = scene();
+  await slip.quote();
+  clock.advance(20_000);
+  assert.deepEqual(said.slice(1), ["The quote has expired."]);
+  await slip.quote();
+  const stage = stageOf(slip);
+  assert(stage.name === "quoted");
+  assert.equal(stage.movedMs, 20_000);
+});
+
+Deno.test("BetSlip: an expiry is announced while the quote is shown, and not after it", async () => {
+  const { slip, clock, said } = scene();
+  await slip.quote();
+  slip.back();
+  clock.advance(60_000);
+  assert.equal(said.length, 1);
+});
+
+Deno.test("BetSlip: each market keeps its box, also over a reload; an hour later it is forgotten", () => {
+  const { slip, open, clock } = scene();
+  const { draft } = slip;
+  slip.choose("BTC/USDT");
+  assert.equal(slip.draft, undefined);
+  slip.edit({ lower: "1", upper: "2", amount: "33" });
+  slip.choose("ETH/USDT");
+  assert.deepEqual([slip.draft, slip.fields.value.amount], [draft, "33"]);
+  assert.deepEqual(open().draft, draft);
+  clock.advance(3_600_000);
+  assert.equal(open().draft, undefined);
 });
 
 Deno.test("BetSlip: a rejected signature leaves nothing behind", async () => {
-  const { slip, pending, said } = scene({
+  const { slip, pending } = scene({
     sign: () => Promise.reject(new WalletError("USER_REJECTED", "no")),
   });
   await slip.quote();
   await slip.place();
+  const stage = stageOf(slip);
+  assert(stage.name === "draft");
+  assert.match(stage.failure?.text ?? "", /You rejected the request/);
   assert.deepEqual(pending.of(USER), []);
-  assert.match(said.join(), /You rejected the request/);
 });
 
 Deno.test("BetSlip: nothing is asked for with a field missing, nor placed without a quote", async () => {
@@ -162,12 +257,10 @@ Deno.test("BetSlip: nothing is asked for with a field missing, nor placed withou
   assert.equal(stageOf(slip).name, name);
 });
 
-Deno.test("BetSlip: the same market again, or a wrong amount, keeps the box; another market clears it", () => {
+Deno.test("BetSlip: the same market again, or a wrong amount, keeps the box", () => {
   const { slip } = scene();
   const draft = slip.draft;
   slip.choose("ETH/USDT");
   slip.edit({ amount: "abc" });
   assert.deepEqual(slip.draft, draft);
-  slip.choose("BTC/USDT");
-  assert.equal(slip.draft, undefined);
 });

@@ -52,17 +52,32 @@ export class Visitor {
     page.setDefaultTimeout(WAIT_MS);
     await page.setViewport({ width: 1360, height: 900 });
     const visitor = new Visitor(page);
-    page.on("pageerror", (error) => visitor.problems.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error") visitor.problems.push(message.text());
-    });
+    visitor.#watch();
     await prepare(page);
     await page.goto(url);
     return visitor;
   }
 
+  /** Opens the same page in another tab of the same profile. */
+  async newTab(): Promise<Visitor> {
+    const page = await this.page.browserContext().newPage();
+    await page.setViewport({ width: 1360, height: 900 });
+    const visitor = new Visitor(page);
+    visitor.#watch();
+    await page.goto(this.page.url());
+    return visitor;
+  }
+
+  #watch(): void {
+    this.page.on("pageerror", (error) => this.problems.push(String(error)));
+    this.page.on("console", (message) => {
+      if (message.type() === "error") this.problems.push(message.text());
+    });
+  }
+
   /** Presses a button by its name, as soon as it can be pressed. */
   async press(name: string): Promise<void> {
+    await this.page.bringToFront(); // a tab behind another one draws nothing
     await this.page.locator(`::-p-aria([name="${name}"][role="button"])`).click()
       .catch((thrown) => this.#fail(`Cannot press ${name}`, thrown));
   }
@@ -79,6 +94,7 @@ export class Visitor {
 
   /** Waits until the page shows a text that fits. @returns What it found. */
   async sees(pattern: RegExp): Promise<string> {
+    await this.page.bringToFront();
     const body = await this.page.$("body");
     const found = await this.page.waitForFunction(
       (source, body) => new RegExp(source).exec(body?.innerText ?? "")?.[0],
@@ -91,6 +107,7 @@ export class Visitor {
 
   /** Waits until the page does not show a text any more. */
   async seesNo(pattern: RegExp): Promise<void> {
+    await this.page.bringToFront();
     await this.page.waitForFunction(
       (source, body) => !new RegExp(source).test(body?.innerText ?? ""),
       {},

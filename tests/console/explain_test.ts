@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../lib/client/mod.ts";
-import { explain, EXPLAINED_CODES } from "../../services/console/page/trade/explain.ts";
+import { explain, EXPLAINED_CODES } from "../../services/console/page/data/explain.ts";
 
 Deno.test("explain: every explained code is one of the documents", () => {
   const documents = ["reference", "protocol", "client"]

@@ -9,7 +9,7 @@ import {
   scalesOf,
   timeTicks,
 } from "../../services/console/page/trade/chart_scales.ts";
-import { explain } from "../../services/console/page/trade/explain.ts";
+import { explain } from "../../services/console/page/data/explain.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import {
   type Account,
-  NetworkError,
   type Offer,
   RangemakerClient,
-  RangemakerError,
   type Thesis,
   type ThesisWatch,
   WatchError,
@@ -13,39 +11,9 @@ import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import { Portfolio } from "../../services/console/page/data/portfolio.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
+import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "./offers.ts";
 
-const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
-const SOLVER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
-const SIGNATURE = `0x${"1a".repeat(64)}1b` as const;
-const HASH = `0x${"ab".repeat(32)}` as const;
-
-const terms = {
-  user: USER,
-  solver: SOLVER,
-  thesisType: "box",
-  base: SOLVER,
-  quote: SOLVER,
-  lowerPrice: 1n,
-  upperPrice: 2n,
-  betAmount: 10n,
-  payout: 25n,
-  startTime: 0,
-  endTime: 1_000,
-} as const;
-
-const offer: Offer = {
-  quote: { ...terms, deadline: 5_000, signature: SIGNATURE },
-  quoteHash: HASH,
-};
-
-const thesisOf = (id: number, status: Thesis["status"]): Thesis => ({
-  ...terms,
-  id,
-  status,
-  createdAt: 0,
-  quoteHash: HASH,
-  txHash: HASH,
-});
+const offer = offerOf(7);
 
 /** A client whose chain nobody reaches, except for what the test answers. */
 class FakeClient extends RangemakerClient {
@@ -58,7 +26,6 @@ class FakeClient extends RangemakerClient {
   opened: { close(): void } | undefined;
   onState: ((state: "live" | "connecting") => void) | undefined;
   onThesis: ((thesis: Thesis) => void) | undefined;
-  failure: Error | undefined;
 
   constructor() {
     const urls = { solver: "", bridge: "", proxy: "http://127.0.0.1:1", proxyWs: "" };
@@ -83,16 +50,14 @@ class FakeClient extends RangemakerClient {
 
   override execute(offer: Offer): ReturnType<RangemakerClient["execute"]> {
     this.executed.push(offer);
-    if (this.failure !== undefined) return Promise.reject(this.failure);
-    return Promise.resolve({ thesisId: 1, txHash: HASH });
+    return Promise.resolve({ thesisId: 1, txHash: hashOf(1) });
   }
 }
 
-function scene(failure?: Error) {
+function scene() {
   const pending = new PendingBets(memoryStore());
   pending.add({ offer, signature: SIGNATURE });
   const client = new FakeClient();
-  client.failure = failure;
   const settled: number[] = [];
   const clock = new FakeClock();
   const portfolio = new Portfolio({
@@ -100,7 +65,9 @@ function scene(failure?: Error) {
     user: USER,
     pending,
     clock,
+    serverClock: clock,
     onSettled: ({ id }) => settled.push(id),
+    onResolved() {},
   });
   portfolio.start();
   return { pending, client, portfolio, settled, clock };
@@ -116,28 +83,17 @@ Deno.test("Portfolio: a bet whose answer was lost is sent again at the start, as
   portfolio.close();
 });
 
-Deno.test("Portfolio: it is kept while nobody answers, and forgotten when it is refused", async () => {
-  const away = scene(new NetworkError("SERVICE_UNREACHABLE", "away"));
-  await settle();
-  assert.equal(away.pending.of(USER).length, 1);
-  away.portfolio.close();
-  const refused = scene(new RangemakerError("DEADLINE_PASSED", "late"));
-  await settle();
-  assert.deepEqual(refused.pending.of(USER), []);
-  refused.portfolio.close();
-});
-
 Deno.test("Portfolio: outcomes of bets that were open are news, those of the past are not", async () => {
   const { client, portfolio, settled } = scene();
   await settle();
-  client.onThesis?.(thesisOf(1, "won"));
-  client.onThesis?.(thesisOf(2, "open"));
-  client.onThesis?.(thesisOf(2, "lost"));
+  client.onThesis?.(thesisOf(1, { status: "won" }));
+  client.onThesis?.(thesisOf(2, { status: "open" }));
+  client.onThesis?.(thesisOf(2, { status: "lost" }));
   assert.deepEqual(settled, [2]);
   assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [2, 1], "newest first");
   assert.match(portfolio.problem.value ?? "", /no/, "the watch has failed");
   portfolio.close();
-  client.onThesis?.(thesisOf(3, "open"));
+  client.onThesis?.(thesisOf(3, { status: "open" }));
   assert.equal(portfolio.theses.value.length, 2, "after the end nothing changes");
 });
 
@@ -162,7 +118,7 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.equal(portfolio.problem.value, "reconnecting");
   client.onState?.("live");
   assert.deepEqual([portfolio.problem.value, client.reads], [undefined, reads + 2]);
-  client.onThesis?.(thesisOf(1, "needs_backfill"));
+  client.onThesis?.(thesisOf(1, { status: "needs_backfill" }));
   assert.equal(client.reads, reads + 3, "a bet changes the balance");
   portfolio.close();
   await settle();

@@ -26,16 +26,26 @@ type Name = typeof NAMES[number];
 export class TestServices {
   readonly #running = new Map<Name, RunningService>();
   readonly #urls = new Map<Name, string>();
+  readonly #publicUrls: { solver?: string };
   #exchanges: Awaited<ReturnType<typeof startExchanges>> | undefined;
+
+  /** @param publicUrls Where users reach a service, if that is not the service itself. */
+  constructor(publicUrls: { solver?: string } = {}) {
+    this.#publicUrls = publicUrls;
+  }
 
   /** Starts all of them; stop them after use. */
   static async start(): Promise<TestServices> {
     const services = new TestServices();
-    services.#exchanges = await startExchanges(
+    await services.startAll();
+    return services;
+  }
+
+  async startAll(): Promise<void> {
+    this.#exchanges = await startExchanges(
       withDefaults(exchangesOptions, { port: 0, corsOrigins }),
     );
-    for (const name of NAMES) await services.start(name);
-    return services;
+    for (const name of NAMES) await this.start(name);
   }
 
   /** Where a service is, also while it is away. */
@@ -49,7 +59,13 @@ export class TestServices {
   get urls() {
     const [solver, bridge, proxy] = (["solver", "bridge", "proxy"] as const)
       .map((name) => this.urlOf(name)) as [string, string, string];
-    return { solver, bridge, proxy, proxyWs: `${proxy.replace("http", "ws")}/ws` };
+    return {
+      solver,
+      bridge,
+      proxy,
+      proxyWs: `${proxy.replace("http", "ws")}/ws`,
+      ...this.#publicUrls,
+    };
   }
 
   async stop(name: Name): Promise<void> {

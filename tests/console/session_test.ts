@@ -2,19 +2,27 @@ import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/client/mod.ts";
 import { signal } from "@preact/signals";
 import { Session } from "../../services/console/page/data/session.ts";
+import type { InjectedWallet } from "../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 
 const URL = "http://127.0.0.1:1";
 
-function sessionOf(isDevelopmentChain: boolean, store = memoryStore()) {
+function sessionOf(
+  isDevelopmentChain: boolean,
+  store = memoryStore(),
+  injected = signal<readonly InjectedWallet[]>([]),
+) {
   const urls = { solver: URL, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
     config: { version: "1", urls, chainId: 1337, markets: [...MARKETS], isDevelopmentChain },
     clock: new FakeClock(),
+    serverClock: new FakeClock(),
     store,
-    injected: signal([]),
+    tabs: new EventTarget(),
+    injected,
     onSettled() {},
+    onResolved() {},
   });
   return { session, store };
 }
@@ -32,18 +40,31 @@ Deno.test("Session: does not use a key of a development chain elsewhere", () => 
   assert.equal(session.user.value, undefined);
 });
 
-/** A wallet of the browser whose user may choose another account. */
-function walletOf(accounts: string[]) {
-  let changed = () => {};
-  const provider = {
-    request: ({ method }: { method: string }) =>
-      method === "eth_requestAccounts" || method === "eth_accounts"
-        ? Promise.resolve(accounts)
-        : Promise.reject(new Error(`No method ${method}`)),
-    on: (_event: string, listener: () => void) => changed = listener,
+/** A wallet of the browser: it counts prompts and listeners, and reports what the test says. */
+function walletOf(accounts: string[], chainId = 1337) {
+  const listeners = new Map<string, Set<(news: unknown) => void>>();
+  const of = (event: string) => {
+    const found = listeners.get(event) ?? new Set();
+    listeners.set(event, found);
+    return found;
   };
-  return { wallet: { id: "1", name: "Fox", provider }, change: () => changed() };
+  const calls: string[] = [];
+  const provider = {
+    request({ method }: { method: string }) {
+      calls.push(method);
+      if (/^eth_(requestA|a)ccounts$/.test(method)) return Promise.resolve(accounts);
+      if (method === "eth_chainId") return Promise.resolve(`0x${chainId.toString(16)}`);
+      return Promise.reject(new Error(`No method ${method}`));
+    },
+    on: (event: string, listener: () => void) => of(event).add(listener),
+    removeListener: (event: string, listener: () => void) => of(event).delete(listener),
+  };
+  const emit = (event: string, news: unknown) => [...of(event)].forEach((tell) => tell(news));
+  const prompts = () => calls.filter((method) => method === "eth_requestAccounts").length;
+  return { wallet: { id: "org.fox", name: "Fox", provider }, emit, of, calls, prompts };
 }
+
+const settle = () => new Promise((resolve) => setTimeout(resolve));
 
 const ALICE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -52,7 +73,7 @@ const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const options = { sanitizeOps: false, sanitizeResources: false };
 
 Deno.test(
-  "Session: a key of this browser is made once, survives a reload and stays after leaving",
+  "Session: a key of this browser is made once, survives a reload",
   options,
   () => {
     const { session, store } = sessionOf(true);
@@ -60,8 +81,6 @@ Deno.test(
     session.useDevelopmentKey();
     const address = session.user.value?.address;
     assert.deepEqual([session.hasKey, session.user.value?.isDevelopmentKey], [true, true]);
-    session.leave();
-    assert.equal(session.user.value, undefined);
     const reloaded = sessionOf(true, store).session;
     reloaded.restore();
     assert.equal(reloaded.user.value?.address, address);
@@ -75,23 +94,72 @@ Deno.test(
 );
 
 Deno.test(
-  "Session: a wallet signs for the account that its user chooses, and leaves without one",
+  "Session: a wallet's account and chain are followed without a prompt, by one listener each",
   options,
   async () => {
     const { session } = sessionOf(false);
-    const accounts = [ALICE];
-    const { wallet, change } = walletOf(accounts);
-    await session.connect(wallet);
+    const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
     const { user } = session;
+    for (let times = 0; times < 3; times++) await session.connect(wallet);
+    await settle();
     assert.deepEqual(
       [user.value?.address, user.value?.walletName, user.value?.isDevelopmentKey],
       [ALICE, "Fox", false],
     );
-    accounts[0] = BOB;
-    change();
-    while (user.value?.address !== BOB) await Promise.resolve();
-    accounts.length = 0;
-    change();
-    while (user.value !== undefined) await Promise.resolve();
+    assert.equal(user.value?.walletChainId.value, 5);
+    emit("chainChanged", "0x539");
+    assert.equal(user.value?.walletChainId.value, 1337);
+    for (const event of ["accountsChanged", "chainChanged", "disconnect"]) {
+      assert.equal(of(event).size, 1, event);
+    }
+    const before = user.value;
+    emit("accountsChanged", [ALICE.toLowerCase()]);
+    emit("disconnect", { code: 1013 });
+    assert.equal(user.value, before, "the same account, and a wallet that reconnects by itself");
+    emit("accountsChanged", [BOB.toLowerCase()]);
+    assert.equal(user.value?.address, BOB);
+    emit("accountsChanged", []);
+    assert.equal(user.value, undefined);
+    assert.equal(of("accountsChanged").size, 0);
+    await session.connect(wallet);
+    emit("disconnect", { code: 4900 });
+    assert.equal(user.value, undefined);
+    assert.equal(prompts(), 4, "one for each press on Connect");
   },
 );
+
+Deno.test(
+  "Session: a wallet is restored quietly after a reload, until its user disconnects",
+  options,
+  async () => {
+    const store = memoryStore();
+    const { wallet, prompts, calls } = walletOf([ALICE]);
+    const first = sessionOf(true, store).session;
+    await first.connect(wallet);
+    const reload = async () => {
+      const injected = signal<readonly InjectedWallet[]>([]);
+      const { session } = sessionOf(true, store, injected);
+      session.restore();
+      injected.value = [{ ...wallet, id: "org.other" }];
+      await settle();
+      assert.equal(session.user.value, undefined, "its wallet has not announced itself");
+      injected.value = [...injected.value, wallet];
+      await settle();
+      return session;
+    };
+    const second = await reload();
+    assert.deepEqual([second.user.value?.address, prompts()], [ALICE, 1]);
+    second.leave();
+    assert.equal(calls.at(-1), "wallet_revokePermissions");
+    assert.equal((await reload()).user.value, undefined);
+  },
+);
+
+Deno.test("Session: a key that was left is not used by itself after a reload", options, () => {
+  const { session, store } = sessionOf(true);
+  session.useDevelopmentKey();
+  session.leave();
+  const reloaded = sessionOf(true, store).session;
+  reloaded.restore();
+  assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
+});

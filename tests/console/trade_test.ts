@@ -137,8 +137,8 @@ Deno.test({
           injected.chainId = 1;
           await visitor.press("Get a firm quote");
           await visitor.press("Sign and place the bet");
-          await visitor.sees(/The wallet is on another chain/);
-          await visitor.press("Switch the wallet to chain 1337");
+          await visitor.sees(/The wallet is on chain 1; bets are on chain 1337/);
+          await visitor.press("Switch the wallet’s chain");
           await visitor.sees(/on the right chain now/);
           injected.rejects = true;
           await visitor.press("Get a firm quote");
@@ -185,7 +185,7 @@ Deno.test({
         await visitor.sees(/Your balance is too small for this bet/);
         await visitor.sees(/\b100\.00 USDC/);
         await visitor.fill("amount", "2000000000");
-        await visitor.sees(/No estimate: .*above/);
+        await visitor.sees(/Your balance is 100\.00 USDC: bet less/);
         await visitor.close({ outages: true }); // a refusal is a status of 400
       });
 

@@ -116,6 +116,17 @@ Deno.test("House, rule 4: the console's page knows the client package, and nothi
   assert.deepEqual(crossings, []);
 });
 
+Deno.test("House: what the console's page loads imports zod as a namespace, without its 64 languages", () => {
+  const reached = [...reachable(CONSOLE_PAGE)].filter((place) => /\.tsx?$/.test(place));
+  assert(reached.length > 80, `${reached.length} files`);
+  const named = reached.filter((place) =>
+    /^import (?!type )(?!\* as z )[^;]*from "zod";/m.test(
+      Deno.readTextFileSync(new URL(place, root)),
+    )
+  );
+  assert.deepEqual(named, []);
+});
+
 Deno.test("House: main.ts imports no service before a command is chosen", () => {
   const text = Deno.readTextFileSync(new URL("main.ts", root));
   assert(!/^(?:import|export)\s[^;(]*"[^"]*services\//m.test(text));
@@ -139,6 +150,17 @@ function cyclesOf(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
     inCycle.filter((other) => reach.get(node)?.has(other) && reach.get(other)?.has(node)).toSorted()
   );
   return [...new Map(groups.map((group) => [group.join(), group])).values()];
+}
+
+/** A file and every file of the project that it loads. */
+function reachable(entry: string): Set<string> {
+  const seen = new Set([entry]);
+  for (const place of seen) {
+    for (const target of graph.get(place) ?? []) {
+      if (graph.has(target)) seen.add(target);
+    }
+  }
+  return seen;
 }
 
 /** Import edges between groups of files; files without a group are left out. */

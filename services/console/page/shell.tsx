@@ -1,4 +1,4 @@
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
@@ -65,11 +65,19 @@ function useHashView(views: readonly View[]): View | undefined {
   return views.find(({ id }) => hash.value === `#${id}`) ?? views[0];
 }
 
-const CONNECTION_TEXTS = { live: "Live", connecting: "Connecting", away: "Reconnecting" };
+const CONNECTION_TEXTS = {
+  fresh: "Live",
+  stale: "No fresh prices",
+  missing: "No prices yet",
+  connecting: "Connecting",
+  away: "Reconnecting",
+};
 
-function Connection({ model }: { model: PageModel }) {
-  const { isLive, problem } = model.feed;
-  const state = isLive.value ? "live" : problem.value === undefined ? "connecting" : "away";
+/** The best state of all markets: one that is live is enough to bet. */
+function Connection({ model: { feed, markets } }: { model: PageModel }) {
+  const states = new Set(markets.symbols.map((symbol) => feed.stateOf(symbol)));
+  const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
+    .find((state) => states.has(state)) ?? "connecting";
   return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
 }
 
@@ -86,31 +94,19 @@ function AccountChip({ model }: { model: PageModel }) {
   );
 }
 
-/** Missing services in words; the page continues by itself when they are back. */
+/** What is wrong in words, above the page: nothing below moves. */
 function Problems({ model }: { model: PageModel }) {
-  const problems = model.problems.value.split("\n").filter((text) => text !== "");
   return (
     <div class="problems" role="status">
-      {problems.map((text) => <p key={text}>{text}</p>)}
+      {model.problems.value.map((text) => <p key={text}>{text}</p>)}
     </div>
   );
 }
 
-/** How long a message is shown. Screen readers read it at once. */
-const MESSAGE_MS = 8_000;
-
 function Messages({ model }: { model: PageModel }) {
-  const shown = useSignal("");
-  useSignalEffect(() => {
-    const text = model.announcement.value;
-    if (text === "") return;
-    shown.value = text;
-    const timer = setTimeout(() => shown.value = "", MESSAGE_MS);
-    return () => clearTimeout(timer);
-  });
   return (
-    <div class="message" role="status" data-shown={shown.value !== ""}>
-      {shown.value}
+    <div class="messages" role="status">
+      {model.messages.value.map(({ id, text }) => <p key={id}>{text}</p>)}
     </div>
   );
 }

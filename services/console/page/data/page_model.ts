@@ -1,7 +1,15 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
+import {
+  Markets,
+  RangemakerClient,
+  type SolverInfo,
+  systemClock,
+  type Thesis,
+} from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatTime } from "../format.ts";
+import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
+import { LiveBreaches } from "./live_breaches.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -18,12 +26,26 @@ export interface PageModel {
   session: Session;
   /** The node's chain id, once it has answered. */
   nodeChainId: ReadonlySignal<number | undefined>;
-  /** Missing services, one sentence per line; empty if all are there. */
-  problems: ReadonlySignal<string>;
-  /** The newest event, for screen readers and the message line. */
-  announcement: ReadonlySignal<string>;
+  /** What the solver says of itself and its limits, once it has answered. */
+  maker: ReadonlySignal<SolverInfo | undefined>;
+  /** What is wrong everywhere on the page; that with one market is shown on its chart. */
+  problems: ReadonlySignal<readonly string[]>;
+  /** The newest events, for screen readers and the message line. */
+  messages: ReadonlySignal<readonly Message[]>;
   announce(text: string): void;
+  /** A thesis of any market with what the page's own prices say of it. */
+  seen(thesis: Thesis): Thesis;
 }
+
+/** An event in words. Two of the same words are two events. */
+export interface Message {
+  id: number;
+  text: string;
+}
+
+/** How long a message is shown, and how many are. Screen readers read each once. */
+const MESSAGE_MS = 8_000;
+const MESSAGES_MAX = 3;
 
 /** Makes the model of a page and connects it. */
 export function openPageModel(config: PageConfig, page: Window): PageModel {
@@ -32,18 +54,35 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
   const markets = new Markets(config.markets);
   const { urls, chainId } = config;
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
-  const announcement = signal("");
-  const announce = (text: string) => announcement.value = text;
+  const messages = signal<readonly Message[]>([]);
+  let id = 0;
+  const announce = (text: string) => {
+    const message = { id: id++, text };
+    messages.value = [...messages.value, message].slice(-MESSAGES_MAX);
+    clock.after(MESSAGE_MS, () => {
+      messages.value = messages.value.filter((other) => other !== message);
+    });
+  };
+  const maker: Signal<SolverInfo | undefined> = signal(undefined);
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
     config,
     clock,
+    serverClock,
     store: page.localStorage,
+    tabs: page,
     injected: watchInjectedWallets(page),
-    onSettled: (thesis) => announce(outcomeOf(thesis)),
+    onSettled(thesis) {
+      announce(settlementOf(thesis));
+      notify(settlementOf(thesis));
+    },
+    onResolved(bet, outcome) {
+      // What was refused at once is shown where it was signed.
+      if (outcome.name !== "refused") announce(resolutionOf(bet, outcome));
+    },
   });
   const chain = new ChainIdentity(client, () => {
-    announce("The chain was reset: prices and bets start anew.");
+    announce("The chain was reset: prices and bets start over.");
     feed.clear();
     session.restart();
   });
@@ -54,9 +93,15 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     onConnected() {
       void chain.check();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
+      void client.solverInfo().then((info) => maker.value = info, () => {});
     },
   });
-  const problems = computed(() => problemsOf(config, feed, session, nodeChainId.value).join("\n"));
+  const breaches = new LiveBreaches();
+  const seen = (thesis: Thesis) => {
+    const market = markets.find(thesis.base, thesis.quote);
+    return breaches.seenIn(thesis, market && feed.seriesOf(market.symbol));
+  };
+  const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
   feed.start();
   session.restore();
   return {
@@ -67,9 +112,11 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     feed,
     session,
     nodeChainId,
+    maker,
     problems,
-    announcement,
+    messages,
     announce,
+    seen,
   };
 }
 
@@ -92,34 +139,10 @@ class ChainIdentity {
   }
 }
 
-/** A sentence names so many markets at most. */
-const NAMES_MAX = 5;
-
-function problemsOf(
-  { urls, chainId, markets }: PageConfig,
-  feed: PriceFeed,
-  session: Session,
-  nodeChainId: number | undefined,
-): string[] {
+function problemsOf(chainId: number, session: Session, nodeChainId: number | undefined): string[] {
   const problems: string[] = [];
-  if (feed.problem.value !== undefined) {
-    problems.push(
-      `No live prices: the connection to the proxy at ${urls.proxyWs} is down (${feed.problem.value}). Trying again.`,
-    );
-  } else {
-    const stale = markets.filter(({ symbol }) => feed.latest.value[symbol]?.state === "stale");
-    if (stale.length > 0) {
-      const names = stale.slice(0, NAMES_MAX).map(({ symbol }) => symbol).join(", ");
-      const others = stale.length - NAMES_MAX;
-      problems.push(
-        `No fresh price of ${names}${
-          others > 0 ? ` and ${others} others` : ""
-        }: the oracle is away or lacks sources. Bets on it are not taken until it is back.`,
-      );
-    }
-    if (session.user.value?.portfolio.problem.value !== undefined) {
-      problems.push("Your bets may be out of date: reconnecting.");
-    }
+  if (session.user.value?.portfolio.problem.value !== undefined) {
+    problems.push("Your bets may be out of date: reconnecting.");
   }
   if (nodeChainId !== undefined && nodeChainId !== chainId) {
     problems.push(`The node has chain ${nodeChainId}, and this page is set up for ${chainId}.`);
@@ -127,8 +150,23 @@ function problemsOf(
   return problems;
 }
 
-function outcomeOf({ id, status, betAmount, payout }: Thesis): string {
+/** Tells a user who looks at something else, if the user has agreed to that. */
+function notify(body: string): void {
+  const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
+  if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });
+}
+
+function settlementOf({ id, status, betAmount, payout }: Thesis): string {
   return status === "won"
     ? `Bet ${id} won: ${formatAmount(payout)} USDC paid out.`
     : `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
+}
+
+function resolutionOf({ offer, isChecking }: UnresolvedBet, outcome: BetOutcome): string {
+  const bet = `The bet of ${formatAmount(offer.quote.betAmount)} USDC that starts at ` +
+    formatTime(offer.quote.startTime);
+  if (outcome.name !== "placed") return `${bet} was not placed: nothing was taken.`;
+  return isChecking
+    ? `${bet} was placed after all: it is bet ${outcome.thesisId}.`
+    : `Bet ${outcome.thesisId} is placed.`;
 }

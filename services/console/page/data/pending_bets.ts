@@ -1,9 +1,9 @@
-/** Bets that were signed, kept in the browser until the chain shows them: a reload must not lose one. */
-import { z } from "zod";
+/** Bets that were signed, kept in the browser until their outcome is known: a reload must not lose one. */
+import * as z from "zod";
 import { type Address, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
 import type { TextStore } from "./wallets.ts";
 
-/** A bet on its way, with what is needed to send it again. */
+/** A signed bet, with what is needed to send it again. */
 export interface PendingBet {
   offer: Offer;
   signature: `0x${string}`;
@@ -28,9 +28,12 @@ const pendingSchema = z.array(
 /** The signed bets whose outcome this browser does not know yet. */
 export class PendingBets {
   readonly #store: TextStore;
+  readonly #tabs: EventTarget;
 
-  constructor(store: TextStore) {
+  /** @param tabs Reports what other tabs write, as `storage` events: the window. */
+  constructor(store: TextStore, tabs: EventTarget = new EventTarget()) {
     this.#store = store;
+    this.#tabs = tabs;
   }
 
   /** Those of one user. */
@@ -42,11 +45,18 @@ export class PendingBets {
     this.#write([...this.#read(), bet].slice(-PENDING_MAX));
   }
 
-  /** The chain has it, or will never take it. */
+  /** The outcome is known. */
   remove(quoteHash: string): void {
     const all = this.#read();
     const others = all.filter(({ offer }) => offer.quoteHash !== quoteHash);
     if (others.length < all.length) this.#write(others);
+  }
+
+  /** Calls back when another tab has changed them. @param signal Ends that. */
+  onOtherTab(changed: () => void, signal: AbortSignal): void {
+    this.#tabs.addEventListener("storage", (event) => {
+      if (Reflect.get(event, "key") === PLACE) changed();
+    }, { signal });
   }
 
   #read(): PendingBet[] {

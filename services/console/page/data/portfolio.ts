@@ -1,16 +1,13 @@
 import { type Signal, signal } from "@preact/signals";
 import {
   type Account,
-  type Address,
   type CancelTimer,
-  type Clock,
-  isRangemakerError,
   type RangemakerClient,
   type Thesis,
   type ThesisWatch,
 } from "@rangemaker/client";
 import { messageOf } from "../format.ts";
-import type { PendingBets } from "./pending_bets.ts";
+import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
 
 /** Between attempts to follow the user's bets. */
 const RETRY_MS = 1_000;
@@ -18,11 +15,8 @@ const RETRY_MS = 1_000;
 /** Balances may change without a bet, such as by a deposit from elsewhere. */
 const REFRESH_MS = 10_000;
 
-export interface PortfolioOptions {
+export interface PortfolioOptions extends Omit<BetKeeperOptions, "isChainKnown"> {
   client: RangemakerClient;
-  user: Address;
-  pending: PendingBets;
-  clock: Clock;
   /** A bet of this page was won or lost. */
   onSettled(thesis: Thesis): void;
 }
@@ -35,6 +29,8 @@ export class Portfolio {
   readonly theses: Signal<readonly Thesis[]> = signal([]);
   /** Why the bets may be out of date; undefined while they are not, and at the start. */
   readonly problem: Signal<string | undefined> = signal(undefined);
+  /** Signed bets on their way to the chain. */
+  readonly bets: BetKeeper;
   readonly #options: PortfolioOptions;
   /** Ids that were seen unsettled: their outcome is news. */
   readonly #unsettled = new Set<number>();
@@ -45,19 +41,19 @@ export class Portfolio {
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
+    this.bets = new BetKeeper({ ...options, isChainKnown: () => this.#watch?.state === "live" });
   }
 
   /** Starts to follow, and sends again what was signed but not answered. */
   start(): void {
     void this.#connect();
     void this.refresh();
-    for (const { offer, signature } of this.#options.pending.of(this.#options.user)) {
-      void this.#resend(offer, signature);
-    }
+    this.bets.start();
   }
 
   close(): void {
     this.#closed = true;
+    this.bets.close();
     this.#cancelTimer();
     this.#cancelRefresh();
     this.#watch?.close();
@@ -97,20 +93,10 @@ export class Portfolio {
     if (this.#closed) return;
     const others = this.theses.value.filter(({ id }) => id !== thesis.id);
     this.theses.value = [thesis, ...others].sort((a, b) => b.id - a.id);
-    this.#options.pending.remove(thesis.quoteHash);
+    this.bets.take(thesis);
     const isSettled = thesis.status === "won" || thesis.status === "lost";
     if (!isSettled) this.#unsettled.add(thesis.id);
     else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);
     void this.refresh();
-  }
-
-  /** The same quote and signature give the first result again, so nothing is bet twice. */
-  async #resend(...[offer, signature]: Parameters<RangemakerClient["execute"]>): Promise<void> {
-    try {
-      await this.#options.client.execute(offer, signature);
-    } catch (thrown) {
-      if (isRangemakerError(thrown) && thrown.retryable) return; // kept for the next start
-    }
-    this.#options.pending.remove(offer.quoteHash);
   }
 }

@@ -19,6 +19,9 @@ const RETRY_MS = 1_000;
 const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 const PAGE_MS = 600_000;
 
+/** Whether a market can be bet on, as far as the page knows. */
+export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting";
+
 export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
   symbols: readonly string[];
@@ -60,6 +63,12 @@ export class PriceFeed {
         if (state === "live") this.#options.onConnected();
       },
     });
+  }
+
+  /** Why a market has no fresh price, if it has none. */
+  stateOf(symbol: string): MarketState {
+    if (!this.isLive.value) return this.problem.value === undefined ? "connecting" : "away";
+    return this.latest.value[symbol]?.state ?? "missing";
   }
 
   /** The prices of a market, which change as time passes. */

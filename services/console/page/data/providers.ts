@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { get, Poll } from "./http.ts";
 

@@ -1,5 +1,6 @@
 /** Results of a maker's bets, computed from the theses alone. */
-import { isUnsettled, type Market, type Thesis } from "@rangemaker/client";
+import type { Market, Thesis } from "@rangemaker/client";
+import { isDecided } from "./live_breaches.ts";
 
 /** Results of some bets, as the maker sees them. */
 export interface Results {
@@ -20,15 +21,16 @@ export interface Results {
 }
 
 /** The maker's gain from a settled bet. */
-export function gainOf({ status, betAmount, payout }: Thesis): bigint {
-  if (status === "lost") return betAmount;
-  return status === "won" ? betAmount - payout : 0n;
+export function gainOf(thesis: Thesis): bigint {
+  const { status, betAmount, payout } = thesis;
+  if (status === "won") return betAmount - payout;
+  return isDecided(thesis) ? betAmount : 0n;
 }
 
 /** Sums up bets. */
 export function resultsOf(theses: readonly Thesis[]): Results {
-  const open = theses.filter(({ status }) => isUnsettled(status));
-  const settled = theses.filter(({ status }) => !isUnsettled(status));
+  const open = theses.filter((thesis) => !isDecided(thesis));
+  const settled = theses.filter(isDecided);
   const fair = settled.reduce(
     (sum, { betAmount, payout }) => sum + Number(betAmount) / Number(payout),
     0,
@@ -66,7 +68,7 @@ export interface ResultPoint {
 
 /** Profit and hit rate after each settlement, in the order of time. */
 export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
-  const settled = theses.filter(({ status }) => !isUnsettled(status))
+  const settled = theses.filter(isDecided)
     .sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id);
   let profit = 0n;
   let held = 0;
@@ -77,7 +79,7 @@ export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
   });
 }
 
-const timeOf = ({ settledAt, endTime }: Thesis) => settledAt ?? endTime;
+const timeOf = ({ settledAt, breach, endTime }: Thesis) => settledAt ?? breach?.time ?? endTime;
 
 function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): bigint {
   return theses.reduce((sum, thesis) => sum + part(thesis), 0n);

@@ -1,4 +1,4 @@
-import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import {
   type Address,
   type Clock,
@@ -7,12 +7,16 @@ import {
   type Wallet,
 } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
+import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { PendingBets } from "./pending_bets.ts";
 import { Portfolio } from "./portfolio.ts";
 import {
+  chainOf,
+  followWallet,
   type InjectedWallet,
   makeDevelopmentKey,
-  onAccountsChanged,
+  revokeAccounts,
+  sharedAccounts,
   storedDevelopmentKey,
   type TextStore,
 } from "./wallets.ts";
@@ -24,6 +28,8 @@ export interface User {
   walletName: string;
   /** The key was made in this browser, for tests. */
   isDevelopmentKey: boolean;
+  /** The chain that the wallet is on; undefined for a key, which signs for any. */
+  walletChainId: Signal<number | undefined>;
   client: RangemakerClient;
   portfolio: Portfolio;
 }
@@ -31,22 +37,33 @@ export interface User {
 export interface SessionOptions {
   config: PageConfig;
   clock: Clock;
+  serverClock: Pick<Clock, "now">;
   store: TextStore;
+  /** Reports what other tabs store: the window. */
+  tabs: EventTarget;
   injected: ReadonlySignal<readonly InjectedWallet[]>;
   onSettled(thesis: Thesis): void;
+  onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
+
+/** Where the browser keeps which account was used last: of a wallet, this key, or none. */
+const LAST_PLACE = "rangemaker.account";
+const DEVELOPMENT_KEY = "development-key";
 
 /** The user of the page: nobody yet, a key of this browser, or a wallet. */
 export class Session {
   readonly user: Signal<User | undefined> = signal(undefined);
-  readonly pending: PendingBets;
   readonly injected: ReadonlySignal<readonly InjectedWallet[]>;
   readonly #options: SessionOptions;
+  readonly #pending: PendingBets;
+  /** Of the user: ends with it. */
+  #following = new AbortController();
+  #wallet: InjectedWallet | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
     this.injected = options.injected;
-    this.pending = new PendingBets(options.store);
+    this.#pending = new PendingBets(options.store, options.tabs);
   }
 
   /** Keys are made for a chain that is marked as one for tests, and for no other. */
@@ -56,27 +73,36 @@ export class Session {
 
   /** Whether this browser has such a key. */
   get hasKey(): boolean {
-    const { store, config } = this.#options;
-    return this.mayMakeKeys && storedDevelopmentKey(store, config.chainId) !== undefined;
+    return this.#key !== undefined;
   }
 
-  /** Goes on with the key that this browser made earlier. */
-  restore(): void {
-    if (!this.mayMakeKeys) return;
+  get #key() {
     const { store, config } = this.#options;
-    const account = storedDevelopmentKey(store, config.chainId);
-    if (account !== undefined) {
-      this.#enter(account, account.address, "Test key in this browser", true);
-    }
+    return this.mayMakeKeys ? storedDevelopmentKey(store, config.chainId) : undefined;
+  }
+
+  /** Continues with the account that was used last. No wallet prompts for that. */
+  restore(): void {
+    const last = this.#options.store.getItem(LAST_PLACE) ?? DEVELOPMENT_KEY;
+    if (last === DEVELOPMENT_KEY && this.hasKey) return this.useDevelopmentKey();
+    let isFound = false;
+    effect(() => {
+      const wallet = this.injected.value.find(({ id }) => id === last);
+      if (wallet === undefined || isFound) return;
+      isFound = true;
+      void sharedAccounts(wallet.provider).then(([address]) => {
+        if (address !== undefined && this.user.peek() === undefined) this.#open(wallet, address);
+      });
+    });
   }
 
   /** Makes a key for tests, or takes the one that this browser has. */
   useDevelopmentKey(): void {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
-    const account = storedDevelopmentKey(store, config.chainId) ??
-      makeDevelopmentKey(store, config.chainId);
-    this.#enter(account, account.address, "Test key in this browser", true);
+    const account = this.#key ?? makeDevelopmentKey(store, config.chainId);
+    this.#enter(account, account.address, "Test key in this browser");
+    store.setItem(LAST_PLACE, DEVELOPMENT_KEY);
   }
 
   /**
@@ -85,23 +111,18 @@ export class Session {
    * @throws {WalletError} If it shares no account.
    */
   async connect(wallet: InjectedWallet): Promise<void> {
-    const enter = async () => {
-      const client = this.#clientOf(wallet.provider);
-      this.#enter(wallet.provider, await client.address(), wallet.name, false);
-    };
-    await enter();
-    onAccountsChanged(wallet.provider, () => {
-      if (this.user.value?.walletName === wallet.name) void enter().catch(() => this.leave());
-    });
+    this.#open(wallet, await this.#clientOf(wallet.provider).address());
+    this.#options.store.setItem(LAST_PLACE, wallet.id);
   }
 
-  /** Disconnects; a key stays in the browser. */
+  /** Disconnects, and stays disconnected after a reload; a key stays in the browser. */
   leave(): void {
-    this.user.value?.portfolio.close();
-    this.user.value = undefined;
+    if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
+    this.#exit();
+    this.#options.store.setItem(LAST_PLACE, "");
   }
 
-  /** Reads everything of the user anew: the chain is another one. */
+  /** Reads everything of the user again: the chain is another one. */
   restart(): void {
     const user = this.user.value;
     if (user === undefined) return;
@@ -109,11 +130,39 @@ export class Session {
     this.user.value = { ...user, portfolio: this.#portfolioOf(user.client, user.address) };
   }
 
-  #enter(wallet: Wallet, address: Address, walletName: string, isDevelopmentKey: boolean): void {
-    this.leave();
+  #open(wallet: InjectedWallet, address: Address): void {
+    const { provider } = wallet;
+    const account = { address };
+    const request: typeof provider.request = (call) => provider.request(call);
+    const user = this.#enter({ request, account }, address, wallet.name);
+    this.#wallet = wallet;
+    followWallet(provider, {
+      onAccounts: ([next]) => {
+        if (next === undefined) this.#exit();
+        else if (next !== address) this.#open(wallet, next);
+      },
+      onChain: (chainId) => user.walletChainId.value = chainId,
+    }, this.#following.signal);
+    void chainOf(provider).then((chainId) => user.walletChainId.value ??= chainId);
+  }
+
+  #exit(): void {
+    this.#following.abort();
+    this.#wallet = undefined;
+    this.user.value?.portfolio.close();
+    this.user.value = undefined;
+  }
+
+  #enter(wallet: Wallet, address: Address, walletName: string): User {
+    this.#exit();
+    this.#following = new AbortController();
     const client = this.#clientOf(wallet);
     const portfolio = this.#portfolioOf(client, address);
-    this.user.value = { address, walletName, isDevelopmentKey, client, portfolio };
+    const isDevelopmentKey = "signTypedData" in wallet;
+    const walletChainId = signal(undefined);
+    const user = { address, walletName, isDevelopmentKey, walletChainId, client, portfolio };
+    this.user.value = user;
+    return user;
   }
 
   #clientOf(wallet: Wallet): RangemakerClient {
@@ -122,8 +171,7 @@ export class Session {
   }
 
   #portfolioOf(client: RangemakerClient, user: Address): Portfolio {
-    const { clock, onSettled } = this.#options;
-    const portfolio = new Portfolio({ client, user, clock, pending: this.pending, onSettled });
+    const portfolio = new Portfolio({ ...this.#options, client, user, pending: this.#pending });
     portfolio.start();
     return portfolio;
   }

@@ -1,19 +1,20 @@
 /** Wallets of the user: those that browser extensions announce, and a key made for tests. */
 import { type Signal, signal } from "@preact/signals";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { z } from "zod";
-import type { AccountWallet, ProviderWallet } from "@rangemaker/client";
+import { getAddress, isAddress } from "viem/utils";
+import * as z from "zod";
+import type { AccountWallet, Address, ProviderWallet } from "@rangemaker/client";
 
 /** A wallet that the browser offers. */
 export interface InjectedWallet {
-  /** Unique among the announced ones. */
+  /** Its reverse domain name, the same after a reload; an id of this page if it has none. */
   id: string;
   name: string;
   provider: ProviderWallet;
 }
 
 const announcementSchema = z.object({
-  info: z.object({ uuid: z.string(), name: z.string().min(1) }),
+  info: z.object({ uuid: z.string(), name: z.string().min(1), rdns: z.string().optional() }),
   provider: z.custom<ProviderWallet>(isProvider),
 });
 
@@ -34,17 +35,70 @@ export function watchInjectedWallets(target: EventTarget): Signal<readonly Injec
     const parsed = announcementSchema.safeParse(Reflect.get(event, "detail"));
     if (!parsed.success) return;
     const { info, provider } = parsed.data;
-    const others = wallets.value.filter(({ id }) => id !== info.uuid && id !== "legacy");
-    wallets.value = [...others, { id: info.uuid, name: info.name, provider }];
+    const own = info.rdns ?? info.uuid;
+    const others = wallets.value.filter(({ id }) => id !== own && id !== "legacy");
+    wallets.value = [...others, { id: own, name: info.name, provider }];
   });
   target.dispatchEvent(new Event("eip6963:requestProvider"));
   return wallets;
 }
 
-/** Calls back when the user chooses another account in the wallet. */
-export function onAccountsChanged(provider: ProviderWallet, changed: () => void): void {
-  const on: unknown = Reflect.get(provider, "on");
-  if (typeof on === "function") on.call(provider, "accountsChanged", changed);
+/** What a wallet reports; an account of the list is the one in use. */
+export interface WalletHandlers {
+  onAccounts(accounts: readonly Address[]): void;
+  onChain(chainId: number): void;
+}
+
+/** EIP-1193: the wallet lost its own node, and keeps its accounts. */
+const RETRYING = 1013;
+
+/** Accounts in EIP-55 form, in which wallets do not always report them. */
+const accountsSchema = z.array(
+  z.custom<Address>((value) => typeof value === "string" && isAddress(value, { strict: false }))
+    .transform((address) => getAddress(address)),
+).catch([]);
+const chainSchema = z.coerce.number().int().positive();
+
+/** Follows the account and the chain of a wallet that reports them. @param signal Ends that. */
+export function followWallet(
+  provider: ProviderWallet,
+  { onAccounts, onChain }: WalletHandlers,
+  signal: AbortSignal,
+): void {
+  const call = (method: "on" | "removeListener", event: string, listener: unknown) => {
+    const found: unknown = Reflect.get(provider, method);
+    if (typeof found === "function") found.call(provider, event, listener);
+  };
+  const listeners = {
+    accountsChanged: (accounts: unknown) => onAccounts(accountsSchema.parse(accounts)),
+    chainChanged: (id: unknown) => onChain(chainSchema.catch(0).parse(id)),
+    disconnect(reason: unknown) {
+      const code = typeof reason === "object" && reason && Reflect.get(reason, "code");
+      if (code !== RETRYING) onAccounts([]);
+    },
+  };
+  for (const [event, listener] of Object.entries(listeners)) {
+    call("on", event, listener);
+    signal.addEventListener("abort", () => call("removeListener", event, listener));
+  }
+}
+
+/** The accounts that a wallet shares with this page already: the user is never asked. */
+export async function sharedAccounts(provider: ProviderWallet): Promise<readonly Address[]> {
+  const accounts = await provider.request({ method: "eth_accounts" }).catch(() => []);
+  return accountsSchema.parse(accounts);
+}
+
+/** The chain that a wallet is on; undefined if it does not tell. */
+export async function chainOf(provider: ProviderWallet): Promise<number | undefined> {
+  const answer = await provider.request({ method: "eth_chainId" }).catch(() => undefined);
+  return chainSchema.safeParse(answer).data;
+}
+
+/** Takes back the page's access to the accounts, where the wallet can do that. */
+export function revokeAccounts(provider: ProviderWallet): void {
+  const params = [{ eth_accounts: {} }];
+  void provider.request({ method: "wallet_revokePermissions", params }).catch(() => {});
 }
 
 export type TextStore = Pick<Storage, "getItem" | "setItem">;

@@ -1,10 +1,12 @@
 import { useSignal } from "@preact/signals";
-import { parsePrice } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
-import { explain } from "./explain.ts";
+import { explain } from "../data/explain.ts";
+import { SwitchChain } from "./bet_panel.tsx";
+import { parseDecimal } from "./input.ts";
+import { chainObstacle } from "./next_step.ts";
 
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
@@ -31,14 +33,17 @@ function KeyChoice({ model }: { model: PageModel }) {
       <h2>1. Open an account</h2>
       {session.mayMakeKeys && (
         <>
-          <button
-            type="button"
-            class="primary"
-            disabled={!mayMakeKey}
-            onClick={() => session.useDevelopmentKey()}
-          >
-            {session.hasKey ? "Use your test account" : "Make a test account"}
-          </button>
+          <div class="action-bar">
+            <button
+              type="button"
+              class="primary wide"
+              data-next
+              disabled={!mayMakeKey}
+              onClick={() => session.useDevelopmentKey()}
+            >
+              {session.hasKey ? "Use your test account" : "Make a test account"}
+            </button>
+          </div>
           <p class="note">
             It is a key for this development chain, kept in this browser. Never send anything of
             value to it.
@@ -66,6 +71,7 @@ function KeyChoice({ model }: { model: PageModel }) {
 
 function Money({ model, user }: { model: PageModel; user: User }) {
   const account = user.portfolio.account.value;
+  const wrongChain = chainObstacle(user.walletChainId.value, model.config.chainId);
   const isEmpty = account !== undefined && account.balance === 0n && account.locked === 0n;
   return (
     <>
@@ -79,7 +85,9 @@ function Money({ model, user }: { model: PageModel; user: User }) {
         </Fact>
         <Fact label="Key">{user.walletName}</Fact>
       </dl>
-      <Deposit model={model} user={user} isFirst={isEmpty} />
+      {wrongChain !== undefined && isEmpty
+        ? <SwitchChain model={model} obstacle={wrongChain} />
+        : <Deposit model={model} user={user} isFirst={isEmpty} />}
       <button type="button" class="quiet" onClick={() => model.session.leave()}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
       </button>
@@ -94,8 +102,10 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
   const isTest = model.config.isDevelopmentChain;
   const deposit = async (event: Event) => {
     event.preventDefault();
-    const units = parsePrice(amount.value.trim());
-    if (units === undefined) return void (problem.value = "Enter an amount above 0.");
+    const units = parseDecimal(amount.value);
+    if (typeof units !== "bigint") {
+      return void (problem.value = units ?? "Enter an amount above 0.");
+    }
     isBusy.value = true;
     problem.value = "";
     try {
@@ -117,9 +127,16 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
           onInput={(event) => amount.value = event.currentTarget.value}
         />
       </label>
-      <button type="submit" class={isFirst ? "primary" : ""} disabled={isBusy.value}>
-        {isBusy.value ? "Depositing …" : isTest ? "Take test money" : "Deposit"}
-      </button>
+      <div class={isFirst ? "action-bar" : ""}>
+        <button
+          type="submit"
+          class={isFirst ? "primary wide" : ""}
+          data-next={isFirst || undefined}
+          disabled={isBusy.value}
+        >
+          {isBusy.value ? "Depositing …" : isTest ? "Take test money" : "Deposit"}
+        </button>
+      </div>
       <p class="failure" role="alert">{problem.value}</p>
     </form>
   );

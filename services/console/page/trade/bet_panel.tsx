@@ -1,9 +1,12 @@
+import { type Estimate, formatPrice } from "@rangemaker/client";
+import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { type DraftFields, type ParsedFields, parseFields, suggestedDraft } from "./draft.ts";
-import { explain } from "./explain.ts";
+import { type DraftFields, parseFields, repeatedDraft, suggestedDraft } from "./draft.ts";
+import { type Obstacle, obstacleOf } from "./next_step.ts";
+import { oddsOf } from "./odds.ts";
 import { QuotePanel } from "./quote_panel.tsx";
 
 interface BetPanelProps {
@@ -17,8 +20,11 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   const portfolio = model.session.user.value?.portfolio;
   const hasMoney = (portfolio?.account.value?.balance ?? 0n) > 0n;
   const isFirst = stage.name === "draft" && hasMoney && portfolio?.theses.value.length === 0;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && "offer" in stage) slip.back();
+  };
   return (
-    <section class="card" aria-label="Your bet">
+    <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
       <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
       {"offer" in stage
         ? <QuotePanel model={model} slip={slip} stage={stage} />
@@ -27,13 +33,12 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   );
 }
 
-/** The fields; without a unit of their own, they are in the market's quote token. */
+/** The fields; without a unit of their own, they are in the market's quote token or in words. */
 const FIELDS: readonly { name: keyof DraftFields; label: string; unit?: string }[] = [
   { name: "lower", label: "Stays above" },
   { name: "upper", label: "Stays below" },
-  { name: "startsIn", label: "Starts in", unit: "s" },
-  { name: "lasts", label: "Lasts", unit: "s" },
-  { name: "amount", label: "You bet", unit: "USDC" },
+  { name: "startsIn", label: "Starts in", unit: "" },
+  { name: "lasts", label: "Lasts", unit: "" },
 ];
 
 function DraftPanel({ model, slip }: BetPanelProps) {
@@ -43,147 +48,228 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
   const submit = (event: Event) => {
     event.preventDefault();
-    void slip.quote();
+    if (obstacleNow(model, slip) === undefined) void slip.quote();
   };
+  const token = slip.symbol.value.split("/")[1];
   return (
     <form onSubmit={submit} noValidate>
       {isEmpty && (
         <p class="note">
-          Drag on the chart to the right of “now”: from when to when, and between which prices. Or
-          fill in the fields. If the price stays inside the whole time, you get the payout. If it
-          leaves once, you lose what you bet.
+          Draw on the chart to the right of “now”: from when to when, and between which prices. If
+          the price stays inside the whole time, you get the payout. If it leaves once, you lose
+          what you bet.
         </p>
       )}
       <div class="fields">
-        {FIELDS.map(({ name, label, unit }) => (
-          <label key={name} class={`field field-${name}`}>
-            {label}
-            <span class="input">
-              <input
-                name={name}
-                inputMode="decimal"
-                autocomplete="off"
-                value={fields[name]}
-                aria-invalid={errors[name] !== undefined}
-                aria-describedby={errors[name] && `error-${name}`}
-                onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
-              />
-              <span class="unit">{unit ?? slip.symbol.value.split("/")[1]}</span>
-            </span>
-            {errors[name] && <span class="failure" id={`error-${name}`}>{errors[name]}</span>}
-          </label>
+        {FIELDS.map(({ name, label, unit = token }) => (
+          <Field key={name} {...{ slip, name, label, unit }} error={errors[name]} />
         ))}
       </div>
-      <div class="row">
-        <SuggestButton model={model} slip={slip} />
-        {!isEmpty && (
-          <button type="button" class="quiet" onClick={() => slip.clear()}>
-            Clear
-          </button>
-        )}
+      <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
+      <Stakes model={model} slip={slip} />
+      {"draft" in parsed && <EstimateCard model={model} slip={slip} />}
+      <Failure slip={slip} />
+      <div class="action-bar">
+        <Field slip={slip} name="amount" label="You bet" unit="USDC" error={errors.amount} />
+        <QuoteButton model={model} slip={slip} />
       </div>
-      {"draft" in parsed && <EstimateCard slip={slip} />}
-      <QuoteButton slip={slip} missing={missingOf(model, parsed, isEmpty)} />
-      <Failure model={model} slip={slip} />
     </form>
   );
 }
 
-/** Draws a box around the price. A part of its own, since the price changes all the time. */
-function SuggestButton({ model, slip }: BetPanelProps) {
-  const price = model.feed.latest.value[slip.symbol.value]?.price;
+interface FieldProps {
+  slip: BetSlip;
+  name: keyof DraftFields;
+  label: string;
+  unit: string | undefined;
+  error: string | undefined;
+}
+
+function Field({ slip, name, label, unit, error }: FieldProps) {
   return (
-    <button
-      type="button"
-      disabled={price === undefined}
-      onClick={() => {
-        if (price === undefined) return;
-        const move = model.feed.seriesOf(slip.symbol.value).secondMove();
-        slip.draw(suggestedDraft(price, move));
-      }}
-    >
-      Suggest a box
-    </button>
+    <label class={`field field-${name}`}>
+      {label}
+      <span class="input">
+        <input
+          name={name}
+          inputMode={name === "startsIn" || name === "lasts" ? "text" : "decimal"}
+          autocomplete="off"
+          value={slip.fields.value[name]}
+          aria-invalid={error !== undefined}
+          aria-describedby={error && `error-${name}`}
+          onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
+        />
+        <span class="unit">{unit}</span>
+      </span>
+      {error && <span class="failure" id={`error-${name}`}>{error}</span>}
+    </label>
   );
 }
 
-/** The payout of the box while it is drawn. */
-function EstimateCard({ slip }: { slip: BetSlip }) {
+/** Stakes behind a button, USDC; the last one is the whole balance. */
+const STAKES = [10, 50, 100] as const;
+
+function Stakes({ model, slip }: BetPanelProps) {
+  const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
+  const most = formatPrice(balance).replace(/\.?0+$/, "");
+  return (
+    <div class="choice stakes" role="group" aria-label="Amounts">
+      {STAKES.map((amount) => (
+        <button
+          key={amount}
+          type="button"
+          onClick={() => slip.edit({ amount: String(amount) })}
+        >
+          {amount}
+        </button>
+      ))}
+      {balance > 0n && (
+        <button type="button" onClick={() => slip.edit({ amount: most })}>All</button>
+      )}
+    </div>
+  );
+}
+
+/** Boxes from a button. A part of its own, since the price changes all the time. */
+function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
+  const symbol = slip.symbol.value;
+  const market = model.markets.bySymbol(symbol);
+  const price = model.feed.latest.value[symbol]?.price;
+  const last = model.session.user.value?.portfolio.theses.value
+    .find(({ base, quote }) => base === market?.base && quote === market?.quote);
+  const suggest = () => {
+    if (price === undefined) return;
+    slip.draw(suggestedDraft(price, model.feed.seriesOf(symbol).secondMove()));
+  };
+  return (
+    <div class="row">
+      <button
+        type="button"
+        disabled={price === undefined}
+        data-next={isEmpty || undefined}
+        onClick={suggest}
+      >
+        Suggest a box
+      </button>
+      {last !== undefined && price !== undefined && (
+        <button
+          type="button"
+          onClick={() => slip.edit(repeatedDraft(last, price))}
+        >
+          Repeat last bet
+        </button>
+      )}
+      {!isEmpty && (
+        <button type="button" class="quiet" onClick={() => slip.clear()}>
+          Clear
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What the box pays while it is drawn. What cannot be priced is said at the button. */
+function EstimateCard({ model, slip }: BetPanelProps) {
   const state = slip.estimator.state.value;
   if (state === undefined) return <p class="estimate note">Estimating …</p>;
-  if ("failure" in state) {
-    return <p class="estimate failure">No estimate: {explain(state.failure).text}</p>;
-  }
-  const { payout, multiplier, probability } = state.estimate;
+  if ("failure" in state || model.feed.stateOf(slip.symbol.value) !== "fresh") return null;
+  const odds = oddsOf(state.estimate, model.maker.value?.config.maxPayoutRatio);
   return (
     <div class="estimate">
       <dl class="facts">
-        <Fact label="Pays if it stays" isBig>{formatAmount(payout)} USDC</Fact>
-        <Fact label="Times your bet">× {multiplier}</Fact>
-        {probability !== undefined && (
-          <Fact label="Chance, by the maker">{(probability * 100).toFixed(1)} %</Fact>
-        )}
+        <Fact label="Pays if it stays" isBig>{formatAmount(state.estimate.payout)} USDC</Fact>
+        <Fact label="Times your bet">{odds.multiplier}</Fact>
+        {odds.chance !== undefined && <Fact label="Chance, by the maker">{odds.chance}</Fact>}
+        <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
       <p class="note">
-        {probability === undefined
+        {odds.cap ?? (odds.chance === undefined
           ? "This maker prices at random, for tests: its payout says nothing about the chance."
-          : "The maker's model sees the price, how much it moves, and how long the box lasts."}
+          : "The maker's model sees the price, how much it moves, and how long the box lasts.")}
       </p>
     </div>
   );
 }
 
 /** What has to be done before a quote is asked for; undefined if nothing. */
-function missingOf(model: PageModel, parsed: ParsedFields, isEmpty: boolean): string | undefined {
-  const user = model.session.user.value;
-  if (user === undefined) return "Open an account first.";
-  const balance = user.portfolio.account.value?.balance;
-  if (balance === 0n) return "Take money to bet with first.";
-  if (model.nodeChainId.value !== model.config.chainId) {
-    return "The node does not have the chain that this page is for.";
-  }
-  if (isEmpty) return "Draw a box or fill in the fields first.";
-  if ("errors" in parsed) return "Correct the fields above first.";
-  if (balance !== undefined && parsed.betAmount > balance) {
-    return `Your balance is ${formatAmount(balance)} USDC: bet less, or add money to your account.`;
-  }
-  return undefined;
+function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
+  const { session, config, nodeChainId, feed, maker } = model;
+  const user = session.user.value;
+  const fields = slip.fields.value;
+  const symbol = slip.symbol.value;
+  const estimate = slip.estimator.state.value;
+  const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
+  return obstacleOf({
+    symbol,
+    market: feed.stateOf(symbol),
+    chainId: config.chainId,
+    nodeChainId: nodeChainId.value,
+    hasUser: user !== undefined,
+    walletChainId: user?.walletChainId.value,
+    balance: user?.portfolio.account.value?.balance,
+    checkingUntilMs: unresolved?.offer.quote.deadline,
+    isEmpty: fields.lower === "" && fields.upper === "",
+    parsed: parseFields(fields),
+    unpriceable: estimate && "failure" in estimate ? explain(estimate.failure) : undefined,
+    limits: maker.value?.config,
+  });
 }
 
-function QuoteButton({ slip, missing }: { slip: BetSlip; missing: string | undefined }) {
+function QuoteButton({ model, slip }: BetPanelProps) {
   const isQuoting = slip.stage.value.name === "quoting";
+  const obstacle = obstacleNow(model, slip);
+  if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
+  const state = slip.estimator.state.value;
+  const estimate: Estimate | undefined = state && "estimate" in state ? state.estimate : undefined;
   return (
     <>
+      {obstacle === undefined && estimate !== undefined && (
+        <p class="bar-payout">
+          pays <strong>{formatAmount(estimate.payout)}</strong>
+        </p>
+      )}
       <button
         type="submit"
         class="primary wide"
-        disabled={missing !== undefined || isQuoting}
+        data-next
+        disabled={obstacle !== undefined || isQuoting}
+        aria-describedby="obstacle"
       >
-        {isQuoting ? "Asking the maker …" : "Get a firm quote"}
+        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
       </button>
-      {missing !== undefined && <p class="note">{missing}</p>}
+      <p class="note bar-note" id="obstacle">{obstacle?.text}</p>
     </>
   );
 }
 
-function Failure({ model, slip }: BetPanelProps) {
-  const stage = slip.stage.value;
-  const failure = stage.name === "draft" ? stage.failure : undefined;
+/** Brings the wallet to the chain of the bets. */
+export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: Obstacle }) {
   const user = model.session.user.value;
-  const switchChain = () => {
+  const change = () => {
     user?.client.switchChain().then(
-      () => model.announce("The wallet is on the right chain now."),
+      () => {
+        user.walletChainId.value = model.config.chainId;
+        model.announce("The wallet is on the right chain now.");
+      },
       (thrown) => model.announce(explain(thrown).text),
     );
   };
   return (
+    <>
+      <button type="button" class="primary wide" data-next onClick={change}>
+        {obstacle.button}
+      </button>
+      <p class="note bar-note">{obstacle.text}</p>
+    </>
+  );
+}
+
+function Failure({ slip }: { slip: BetSlip }) {
+  const stage = slip.stage.value;
+  const failure = stage.name === "draft" ? stage.failure : undefined;
+  return (
     <div role="alert">
       {failure && <p class="failure" data-code={failure.code}>{failure.text}</p>}
-      {failure?.code === "WRONG_CHAIN" && (
-        <button type="button" onClick={switchChain}>
-          Switch the wallet to chain {model.config.chainId}
-        </button>
-      )}
     </div>
   );
 }

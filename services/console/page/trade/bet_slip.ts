@@ -1,23 +1,27 @@
-import { type Signal, signal } from "@preact/signals";
+import { effect, type Signal, signal } from "@preact/signals";
 import {
   type CancelTimer,
   type Clock,
   type Estimate,
   isRangemakerError,
   type Offer,
+  RangemakerError,
 } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
+import { explain, type Explanation } from "../data/explain.ts";
 import type { ServerClock } from "../data/server_clock.ts";
 import type { Session, User } from "../data/session.ts";
+import { formatAmount } from "../format.ts";
 import { betOf, type Draft, type DraftFields, fieldsOf, parseFields } from "./draft.ts";
-import { explain, type Explanation } from "./explain.ts";
+import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
 
 /** Where a bet is on its way. */
 export type Stage =
   | { name: "draft"; failure?: Explanation }
   | { name: "quoting" }
-  | { name: "quoted"; offer: Offer; estimated: Estimate | undefined }
+  /** `movedMs`: how much later the window starts than that of the expired quote before. */
+  | { name: "quoted"; offer: Offer; estimated: Estimate | undefined; movedMs: number }
   | { name: "signing"; offer: Offer }
   | { name: "sending"; offer: Offer }
   | { name: "placed"; thesisId: number; offer: Offer };
@@ -26,30 +30,48 @@ export type Stage =
 const REFRESH_MS = 1_000;
 
 export interface BetSlipOptions {
-  session: Pick<Session, "user" | "pending">;
+  session: Pick<Session, "user">;
   estimate: Estimator;
   serverClock: Pick<ServerClock, "now">;
   clock: Clock;
+  drafts: DraftStore;
   announce(text: string): void;
 }
 
-const NO_FIELDS: DraftFields = { lower: "", upper: "", startsIn: "3", lasts: "15", amount: "10" };
+const NO_FIELDS: DraftFields = {
+  lower: "",
+  upper: "",
+  startsIn: "3 s",
+  lasts: "15 s",
+  amount: "10",
+};
 
 /** The bet that the user is making: drawn, estimated, quoted, signed, sent. */
 export class BetSlip {
   readonly symbol: Signal<string>;
-  readonly fields: Signal<DraftFields> = signal(NO_FIELDS);
+  readonly fields: Signal<DraftFields>;
   readonly stage: Signal<Stage> = signal({ name: "draft" });
   readonly estimator: Estimator;
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
-  /** Rises when the bet changes: a quote of an earlier one is dropped. */
+  #cancelExpiry: CancelTimer = () => {};
+  /** Rises when the bet or its user changes: a quote or signature of an earlier one is dropped. */
   #version = 0;
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
+    this.fields = signal(options.drafts.of(symbol) ?? NO_FIELDS);
     this.estimator = options.estimate;
     this.#options = options;
+    let address = options.session.user.peek()?.address;
+    effect(() => {
+      const next = options.session.user.value?.address;
+      if (next === address) return;
+      address = next;
+      this.estimator.clear();
+      this.#changed();
+    });
+    this.#refresh();
   }
 
   /** The box as its fields say it; undefined while they are empty or wrong. */
@@ -58,8 +80,9 @@ export class BetSlip {
     return "draft" in parsed ? parsed.draft : undefined;
   }
 
-  /** Takes what the user typed. */
+  /** Takes what the user typed. A bet that was signed is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
+    if (this.stage.value.name === "sending") return;
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
   }
@@ -72,33 +95,39 @@ export class BetSlip {
   /** Forgets the box; the amount stays. */
   clear(): void {
     const { amount } = this.fields.value;
-    this.fields.value = { ...NO_FIELDS, amount };
+    this.edit({ ...NO_FIELDS, amount });
+  }
+
+  /** Chooses a market: each has a box of its own. */
+  choose(symbol: string): void {
+    if (symbol === this.symbol.value || this.stage.value.name === "sending") return;
+    const { amount } = this.fields.value;
+    this.symbol.value = symbol;
+    this.estimator.clear();
+    this.fields.value = { ...this.#options.drafts.of(symbol) ?? NO_FIELDS, amount };
     this.#changed();
   }
 
-  /** Chooses a market: a box of another one means nothing there. */
-  choose(symbol: string): void {
-    if (symbol === this.symbol.value) return;
-    this.symbol.value = symbol;
-    this.clear();
-  }
-
-  /** Asks for a firm quote. */
+  /** Asks for a firm quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
-    const user = this.#options.session.user.value;
+    const user = this.#user;
     const parsed = parseFields(this.fields.value);
     if (user === undefined || "errors" in parsed) return;
+    const before = this.stage.value;
+    if (before.name !== "draft" && before.name !== "quoted") return;
     const version = this.#version += 1;
     const state = this.estimator.state.value;
     const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     this.stage.value = { name: "quoting" };
     const nowMs = this.#options.serverClock.now();
     const bet = betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
+    const movedMs = "offer" in before ? bet.startTime - before.offer.quote.startTime : 0;
     try {
       const offer = await user.client.quote(bet);
-      if (version !== this.#version) return; // the user has changed the bet
+      if (version !== this.#version) return; // the bet or its user is another one
       this.estimator.clear();
-      this.stage.value = { name: "quoted", offer, estimated };
+      this.stage.value = { name: "quoted", offer, estimated, movedMs };
+      this.#announceQuote(offer);
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown);
     }
@@ -106,7 +135,7 @@ export class BetSlip {
 
   /** Signs the quote and has it executed. */
   async place(): Promise<void> {
-    const user = this.#options.session.user.value;
+    const user = this.#user;
     const stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted") return;
     const { offer } = stage;
@@ -120,47 +149,72 @@ export class BetSlip {
       if (!this.#isValid(offer)) return void (this.stage.value = stage);
       await this.#send(user, offer, signature);
     } catch (thrown) {
-      if (version === this.#version) this.#fail(thrown);
+      if (version !== this.#version) return;
+      // Not every wallet reports that it changed its chain.
+      if (isRangemakerError(thrown, "WRONG_CHAIN")) {
+        user.walletChainId.value = Number(thrown.details.actual);
+      }
+      this.#fail(thrown);
     }
   }
 
   /** Back to the box, without a quote. */
   back(): void {
-    this.#changed();
+    if (this.stage.value.name !== "sending") this.#changed();
+  }
+
+  /** The user, unless a bet of theirs is on its way. */
+  get #user(): User | undefined {
+    const user = this.#options.session.user.value;
+    return user?.portfolio.bets.unresolved.value.length === 0 ? user : undefined;
   }
 
   async #send(user: User, offer: Offer, signature: `0x${string}`): Promise<void> {
-    const { pending } = this.#options.session;
+    const version = this.#version;
     this.stage.value = { name: "sending", offer };
-    pending.add({ offer, signature });
-    try {
-      const { thesisId } = await user.client.execute(offer, signature);
-      this.#options.announce(`Bet ${thesisId} is placed.`);
-      this.clear();
-      this.stage.value = { name: "placed", thesisId, offer };
-    } catch (thrown) {
-      // After a lost answer the chain may have taken it: it is sent again at the next start.
-      if (!isRangemakerError(thrown) || !thrown.retryable) pending.remove(offer.quoteHash);
-      throw thrown;
-    }
+    const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();
+    if (version !== this.#version) return;
+    this.stage.value = { name: "draft" };
+    if (outcome.name === "refused") throw outcome.reason;
+    if (outcome.name === "expired") {
+      throw new RangemakerError("NOT_PLACED", "The bet was not placed: nothing was taken.");
+    }
+    this.clear();
+    this.stage.value = { name: "placed", thesisId: outcome.thesisId, offer };
   }
 
   #isValid({ quote }: Offer): boolean {
     return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
   }
 
+  /** Says once what the quote pays, and when it has expired. */
+  #announceQuote(offer: Offer): void {
+    const { clock, serverClock, announce } = this.#options;
+    const { remainingMs } = quoteLife(offer.quote, serverClock.now());
+    announce(
+      `The quote pays ${formatAmount(offer.quote.payout)} USDC. ` +
+        `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
+    );
+    this.#cancelExpiry();
+    this.#cancelExpiry = clock.after(remainingMs, () => {
+      const stage = this.stage.value;
+      if (stage.name === "quoted" && stage.offer === offer) announce("The quote has expired.");
+    });
+  }
+
   #fail(thrown: unknown): void {
     const failure = explain(thrown);
-    this.#options.announce(failure.text);
     this.stage.value = { name: "draft", failure };
     this.#refresh();
   }
 
   #changed(): void {
     this.#version += 1;
+    this.#cancelExpiry();
     this.stage.value = { name: "draft" };
     if ("errors" in parseFields(this.fields.value)) this.estimator.clear();
+    this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#refresh();
   }
 

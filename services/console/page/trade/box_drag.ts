@@ -20,6 +20,22 @@ function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint 
   return { ms: x.invert(atX) - nowMs, price: y.invert(atY) };
 }
 
+/** A side is grabbed from this close, in pixels; a box is at least three times as wide and as high. */
+export const REACH = { mouse: 8, touch: 18 };
+
+/** Where a box can be grabbed, in pixels: a box that looks small is larger there. */
+export function grabArea({ x, y, nowMs }: Scales, draft: Draft, reach: number) {
+  const { fromMs, toMs, low, high } = cornersOf(draft);
+  const [left, right] = widened(x(nowMs + fromMs), x(nowMs + toMs), 3 * reach);
+  const [top, bottom] = widened(y(high), y(low), 3 * reach);
+  return { left, right, top, bottom };
+}
+
+function widened(from: number, to: number, least: number): [from: number, to: number] {
+  const missing = Math.max(0, least - (to - from)) / 2;
+  return [from - missing, to + missing];
+}
+
 /** The part that a pointer would drag. @param reach How close it has to be to a side, in pixels. */
 export function gripAt(
   scales: Scales,
@@ -29,10 +45,7 @@ export function gripAt(
   reach: number,
 ): Grip {
   if (draft === undefined) return { kind: "new" };
-  const { fromMs, toMs, low, high } = cornersOf(draft);
-  const { x, y, nowMs } = scales;
-  const [left, right] = [x(nowMs + fromMs), x(nowMs + toMs)];
-  const [top, bottom] = [y(high), y(low)];
+  const { left, right, top, bottom } = grabArea(scales, draft, reach);
   const isNear = (a: number, b: number) => Math.abs(a - b) <= reach;
   const isBeside = atX >= left - reach && atX <= right + reach;
   const isAcross = atY >= top - reach && atY <= bottom + reach;
@@ -75,9 +88,10 @@ export class BoxDrag {
         high: point.price,
       };
     }
+    const shift = point.price - this.#start.price;
+    const sideMs = point.ms - this.#start.ms;
     if (grip.kind === "move") {
-      const shiftMs = Math.max(-before.fromMs, point.ms - this.#start.ms);
-      const shift = point.price - this.#start.price;
+      const shiftMs = Math.max(-before.fromMs, sideMs);
       return {
         fromMs: before.fromMs + shiftMs,
         toMs: before.toMs + shiftMs,
@@ -87,12 +101,39 @@ export class BoxDrag {
     }
     return {
       ...before,
-      ...(grip.horizontal === "from" && { fromMs: point.ms }),
-      ...(grip.horizontal === "to" && { toMs: point.ms }),
-      ...(grip.vertical === "low" && { low: point.price }),
-      ...(grip.vertical === "high" && { high: point.price }),
+      ...(grip.horizontal === "from" && { fromMs: before.fromMs + sideMs }),
+      ...(grip.horizontal === "to" && { toMs: before.toMs + sideMs }),
+      ...(grip.vertical === "low" && { low: before.low + shift }),
+      ...(grip.vertical === "high" && { high: before.high + shift }),
     };
   }
+}
+
+/** How far a press of an arrow key moves a side, in pixels. */
+const NUDGE = 6;
+
+/** The parts of a keyboard event that count here. */
+interface ArrowPress {
+  key: string;
+  shiftKey: boolean;
+}
+
+/** The box after an arrow key: moved, or with Shift made larger or smaller; undefined otherwise. */
+export function nudged(
+  { x, y }: Scales,
+  draft: Draft,
+  { key, shiftKey }: ArrowPress,
+): Draft | undefined {
+  const time = x.invert(NUDGE) - x.invert(0);
+  const price = y.invert(0) - y.invert(NUDGE);
+  const ms = key === "ArrowRight" ? time : key === "ArrowLeft" ? -time : 0;
+  const rise = key === "ArrowUp" ? price : key === "ArrowDown" ? -price : 0;
+  if (ms === 0 && rise === 0) return undefined;
+  const { fromMs, toMs, low, high } = cornersOf(draft);
+  if (shiftKey) return draftOf({ fromMs, toMs: toMs + ms, low: low - rise, high: high + rise });
+  const shift = Math.max(-fromMs, ms);
+  const moved = { fromMs: fromMs + shift, toMs: toMs + shift };
+  return draftOf({ ...moved, low: low + rise, high: high + rise });
 }
 
 function cornersOf({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): Corners {

@@ -1,7 +1,15 @@
 /** Draws boxes on the chart. */
-import type { BoxKind, ChartBox } from "./chart_boxes.ts";
+import { grabArea, REACH } from "./box_drag.ts";
+import {
+  type BoxGroup,
+  type BoxKind,
+  type ChartBox,
+  groupsOf,
+  OUTLINES_MAX,
+} from "./chart_boxes.ts";
 import type { Palette } from "./chart_palette.ts";
 import type { Scales } from "./chart_scales.ts";
+import type { Draft } from "./draft.ts";
 
 type Context = CanvasRenderingContext2D;
 
@@ -22,52 +30,95 @@ function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette.accent;
 }
 
-/** Boxes below this many others are outlines: their colour would hardly show, and slows each frame. */
-const FILLED_MAX = 100;
-
-/** Draws all boxes, the last on top. */
+/**
+ * Draws all boxes. Those that look alike are one shape: where they lie on each other, their colour
+ * does not add up. One may stand out.
+ */
 export function paintBoxes(
   context: Context,
   scales: Scales,
   palette: Palette,
   boxes: readonly ChartBox[],
+  highlighted: number | undefined,
 ): void {
-  for (const [index, box] of boxes.entries()) {
-    paintBox(context, scales, palette, box, index >= boxes.length - FILLED_MAX);
-  }
+  const { x, plot } = scales;
+  const shown = boxes.filter(({ fromMs, toMs }) => x(toMs) >= plot.left && x(fromMs) <= plot.right);
+  for (const group of groupsOf(shown, scales.nowMs)) paintGroup(context, scales, palette, group);
+  const box = shown.find(({ thesisId }) => highlighted !== undefined && thesisId === highlighted);
+  if (box === undefined) return;
+  const strong = { kind: box.kind, strength: 2, boxes: [box] };
+  paintGroup(context, scales, palette, strong);
 }
 
-/** Draws one box without its label: its state shows in colour, line and pattern. */
-function paintBox(
+function paintGroup(
   context: Context,
   scales: Scales,
   palette: Palette,
-  box: ChartBox,
-  isFilled: boolean,
+  { kind, strength, boxes }: BoxGroup,
 ): void {
-  const { x, y, plot, nowMs } = scales;
-  const left = x(box.fromMs);
-  const right = x(box.toMs);
-  if (right < plot.left || left > plot.right) return;
-  const top = y(box.high);
-  const height = y(box.low) - top;
-  const color = colorOf(box.kind, palette);
-  context.fillStyle = color;
-  context.globalAlpha = FILLS[box.kind];
-  if (isFilled) context.fillRect(left, top, right - left, height);
-  if (box.kind === "open" && nowMs > box.fromMs) {
-    // It fills as time passes.
-    context.globalAlpha = 0.18;
-    context.fillRect(left, top, x(Math.min(nowMs, box.toMs)) - left, height);
+  const color = colorOf(kind, palette);
+  const isOwn = kind === "draft" || kind === "quoted";
+  context.fillStyle = context.strokeStyle = color;
+  context.globalAlpha = FILLS[kind] * strength;
+  fillBoxes(context, scales, boxes, (box) => box.toMs);
+  // An open box fills as time passes.
+  if (kind === "open") {
+    fillBoxes(context, scales, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
   }
-  context.globalAlpha = 1;
-  if (box.kind === "lost") paintStripes(context, left, top, right - left, height, color);
-  context.strokeStyle = color;
-  context.lineWidth = box.kind === "draft" || box.kind === "quoted" ? 2 : 1.25;
-  if (box.kind === "draft" || box.kind === "lost") context.setLineDash([6, 4]);
-  context.strokeRect(left, top, right - left, height);
+  if (kind === "lost") paintStripes(context, scales, boxes);
+  context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
+  context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
+  if (kind === "draft" || kind === "lost") context.setLineDash([6, 4]);
+  tracePath(context, scales, boxes, (box) => box.toMs);
+  context.stroke();
   context.setLineDash([]);
-  if (box.kind === "draft") paintHandles(context, left, top, right, top + height, palette);
+  context.globalAlpha = 1;
+}
+
+function fillBoxes(
+  context: Context,
+  scales: Scales,
+  boxes: readonly ChartBox[],
+  endOf: (box: ChartBox) => number,
+): void {
+  tracePath(context, scales, boxes, endOf);
+  context.fill("nonzero");
+}
+
+/** The outlines of boxes, from their start to an end of theirs. */
+function tracePath(
+  context: Context,
+  { x, y }: Scales,
+  boxes: readonly ChartBox[],
+  endOf: (box: ChartBox) => number,
+): void {
+  context.beginPath();
+  for (const box of boxes) {
+    const [left, top] = [x(box.fromMs), y(box.high)];
+    const width = x(endOf(box)) - left;
+    if (width > 0) context.rect(left, top, width, y(box.low) - top);
+  }
+}
+
+/** Distance of two stripes, in pixels. */
+const STRIPE = 9;
+
+/** Stripes over all of the boxes at once. */
+function paintStripes(context: Context, scales: Scales, boxes: readonly ChartBox[]): void {
+  const { left, right, top, bottom } = scales.plot;
+  const height = bottom - top;
+  context.save();
+  tracePath(context, scales, boxes, (box) => box.toMs);
+  context.clip("nonzero");
+  context.globalAlpha = 0.3;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let at = left - height; at < right; at += STRIPE) {
+    context.moveTo(at, bottom);
+    context.lineTo(at + height, top);
+  }
+  context.stroke();
+  context.restore();
 }
 
 /** More labels than this cannot be read. */
@@ -75,22 +126,26 @@ const LABELS_MAX = 40;
 
 /**
  * Names the states of boxes in words. Drawn after all boxes, so that no other one crosses it, and from
- * the top one down: a label that would cover another one is left out.
+ * the top one down: a label that would cover another one is left out. The highlighted one comes first.
  */
 export function paintBoxLabels(
   context: Context,
   scales: Scales,
   palette: Palette,
   boxes: readonly ChartBox[],
+  highlighted: number | undefined,
 ): void {
   const { x, y, plot } = scales;
   const drawn: Label[] = [];
+  const isFirst = ({ thesisId }: ChartBox) => thesisId !== undefined && thesisId === highlighted;
+  const ordered = [...boxes.filter((box) => !isFirst(box)), ...boxes.filter(isFirst)];
   context.font = `600 12px ${palette.font}`;
-  for (let index = boxes.length - 1; index >= 0 && drawn.length < LABELS_MAX; index--) {
-    const box = boxes[index]!; // below the length
+  for (let index = ordered.length - 1; index >= 0 && drawn.length < LABELS_MAX; index--) {
+    const box = ordered[index]!; // below the length
     const left = x(box.fromMs);
     const right = x(box.toMs);
-    const isShown = right >= plot.left && left <= plot.right && right - left >= LABEL_WIDTH_MIN;
+    const isWide = isFirst(box) || right - left >= LABEL_WIDTH_MIN;
+    const isShown = right >= plot.left && left <= plot.right && isWide;
     if (!isShown || box.label === "") continue;
     const level = Math.max(18, y(box.high) - 11); // below the edge of the chart
     const least = { left: Math.max(2, left), width: LABEL_WIDTH_MIN, level };
@@ -119,38 +174,14 @@ function isOver(a: Label, b: Label): boolean {
     b.left < a.left + a.width;
 }
 
-function paintStripes(
+/** Draws where the drawn box can be grabbed: beside its corners, where it looks too small for that. */
+export function paintHandles(
   context: Context,
-  left: number,
-  top: number,
-  width: number,
-  height: number,
-  color: string,
-): void {
-  context.save();
-  context.beginPath();
-  context.rect(left, top, width, height);
-  context.clip();
-  context.strokeStyle = color;
-  context.globalAlpha = 0.3;
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let at = left - height; at < left + width; at += 9) {
-    context.moveTo(at, top + height);
-    context.lineTo(at + height, top);
-  }
-  context.stroke();
-  context.restore();
-}
-
-function paintHandles(
-  context: Context,
-  left: number,
-  top: number,
-  right: number,
-  bottom: number,
+  scales: Scales,
   palette: Palette,
+  draft: Draft,
 ): void {
+  const { left, right, top, bottom } = grabArea(scales, draft, REACH.mouse);
   context.fillStyle = palette.surface;
   context.strokeStyle = palette.accent;
   context.lineWidth = 2;
@@ -164,7 +195,7 @@ function paintHandles(
   }
 }
 
-function paintLabel(
+export function paintLabel(
   context: Context,
   text: string,
   { left, width, level }: Label,

@@ -1,6 +1,6 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
-import { formatAmount, formatGain, toNumber } from "../format.ts";
+import { formatAmount, formatGain, formatTime, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";
 
 /** How a box looks: by state, never by colour alone. */
@@ -14,32 +14,34 @@ export interface ChartBox {
   fromMs: number;
   toMs: number;
   label: string;
+  /** Of a bet. */
+  thesisId?: number;
   /** Where the price left it. */
   breach?: { time: number; price: number };
 }
 
-/** Signs that stand before the words of a box. */
-const SIGNS = { won: "✓", lost: "✕", open: "●", waiting: "…" } as const;
-
-const KINDS = { open: "open", needs_backfill: "waiting", won: "won", lost: "lost" } as const;
+/** The state of a bet as its box and its row show it: sign, words and look. */
+export function stateOfBet(thesis: Thesis): { kind: BoxKind; text: string } {
+  const { status, betAmount, payout, breach } = thesis;
+  if (status === "won") return { kind: "won", text: `✓ won ${formatGain(payout - betAmount)}` };
+  if (status === "lost") return { kind: "lost", text: `✕ lost ${formatGain(-betAmount)}` };
+  // The page saw it first: the node settles it in a moment.
+  if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
+  if (status === "needs_backfill") return { kind: "waiting", text: "… waits for prices" };
+  return { kind: "open", text: `● pays ${formatAmount(payout)}` };
+}
 
 /** The box of a bet. */
 export function boxOfThesis(thesis: Thesis): ChartBox {
-  const { status, betAmount, payout, breach } = thesis;
-  const kind = KINDS[status];
-  const text = status === "won"
-    ? `won ${formatGain(payout - betAmount)}`
-    : status === "lost"
-    ? `lost ${formatGain(-betAmount)}`
-    : status === "open"
-    ? `pays ${formatAmount(payout)}`
-    : "waits for prices";
+  const { id, breach, startTime, endTime } = thesis;
+  const { kind, text } = stateOfBet(thesis);
   return {
     kind,
     ...sidesOf(thesis),
-    fromMs: thesis.startTime,
-    toMs: thesis.endTime,
-    label: `${SIGNS[kind]} ${text}`,
+    fromMs: startTime,
+    toMs: endTime,
+    label: text,
+    thesisId: id,
     ...(breach && { breach: { time: breach.time, price: toNumber(breach.price) } }),
   };
 }
@@ -63,4 +65,42 @@ export function boxOfQuote(quote: Quote): ChartBox {
 
 function sidesOf({ lowerPrice, upperPrice }: { lowerPrice: bigint; upperPrice: bigint }) {
   return { low: toNumber(lowerPrice), high: toNumber(upperPrice) };
+}
+
+/** Boxes that look alike and are painted at once, so that many do not add up to a wall of colour. */
+export interface BoxGroup {
+  kind: BoxKind;
+  /** 1 for boxes that matter now, less for those that ended long ago. */
+  strength: number;
+  boxes: ChartBox[];
+}
+
+/** A settled box fades to this over the time; it never disappears. */
+const FADED = { strength: 0.35, afterMs: 30_000 };
+
+/** More boxes than this are outlined weakly: their sides would cover the prices. */
+export const OUTLINES_MAX = 40;
+
+/** Groups boxes that are shown, in the order of painting: settled ones below, the own box on top. */
+export function groupsOf(boxes: readonly ChartBox[], nowMs: number): BoxGroup[] {
+  const groups = new Map<string, BoxGroup>();
+  for (const box of boxes) {
+    const isSettled = box.kind === "won" || box.kind === "lost";
+    const isOld = isSettled && nowMs - box.toMs > FADED.afterMs;
+    const key = `${box.kind} ${isOld}`;
+    const group = groups.get(key);
+    if (group !== undefined) group.boxes.push(box);
+    else groups.set(key, { kind: box.kind, strength: isOld ? FADED.strength : 1, boxes: [box] });
+  }
+  const rank = ({ kind, strength }: BoxGroup) => ORDER.indexOf(kind) + (strength < 1 ? -9 : 0);
+  return [...groups.values()].sort((a, b) => rank(a) - rank(b));
+}
+
+const ORDER: readonly BoxKind[] = ["lost", "won", "waiting", "open", "quoted", "draft"];
+
+/** The topmost bet at a point of the chart, given as a time and a price. */
+export function betAt(boxes: readonly ChartBox[], timeMs: number, price: number) {
+  return boxes.findLast(({ thesisId, fromMs, toMs, low, high }) =>
+    thesisId !== undefined && timeMs >= fromMs && timeMs <= toMs && price >= low && price <= high
+  )?.thesisId;
 }

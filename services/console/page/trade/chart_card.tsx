@@ -4,27 +4,35 @@ import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
+import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import { ChartPointer } from "./chart_pointer.ts";
+import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { labelOf, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { LiveChart } from "./live_chart.ts";
+import { betOf, type Draft } from "./draft.ts";
+import { durationText, parseDecimal } from "./input.ts";
+import { type ChartContent, LiveChart } from "./live_chart.ts";
+import { marketObstacle } from "./next_step.ts";
 
 interface ChartCardProps {
   model: PageModel;
   slip: BetSlip;
   market: Market;
   spanMs: Signal<number>;
+  /** The bet that stands out, on the chart and in the list. */
+  chosen: Signal<number | undefined>;
+  probe: ChartProbe;
 }
 
 /** The market: its prices, the user's boxes, and the place to draw one. */
-export function ChartCard({ model, slip, market, spanMs }: ChartCardProps) {
+export function ChartCard(props: ChartCardProps) {
+  const { model, slip, spanMs } = props;
   return (
     <section class="card chart-card" aria-label="Market">
       <div class="market-bar">
         <MarketChoice model={model} slip={slip} />
         <SpanChoice spanMs={spanMs} />
       </div>
-      <Chart model={model} slip={slip} market={market} spanMs={spanMs} />
+      <Chart {...props} />
       <ul class="legend" aria-label="Legend">
         <li class="open">● open, fills as time passes</li>
         <li class="won">✓ won: the price stayed inside</li>
@@ -96,15 +104,15 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
   );
 }
 
-function Chart({ model, slip, market, spanMs }: ChartCardProps) {
+function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { symbol } = market;
   useEffect(() => {
     const element = canvas.current;
     if (element === null) return;
     const ended = new AbortController();
-    const content = contentOf({ model, slip, market, spanMs });
-    const chart = new LiveChart(element, content, ended.signal);
+    const content = contentOf({ model, slip, market, spanMs, chosen, probe });
+    const chart = new LiveChart(element, () => content(), ended.signal);
     new ChartPointer(element, {
       scales: () => chart.scales,
       draft: () => slip.draft,
@@ -117,39 +125,91 @@ function Chart({ model, slip, market, spanMs }: ChartCardProps) {
         spanMs.value = zoomed(wantedMs, 1);
         return spanMs.peek() !== before;
       },
+      point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
+      nudged: (draft) => model.announce(describeDraft(draft)),
     }, ended.signal);
-    return () => ended.abort();
+    return () => {
+      probe.hide();
+      ended.abort();
+    };
   }, [symbol]);
   useEffect(() => {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
-  const label = `Live prices of ${symbol}. Drag to the right of now to draw a box; ` +
-    "the fields beside the chart do the same. The buttons above it choose how much time it shows.";
+  const label =
+    `Live prices of ${symbol}. Drag to the right of now to draw a box; arrow keys move ` +
+    "it, with Shift they size it. The fields beside the chart do the same.";
+  const obstacle = marketObstacle(model.feed.stateOf(symbol), symbol);
   return (
     <div class="chart">
-      <canvas ref={canvas} role="img" aria-label={label} />
+      <canvas ref={canvas} role="application" tabIndex={0} aria-label={label} />
+      <p class="chart-state" role="status">{obstacle?.text}</p>
     </div>
   );
 }
 
-/** Content of the chart at each frame. Boxes of bets are made when the bets change. */
-function contentOf({ model, slip, market, spanMs }: ChartCardProps) {
+/** Shows what is where the pointer is: a bet of the user, or a price and what a box there pays. */
+function point(
+  { model, slip, market, chosen, probe }: ChartCardProps,
+  chart: LiveChart,
+  at: { x: number; y: number } | undefined,
+  grip: string,
+): void {
+  const { scales } = chart;
+  if (at === undefined || scales === undefined) {
+    chosen.value = undefined;
+    return probe.hide();
+  }
+  const { x, y, nowMs } = scales;
+  const place = { timeMs: x.invert(at.x), price: y.invert(at.y) };
+  const theses = model.session.user.peek()?.portfolio.theses.peek() ?? [];
+  const own = theses.filter(({ base }) => base === market.base).map(boxOfThesis).reverse();
+  chosen.value = betAt(own, place.timeMs, place.price);
+  const isFree = chosen.value === undefined && grip === "new" && place.timeMs > nowMs;
+  const isDraft = slip.stage.peek().name === "draft";
+  const [low = 0, high = 0] = y.domain();
+  const [, endMs = 0] = x.domain();
+  const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, low, high });
+  const parsed = parseDecimal(slip.fields.peek().amount);
+  const amount = typeof parsed === "bigint" ? parsed : 10_000_000n;
+  const bet = isFree && isDraft && model.feed.stateOf(market.symbol) === "fresh" && draft
+    ? betOf(market.symbol, draft, amount, model.serverClock.now())
+    : undefined;
+  probe.show(place, bet);
+}
+
+function describeDraft({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): string {
+  const [low, high] = [lowerPrice, upperPrice].map((price) => formatQuotePrice(toNumber(price)));
+  return `From ${low} to ${high}, starts in ${durationText(startsInMs)}, lasts ${
+    durationText(durationMs)
+  }`;
+}
+
+/** Content of the chart at each frame. Boxes of bets are made when bets or prices change. */
+function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   const { feed, serverClock, session } = model;
   const series = feed.seriesOf(market.symbol);
   let theses: unknown;
+  let version = -1;
   let placed: ChartBox[] = [];
-  return () => {
+  return (): ChartContent => {
     const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
-    if (newest !== theses) {
+    if (newest !== theses || series.version !== version) {
       theses = newest;
-      // Settled ones below, the oldest first.
-      placed = newest.filter(({ base }) => base === market.base).map(boxOfThesis).reverse();
+      version = series.version;
+      // The oldest first.
+      placed = newest.filter(({ base }) => base === market.base)
+        .map((thesis) => boxOfThesis(model.seen(thesis))).reverse();
     }
     const nowMs = serverClock.now();
     const own = ownBox(slip, nowMs);
+    const place = probe.place.peek();
     return {
       series,
       boxes: own === undefined ? placed : [...placed, own],
+      draft: own?.kind === "draft" ? slip.draft : undefined,
+      highlighted: chosen.peek(),
+      probe: place && { place, text: probe.textAt(place, series) },
       hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
         ? "Draw your box here"
         : undefined,

@@ -2,15 +2,26 @@
 import type { PriceSeries } from "../data/price_series.ts";
 import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import type { ChartBox } from "./chart_boxes.ts";
-import { paintBoxes, paintBoxLabels, paintBreach } from "./chart_box_painter.ts";
+import {
+  paintBoxes,
+  paintBoxLabels,
+  paintBreach,
+  paintHandles,
+  paintLabel,
+} from "./chart_box_painter.ts";
 import type { Palette } from "./chart_palette.ts";
+import type { Place } from "./chart_probe.ts";
 import { type Scales, timeTicks } from "./chart_scales.ts";
+import type { Draft } from "./draft.ts";
 
 export interface Frame {
   scales: Scales;
   series: PriceSeries;
-  /** Drawn in this order, the last on top. */
   boxes: readonly ChartBox[];
+  draft: Draft | undefined;
+  /** The bet that stands out. */
+  highlighted: number | undefined;
+  probe: { place: Place; text: string } | undefined;
   /** Shown where a box could be, until there is one. */
   hint: string | undefined;
   palette: Palette;
@@ -39,10 +50,13 @@ export function paint(context: Context, frame: Frame, width: number, height: num
   context.beginPath();
   context.rect(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top);
   context.clip();
-  paintBoxes(context, scales, palette, frame.boxes);
+  const { boxes, highlighted, draft, probe } = frame;
+  paintBoxes(context, scales, palette, boxes, highlighted);
   paintLine(context, frame);
-  for (const box of frame.boxes) paintBreach(context, scales, palette, box);
-  paintBoxLabels(context, scales, palette, frame.boxes);
+  for (const box of boxes) paintBreach(context, scales, palette, box);
+  paintBoxLabels(context, scales, palette, boxes, highlighted);
+  if (draft !== undefined) paintHandles(context, scales, palette, draft);
+  if (probe !== undefined) paintProbe(context, frame, probe);
   if (frame.hint !== undefined) paintHint(context, frame, frame.hint);
   context.restore();
   paintPrice(context, frame);
@@ -156,6 +170,27 @@ function paintHint(context: Context, { scales, series, palette }: Frame, hint: s
   const text = isNarrow ? "Draw here" : hint;
   context.fillText(text, left + width * share / 2, top + height * 0.3, width * share - 8);
   context.font = `12px ${palette.font}`;
+}
+
+/** Crosshairs at the place that the pointer shows, and what is there in words. */
+function paintProbe(
+  context: Context,
+  { scales, palette }: Frame,
+  { place, text }: { place: Place; text: string },
+): void {
+  const { plot, x, y } = scales;
+  const [at, level] = [x(place.timeMs), y(place.price)];
+  context.strokeStyle = palette["ink-soft"];
+  context.lineWidth = 1;
+  context.setLineDash([2, 3]);
+  strokeLine(context, at, plot.top, at, plot.bottom);
+  strokeLine(context, plot.left, level, plot.right, level);
+  context.setLineDash([]);
+  context.font = `12px ${palette.font}`;
+  const width = context.measureText(text).width + 12;
+  const left = Math.max(2, Math.min(at + 10, plot.right - width - 2));
+  const above = level - 16 > plot.top + 10 ? level - 16 : level + 20;
+  paintLabel(context, text, { left, width, level: above }, palette.ink, palette);
 }
 
 /** The newest price: a dot at the end of the line, and its value at the axis. */

@@ -1,5 +1,5 @@
-/** Mouse, pen and finger on the chart. */
-import { BoxDrag, type Grip, gripAt } from "./box_drag.ts";
+/** Mouse, pen, finger and arrow keys on the chart. */
+import { BoxDrag, type Grip, gripAt, nudged, REACH } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor } from "./chart_spans.ts";
 import type { Draft } from "./draft.ts";
@@ -16,10 +16,11 @@ export interface PointerTarget {
   spanMs(): number;
   /** Shows this much time, as far as that can be shown. @returns Whether it shows another one now. */
   show(spanMs: number): boolean;
+  /** The pointer is at a place without drawing there, or away. */
+  point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
+  /** A press of an arrow key has ended, after which the box is as the user wants it. */
+  nudged(draft: Draft): void;
 }
-
-/** How close to a side counts as on it, in pixels. */
-const REACH = { mouse: 8, touch: 18 };
 
 /** A press that moves less than this draws nothing. */
 const MOVE_MIN = 4;
@@ -44,7 +45,7 @@ const PINCH_MIN = 20;
 
 /**
  * Draws boxes with one pointer. Escape or a second pointer takes back what it did. Two fingers and the
- * wheel zoom.
+ * wheel zoom. A finger on the past scrolls the page; one on the future or on the box draws.
  */
 export class ChartPointer {
   readonly #canvas: HTMLCanvasElement;
@@ -60,12 +61,22 @@ export class ChartPointer {
     canvas.addEventListener("pointerdown", (event) => this.#down(event), { signal });
     canvas.addEventListener("pointermove", (event) => this.#move(event), { signal });
     canvas.addEventListener("pointerup", (event) => this.#up(event), { signal });
+    canvas.addEventListener("pointerleave", () => target.point(undefined, "new"), { signal });
     canvas.addEventListener("pointercancel", (event) => {
       this.#cancel();
       this.#up(event);
     }, { signal });
-    // Not passive: the page does not scroll while the chart zooms.
-    canvas.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
+    // Not passive: the page does not scroll while the chart zooms or a finger draws.
+    const blocking = { signal, passive: false };
+    canvas.addEventListener("wheel", (event) => this.#wheel(event), blocking);
+    canvas.addEventListener("touchstart", (event) => {
+      if (event.touches.length > 1 || this.#press !== undefined) event.preventDefault();
+    }, blocking);
+    canvas.addEventListener("keydown", (event) => this.#nudge(event), { signal });
+    canvas.addEventListener("keyup", (event) => {
+      const draft = target.draft();
+      if (event.key.startsWith("Arrow") && draft !== undefined) target.nudged(draft);
+    }, { signal });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.#cancel();
     }, { signal });
@@ -79,13 +90,18 @@ export class ChartPointer {
     const { offsetX, offsetY } = event;
     if (event.button !== 0 || scales === undefined) return;
     if (!isInside(scales.plot, offsetX, offsetY)) return;
+    const grip = this.#gripAt(scales, event);
+    const isPast = offsetX < scales.x(scales.nowMs);
+    if (event.pointerType === "touch" && isPast && grip.kind === "new") {
+      return this.#target.point({ x: offsetX, y: offsetY }, grip.kind);
+    }
     this.#canvas.setPointerCapture(event.pointerId);
     const before = this.#target.draft();
-    const grip = this.#gripAt(scales, event);
     const drag = new BoxDrag(grip, before, scales, offsetX, offsetY);
     const { pointerId } = event;
     this.#press = { pointerId, drag, before, x: offsetX, y: offsetY, hasMoved: false };
     this.#target.hold(true);
+    this.#target.point(undefined, grip.kind);
   }
 
   /** One more finger; from the second one on they zoom and draw nothing. */
@@ -121,23 +137,27 @@ export class ChartPointer {
     }
     const scales = this.#target.scales();
     if (scales === undefined) return;
+    const { offsetX: x, offsetY: y } = event;
     const press = this.#press;
     if (press === undefined) {
-      const isOver = isInside(scales.plot, event.offsetX, event.offsetY);
-      this.#canvas.dataset.cursor = isOver ? cursorOf(this.#gripAt(scales, event)) : "none";
+      const isOver = isInside(scales.plot, x, y);
+      const grip = this.#gripAt(scales, event);
+      this.#canvas.dataset.cursor = isOver ? cursorOf(grip) : "none";
+      this.#target.point(isOver ? { x, y } : undefined, grip.kind);
       return;
     }
     if (event.pointerId !== press.pointerId) return;
-    press.hasMoved ||= Math.hypot(event.offsetX - press.x, event.offsetY - press.y) >= MOVE_MIN;
+    press.hasMoved ||= Math.hypot(x - press.x, y - press.y) >= MOVE_MIN;
     if (!press.hasMoved) return;
-    const draft = press.drag.to(scales, event.offsetX, event.offsetY);
+    const draft = press.drag.to(scales, x, y);
     if (draft !== undefined) this.#target.draw(draft);
   }
 
-  #up({ pointerId }: PointerEvent): void {
+  #up({ pointerId, pointerType }: PointerEvent): void {
     this.#fingers.delete(pointerId);
     if (this.#fingerDistance() === undefined) this.#pinch = undefined;
     if (this.#press?.pointerId === pointerId) this.#end();
+    if (pointerType === "touch") this.#target.point(undefined, "new");
   }
 
   #end(): void {
@@ -153,6 +173,15 @@ export class ChartPointer {
     if (!press.hasMoved) return;
     if (press.before === undefined) this.#target.clear();
     else this.#target.draw(press.before);
+  }
+
+  /** Arrow keys move the box, with Shift they change its size. */
+  #nudge(event: KeyboardEvent): void {
+    const [scales, draft] = [this.#target.scales(), this.#target.draft()];
+    if (scales === undefined || draft === undefined || !event.key.startsWith("Arrow")) return;
+    event.preventDefault(); // the page does not scroll
+    const next = nudged(scales, draft, event);
+    if (next !== undefined) this.#target.draw(next);
   }
 
   #gripAt(scales: Scales, { offsetX, offsetY, pointerType }: PointerEvent): Grip {

@@ -4,6 +4,7 @@
  */
 import { type Bet, formatPrice, parsePrice } from "@rangemaker/client";
 import { decimalsOf } from "../format.ts";
+import { durationText, parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
 export interface Draft {
@@ -65,8 +66,8 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   return {
     lower: text(draft.lowerPrice),
     upper: text(draft.upperPrice),
-    startsIn: String(draft.startsInMs / 1000),
-    lasts: String(draft.durationMs / 1000),
+    startsIn: durationText(draft.startsInMs),
+    lasts: durationText(draft.durationMs),
   };
 }
 
@@ -75,41 +76,33 @@ export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
   | { errors: Partial<Record<keyof DraftFields, string>> };
 
+const SPAN_RULE = "such as 15 s, 5 m, 2 h or 1 d";
+
 /** Reads the fields of the form. */
 export function parseFields(fields: DraftFields): ParsedFields {
   const errors: Partial<Record<keyof DraftFields, string>> = {};
-  const lowerPrice = parsePrice(fields.lower.trim());
-  const upperPrice = parsePrice(fields.upper.trim());
-  const betAmount = parsePrice(fields.amount.trim());
-  const startsInMs = parseSeconds(fields.startsIn);
-  const durationMs = parseSeconds(fields.lasts);
-  if (lowerPrice === undefined) errors.lower = "Enter a price above 0";
-  if (upperPrice === undefined) errors.upper = "Enter a price above 0";
-  if (lowerPrice !== undefined && upperPrice !== undefined && lowerPrice >= upperPrice) {
+  const number = (name: "lower" | "upper" | "amount", missing: string): bigint => {
+    const parsed = parseDecimal(fields[name]);
+    if (typeof parsed === "bigint") return parsed;
+    errors[name] = parsed ?? missing;
+    return 0n;
+  };
+  const duration = (name: "startsIn" | "lasts", minMs: number): number => {
+    const ms = parseDuration(fields[name]);
+    if (ms !== undefined && ms >= minMs && ms <= DURATION_MAX_MS) return ms;
+    errors[name] = `Enter ${minMs === 0 ? "0" : "1 s"} to 1 d, ${SPAN_RULE}`;
+    return 0;
+  };
+  const lowerPrice = number("lower", "Enter a price above 0");
+  const upperPrice = number("upper", "Enter a price above 0");
+  const betAmount = number("amount", "Enter an amount above 0");
+  const startsInMs = duration("startsIn", 0);
+  const durationMs = duration("lasts", DURATION_MIN_MS);
+  if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
-  if (betAmount === undefined) errors.amount = "Enter an amount above 0";
-  if (startsInMs === undefined || startsInMs > DURATION_MAX_MS) {
-    errors.startsIn = "Enter seconds from 0 to 86400";
-  }
-  if (
-    durationMs === undefined || durationMs < DURATION_MIN_MS || durationMs > DURATION_MAX_MS
-  ) {
-    errors.lasts = "Enter seconds from 1 to 86400";
-  }
-  if (
-    lowerPrice === undefined || upperPrice === undefined || betAmount === undefined ||
-    startsInMs === undefined || durationMs === undefined || Object.keys(errors).length > 0
-  ) {
-    return { errors };
-  }
+  if (Object.keys(errors).length > 0) return { errors };
   return { draft: { lowerPrice, upperPrice, startsInMs, durationMs }, betAmount };
-}
-
-function parseSeconds(text: string): number | undefined {
-  const trimmed = text.trim();
-  if (!/^\d{1,6}(\.\d{1,3})?$/.test(trimmed)) return undefined;
-  return Math.round(Number(trimmed) * 1000);
 }
 
 /** When the window of a suggested box begins, and how long it is. */
@@ -148,6 +141,22 @@ export function suggestedDraft(price: bigint, move?: number): Draft {
     startsInMs: SUGGESTED_START_MS,
     durationMs: SUGGESTED_MS,
   };
+}
+
+/** The fields of an earlier bet's box around the price of today, with the same amount. */
+export function repeatedDraft(
+  { lowerPrice, upperPrice, startTime, endTime, betAmount }: Omit<Bet, "symbol">,
+  price: bigint,
+): DraftFields {
+  const half = (upperPrice - lowerPrice) / 2n;
+  const [low, high] = [Number(price - half) / 1e6, Number(price + half) / 1e6];
+  const draft = draftOf({
+    fromMs: SUGGESTED_START_MS,
+    toMs: SUGGESTED_START_MS + endTime - startTime,
+    low: Math.max(0.000001, low),
+    high,
+  }) ?? suggestedDraft(price);
+  return { ...fieldsOf(draft), amount: formatPrice(betAmount).replace(/\.?0+$/, "") };
 }
 
 /** The bet that a draft stands for if it is quoted now. */

@@ -1,13 +1,21 @@
 import type { PriceSeries } from "../data/price_series.ts";
 import type { ChartBox } from "./chart_boxes.ts";
+import type { Place } from "./chart_probe.ts";
 import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
 import { pastShare, type PriceRange, PriceWindow, type Scales, scalesOf } from "./chart_scales.ts";
+import type { Draft } from "./draft.ts";
 
 /** Content of the chart at one moment. */
 export interface ChartContent {
   series: PriceSeries;
   boxes: readonly ChartBox[];
+  /** The box that is being drawn, which is also among the boxes. */
+  draft: Draft | undefined;
+  /** The bet that stands out. */
+  highlighted: number | undefined;
+  /** The place that the pointer shows, in words. */
+  probe: { place: Place; text: string } | undefined;
   hint: string | undefined;
   nowMs: number;
   spanMs: number;
@@ -16,8 +24,11 @@ export interface ChartContent {
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
 
-/** Users who prefer reduced motion get two frames a second. */
-const CALM_FRAME_MS = 500;
+/** For users who prefer reduced motion, time moves in these steps. What they do shows at once. */
+const CALM_STEP_MS = 500;
+
+/** What moves by less, in pixels, is not painted again. */
+const MOVE_MIN = 0.5;
 
 /** A chart on a canvas that moves with the time. */
 export class LiveChart {
@@ -29,21 +40,28 @@ export class LiveChart {
   #held: PriceRange | undefined;
   #range: PriceRange = { low: 0, high: 1 };
   #size = { width: 0, height: 0 };
-  #paintedAtMs = 0;
+  #atMs = 0;
+  #painted = "";
+  /** Frames that were painted, for those who measure. */
+  frames = 0;
 
   /** @param signal Ends the chart. */
   constructor(canvas: HTMLCanvasElement, content: () => ChartContent, signal: AbortSignal) {
     this.#canvas = canvas;
     this.#content = content;
     this.#palette = readPalette(canvas);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", () => this.#palette = readPalette(canvas), { signal });
+    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+      matchMedia(query).addEventListener("change", () => {
+        this.#palette = readPalette(canvas);
+        this.#painted = "";
+      }, { signal });
+    }
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
     const sizes = new ResizeObserver(() => this.#resize());
     sizes.observe(canvas);
     const frame = (atMs: number) => {
       if (signal.aborted) return sizes.disconnect();
-      if (!isCalm.matches || atMs - this.#paintedAtMs >= CALM_FRAME_MS) this.#paint(atMs);
+      this.#paint(atMs, isCalm.matches && this.#held === undefined);
       requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
@@ -67,22 +85,51 @@ export class LiveChart {
     this.#canvas.height = Math.round(height * ratio);
     this.#canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.#palette = readPalette(this.#canvas);
-    this.#paint(this.#paintedAtMs);
+    this.#painted = "";
+    this.#paint(this.#atMs, false);
   }
 
-  #paint(atMs: number): void {
+  #paint(atMs: number, isCalm: boolean): void {
     const context = this.#canvas.getContext("2d");
     const { width, height } = this.#size;
     if (context === null || width === 0 || height === 0) return;
     const content = this.#content();
-    const { series, boxes, hint, nowMs, spanMs } = content;
-    const elapsedMs = Math.min(100, atMs - this.#paintedAtMs);
-    this.#paintedAtMs = atMs;
-    this.#range = this.#held ?? this.#window.next(shownRange(content, width), elapsedMs);
+    const { spanMs } = content;
+    const stepMs = isCalm ? CALM_STEP_MS : spanMs * MOVE_MIN / width;
+    const nowMs = Math.floor(content.nowMs / stepMs) * stepMs;
+    const elapsedMs = Math.min(100, atMs - this.#atMs);
+    this.#atMs = atMs;
+    const shown = () => shownRange(content, width);
+    // A range that glides would move, too: for calm users it follows in the steps of time.
+    const isNew = !isCalm || nowMs !== this.#scales?.nowMs;
+    if (this.#held !== undefined) this.#range = this.#held;
+    else if (isNew) this.#range = this.#window.next(shown(), isCalm ? Infinity : elapsedMs);
+    const key = keyOf(content, nowMs, this.#range, height, isCalm);
+    if (key === this.#painted) return;
+    this.#painted = key;
+    this.frames += 1;
     this.#scales = scalesOf(this.#size, { nowMs, spanMs, ...this.#range });
-    const frame = { scales: this.#scales, series, boxes, hint, palette: this.#palette };
-    paint(context, frame, width, height);
+    paint(context, { ...content, scales: this.#scales, palette: this.#palette }, width, height);
   }
+}
+
+/** Everything that decides what a frame looks like, to half a pixel. */
+function keyOf(
+  { series, boxes, draft, highlighted, probe, hint, spanMs }: ChartContent,
+  nowMs: number,
+  { low, high }: PriceRange,
+  height: number,
+  isCalm: boolean,
+): string {
+  const pixel = (high - low) * MOVE_MIN / height;
+  const own = boxes.at(-1);
+  return [
+    ...[nowMs, spanMs, Math.round(low / pixel), Math.round(high / pixel)],
+    isCalm ? 0 : series.version,
+    ...[boxes.length, own?.kind, own?.label, own?.low, own?.high, highlighted, hint],
+    ...[draft?.startsInMs, draft?.durationMs],
+    ...[probe?.text, probe?.place.timeMs, probe?.place.price],
+  ].join();
 }
 
 /** The prices of the time that is shown, stretched by the boxes that are not decided. */

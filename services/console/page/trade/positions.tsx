@@ -1,8 +1,10 @@
+import { type Signal, useSignal } from "@preact/signals";
 import type { Markets, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { resultsOf } from "../data/results.ts";
 import {
   formatAmount,
+  formatDay,
   formatDuration,
   formatGain,
   formatQuotePrice,
@@ -12,15 +14,22 @@ import {
 } from "../format.ts";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
+import { stateOfBet } from "./chart_boxes.ts";
+import { csvOf, type Filter, filtered, FILTERS, pageOf } from "./history.ts";
 
-/** Rows that are shown; older bets count in the sums. */
-const ROWS_MAX = 50;
+interface PositionsProps {
+  model: PageModel;
+  chosen: Signal<number | undefined>;
+}
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
-export function Positions({ model }: { model: PageModel }) {
-  const theses = model.session.user.value?.portfolio.theses.value ?? [];
+export function Positions({ model, chosen }: PositionsProps) {
   const nowMs = useNow(() => model.serverClock.now(), 500);
+  const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.seen);
+  const filter = useSignal<Filter>("All");
+  const wanted = useSignal(0);
   const { open, settled, held, profit } = resultsOf(theses); // as the maker sees them
+  const { page, pages, rows } = pageOf(filtered(theses, filter.value), wanted.value);
   return (
     <section class="card positions" aria-label="Your bets">
       <div class="row">
@@ -39,38 +48,101 @@ export function Positions({ model }: { model: PageModel }) {
       {theses.length === 0
         ? <p class="note">None yet. Your open and settled bets will be listed here.</p>
         : (
-          <Table
-            of="your bets"
-            columns={[
-              "Bet",
-              "Outcome",
-              "Market",
-              "Price stays in",
-              "Window",
-              { number: "You bet" },
-              { number: "Pays" },
-            ]}
-          >
-            {theses.slice(0, ROWS_MAX).map((thesis) => (
-              <Row key={thesis.id} thesis={thesis} markets={model.markets} nowMs={nowMs} />
-            ))}
-          </Table>
+          <>
+            <div class="row choice" role="group" aria-label="Bets shown">
+              {FILTERS.map((name) => (
+                <button
+                  key={name}
+                  type="button"
+                  aria-pressed={filter.value === name}
+                  onClick={() => filter.value = name}
+                >
+                  {name}
+                </button>
+              ))}
+              <span class="spacer" />
+              <Notifications />
+              <button type="button" onClick={() => download(csvOf(theses, model.markets))}>
+                Download CSV
+              </button>
+            </div>
+            <Table
+              of="your bets"
+              columns={[
+                "Bet",
+                "Outcome",
+                "Market",
+                "Price stays in",
+                "Window",
+                { number: "You bet" },
+                { number: "Pays" },
+              ]}
+            >
+              {rows.map((thesis) => (
+                <Row
+                  key={thesis.id}
+                  thesis={thesis}
+                  markets={model.markets}
+                  nowMs={nowMs}
+                  chosen={chosen}
+                />
+              ))}
+            </Table>
+            {pages > 1 && (
+              <div class="row" role="group" aria-label="Pages of bets">
+                <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>
+                  Newer
+                </button>
+                <span>Page {page + 1} of {pages}</span>
+                <button
+                  type="button"
+                  disabled={page === pages - 1}
+                  onClick={() => wanted.value = page + 1}
+                >
+                  Older
+                </button>
+              </div>
+            )}
+          </>
         )}
     </section>
   );
+}
+
+/** Asks for notifications only when pressed. Without them, outcomes are shown on the page alone. */
+function Notifications() {
+  const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
+  if (state.value !== "default") return null;
+  const ask = () => void Notification.requestPermission().then((answer) => state.value = answer);
+  return <button type="button" onClick={ask}>Notify me when a bet ends</button>;
+}
+
+function download(text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = "bets.csv";
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 interface RowProps {
   thesis: Thesis;
   markets: Markets;
   nowMs: number;
+  chosen: Signal<number | undefined>;
 }
 
-function Row({ thesis, markets, nowMs }: RowProps) {
+function Row({ thesis, markets, nowMs, chosen }: RowProps) {
   const { id, base, quote, lowerPrice, upperPrice, startTime, endTime, betAmount, payout } = thesis;
   const symbol = markets.find(base, quote)?.symbol ?? shortAddress(base);
   return (
-    <tr data-thesis={id} data-status={thesis.status}>
+    <tr
+      data-thesis={id}
+      data-status={thesis.status}
+      data-chosen={chosen.value === id}
+      onPointerEnter={() => chosen.value = id}
+      onPointerLeave={() => chosen.value = undefined}
+    >
       <td>{id}</td>
       <td>
         <Outcome thesis={thesis} nowMs={nowMs} />
@@ -79,7 +151,11 @@ function Row({ thesis, markets, nowMs }: RowProps) {
       <td>
         {formatQuotePrice(toNumber(lowerPrice))} – {formatQuotePrice(toNumber(upperPrice))}
       </td>
-      <td>{formatTime(startTime)}, {formatDuration(endTime - startTime)}</td>
+      <td>
+        <time dateTime={new Date(startTime).toISOString()} title={formatTime(startTime)}>
+          {formatDay(startTime)}
+        </time>, {formatDuration(endTime - startTime)}
+      </td>
       <td class="number">{formatAmount(betAmount)}</td>
       <td class="number">{formatAmount(payout)}</td>
     </tr>
@@ -87,14 +163,14 @@ function Row({ thesis, markets, nowMs }: RowProps) {
 }
 
 function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
-  const { status, startTime, endTime, betAmount, payout, breach } = thesis;
-  if (status === "won") return <span class="won">✓ won {formatGain(payout - betAmount)}</span>;
-  if (status === "lost") {
-    const at = breach &&
-      `: ${formatQuotePrice(toNumber(breach.price))} at ${formatTime(breach.time)}`;
-    return <span class="lost">✕ lost {formatGain(-betAmount)}{at}</span>;
+  const { status, startTime, endTime, breach } = thesis;
+  const { kind, text } = stateOfBet(thesis);
+  if (kind === "won" || kind === "waiting") return <span class={kind}>{text}</span>;
+  if (kind === "lost") {
+    const at = breach && `: ${formatQuotePrice(toNumber(breach.price))}` +
+        (status === "lost" ? ` at ${formatTime(breach.time)}` : "");
+    return <span class="lost">{text}{at}</span>;
   }
-  if (status === "needs_backfill") return <span>… waits for missing prices</span>;
   if (nowMs < startTime) {
     return <span class="open">● starts in {formatDuration(startTime - nowMs)}</span>;
   }

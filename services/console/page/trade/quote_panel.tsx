@@ -10,12 +10,15 @@ import {
 } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
+import { oddsOf } from "./odds.ts";
 import { quoteLife } from "./quote_life.ts";
+
+type QuoteStage = Extract<Stage, { offer: unknown }>;
 
 interface QuotePanelProps {
   model: PageModel;
   slip: BetSlip;
-  stage: Extract<Stage, { offer: unknown }>;
+  stage: QuoteStage;
 }
 
 /** A firm quote: what it says, how long it lives, and the button that signs it. */
@@ -26,12 +29,18 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
     return (
       <>
         <PlacedBet model={model} symbol={symbol} stage={stage} />
-        <button type="button" class="primary wide" onClick={() => slip.back()}>
-          Make another bet
-        </button>
+        <div class="action-bar">
+          <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
+            Make another bet
+          </button>
+        </div>
       </>
     );
   }
+  const odds = oddsOf(
+    { ...quote, ...estimateOf(stage) },
+    model.maker.value?.config.maxPayoutRatio,
+  );
   return (
     <>
       <dl class="facts">
@@ -47,11 +56,20 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
         <Fact label="You get if it stays" isBig>
           <span data-payout={quote.payout.toString()}>{formatAmount(quote.payout)} USDC</span>
         </Fact>
+        {odds.chance !== undefined && <Fact label="Chance, by the maker">{odds.chance}</Fact>}
+        <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
-      <Change stage={stage} />
+      {odds.cap !== undefined && <p class="note">{odds.cap}</p>}
+      <Changes stage={stage} />
       <Signing model={model} slip={slip} stage={stage} />
     </>
   );
+}
+
+/** The parts of an estimate that a quote does not have. */
+function estimateOf(stage: QuoteStage) {
+  const estimated = stage.name === "quoted" ? stage.estimated : undefined;
+  return { multiplier: "", solverCollateral: 0n, probability: estimated?.probability };
 }
 
 interface PlacedBetProps {
@@ -63,7 +81,8 @@ interface PlacedBetProps {
 /** The bet that was just placed, until it is settled and after it. */
 function PlacedBet({ model, symbol, stage: { thesisId, offer: { quote } } }: PlacedBetProps) {
   const theses = model.session.user.value?.portfolio.theses.value ?? [];
-  const status = theses.find(({ id }) => id === thesisId)?.status;
+  const thesis = theses.find(({ id }) => id === thesisId);
+  const { status, breach } = thesis === undefined ? {} : model.seen(thesis);
   if (status === "won") {
     return (
       <p class="placed">
@@ -72,7 +91,7 @@ function PlacedBet({ model, symbol, stage: { thesisId, offer: { quote } } }: Pla
       </p>
     );
   }
-  if (status === "lost") {
+  if (status === "lost" || breach !== undefined) {
     return (
       <p class="placed">
         <strong class="lost">✕ Bet {thesisId} lost.</strong> {symbol} left the box: the{" "}
@@ -89,64 +108,124 @@ function PlacedBet({ model, symbol, stage: { thesisId, offer: { quote } } }: Pla
   );
 }
 
-/** Tells where the quote pays something else than the estimate said, before anything is signed. */
-function Change({ stage }: { stage: QuotePanelProps["stage"] }) {
-  if (stage.name !== "quoted" || stage.estimated === undefined) return null;
-  const difference = stage.offer.quote.payout - stage.estimated.payout;
-  if (difference > -10_000n && difference < 10_000n) return null; // under a cent
+/** A payout under a cent more or less is the same. */
+const CENT = 10_000n;
+
+/** What differs from what the user has seen before, said before anything is signed. */
+function Changes({ stage }: { stage: QuoteStage }) {
+  if (stage.name !== "quoted") return null;
+  const { estimated, movedMs, offer: { quote } } = stage;
+  const difference = estimated === undefined ? 0n : quote.payout - estimated.payout;
   return (
-    <p class="note changed">
-      The quote pays {formatGain(difference)} USDC compared with the estimate.
-    </p>
+    <>
+      {(difference <= -CENT || difference >= CENT) && (
+        <p class="note changed">
+          The quote pays {formatGain(difference)} USDC compared with the estimate.
+        </p>
+      )}
+      {movedMs > 0 && (
+        <p class="note moved">
+          The window has moved by {formatDuration(movedMs)}: it starts at{" "}
+          {formatTime(quote.startTime)}.
+        </p>
+      )}
+    </>
   );
 }
 
+/** The button for the next step, and how long it can be pressed. */
 function Signing({ model, slip, stage }: QuotePanelProps) {
   const nowMs = useNow(() => model.serverClock.now(), 250);
   const { state, remainingMs } = quoteLife(stage.offer.quote, nowMs);
-  if (stage.name === "signing" || stage.name === "sending") {
+  const bets = model.session.user.value?.portfolio.bets.unresolved.value ?? [];
+  const own = bets.find(({ offer }) => offer.quoteHash === stage.offer.quoteHash);
+  if (stage.name === "sending") {
+    return (
+      <Action
+        text={own?.isChecking ? "Outcome unknown, checking …" : "Placing the bet …"}
+        note={own?.isChecking
+          ? "The maker has not answered. The same signed bet is sent again: it is placed once, or not."
+          : ""}
+      />
+    );
+  }
+  const change = (text: string) => (
+    <button
+      type="button"
+      class="quiet wide"
+      onClick={() => slip.back()}
+    >
+      {text}
+    </button>
+  );
+  if (stage.name === "signing") {
     const isHere = model.session.user.value?.isDevelopmentKey === true;
-    const asks = isHere ? "Signing …" : "Sign in your wallet …";
     return (
       <>
-        <button type="button" class="primary wide" disabled>
-          {stage.name === "signing" ? asks : "Placing the bet …"}
-        </button>
-        {stage.name === "signing" && !isHere && (
-          <button
-            type="button"
-            class="quiet wide"
-            onClick={() => slip.back()}
-          >
-            Cancel
-          </button>
-        )}
+        <Action text={isHere ? "Signing …" : "Sign in your wallet …"} />
+        {!isHere && change("Cancel")}
       </>
     );
   }
+  if (bets.length > 0) {
+    return <Action text="Outcome unknown, checking …" note="Another signed bet is on its way." />;
+  }
   if (state !== "valid") {
-    const text = state === "expired"
-      ? "The quote has expired."
-      : "The window of the box is over before it was placed.";
     return (
       <>
-        <p class="failure" role="alert">{text}</p>
-        <button type="button" class="primary wide" onClick={() => void slip.quote()}>
-          Ask for a new quote
-        </button>
-        <button type="button" class="quiet wide" onClick={() => slip.back()}>Change the box</button>
+        <Action
+          text="Ask for a new quote"
+          note={state === "expired"
+            ? "The quote has expired. The window of a new one starts later."
+            : "The window of the box is over before it was placed."}
+          isFailure
+          onPress={() => void slip.quote()}
+        />
+        {change("Change the box")}
       </>
     );
   }
   return (
     <>
-      <button type="button" class="primary wide" onClick={() => void slip.place()}>
-        Sign and place the bet
-      </button>
-      <p class="note" data-remaining>
-        This quote can be signed for {Math.ceil(remainingMs / 1000)} s.
-      </p>
-      <button type="button" class="quiet wide" onClick={() => slip.back()}>Change the box</button>
+      <Action
+        text="Sign and place the bet"
+        note={`This quote can be signed for ${Math.ceil(remainingMs / 1000)} s.`}
+        payout={stage.offer.quote.payout}
+        onPress={() => void slip.place()}
+      />
+      {change("Change the box")}
     </>
+  );
+}
+
+interface ActionProps {
+  text: string;
+  note?: string;
+  isFailure?: boolean;
+  payout?: bigint;
+  /** Without it, the button waits. */
+  onPress?: () => void;
+}
+
+function Action({ text, note, isFailure = false, payout, onPress }: ActionProps) {
+  return (
+    <div class="action-bar">
+      {payout !== undefined && (
+        <p class="bar-payout">
+          pays <strong>{formatAmount(payout)}</strong>
+        </p>
+      )}
+      <button
+        key={text}
+        type="button"
+        class="primary wide"
+        data-next
+        disabled={onPress === undefined}
+        onClick={onPress}
+      >
+        {text}
+      </button>
+      <p class={isFailure ? "failure bar-note" : "note bar-note"}>{note}</p>
+    </div>
   );
 }

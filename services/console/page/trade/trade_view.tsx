@@ -1,12 +1,16 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { View } from "../shell.tsx";
+import { useNextFocus } from "../use_next_focus.ts";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
+import { DraftStore } from "./draft_store.ts";
 import { ChartCard } from "./chart_card.tsx";
+import { ChartProbe } from "./chart_probe.ts";
 import { Positions } from "./positions.tsx";
 
 /** Shown first where it exists: the market whose prices move the most visibly. */
@@ -15,37 +19,52 @@ const FIRST_MARKET = "ETH/USDT";
 /** The trade view, with a bet slip that survives a change of views. */
 export function openTradeView(model: PageModel): View {
   const { client, session, serverClock, announce, markets } = model;
-  const estimate = new Estimator({
-    estimate: (bet, signal) => client.estimate(bet, signal),
-    clock: systemClock,
-  });
-  const first = markets.bySymbol(FIRST_MARKET)?.symbol ?? markets.symbols[0] ?? FIRST_MARKET;
+  const estimator = () =>
+    new Estimator({
+      estimate: (bet, signal) => client.estimate(bet, signal),
+      clock: systemClock,
+    });
+  const drafts = new DraftStore(localStorage, systemClock);
+  const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
+    markets.symbols[0] ?? FIRST_MARKET;
   const slip = new BetSlip(first, {
     session,
-    estimate,
+    estimate: estimator(),
     serverClock,
     clock: systemClock,
+    drafts,
     announce,
   });
-  return { id: "trade", label: "Trade", Body: () => <TradeView model={model} slip={slip} /> };
+  const probe = new ChartProbe({ estimator: estimator(), now: () => serverClock.now() });
+  const Body = () => <TradeView model={model} slip={slip} probe={probe} />;
+  return { id: "trade", label: "Trade", Body };
 }
 
-function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
+interface TradeViewProps {
+  model: PageModel;
+  slip: BetSlip;
+  probe: ChartProbe;
+}
+
+function TradeView({ model, slip, probe }: TradeViewProps) {
   const spanMs = useSignal(60_000);
+  const chosen = useSignal<number | undefined>(undefined);
   const market = model.markets.bySymbol(slip.symbol.value);
   if (market === undefined) return null;
   // What is to be done next is on top.
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
   const isReady = balance > 0n;
+  const side = useRef<HTMLElement>(null);
+  useNextFocus(side, `${model.session.user.value?.address} ${isReady} ${slip.stage.value.name}`);
   const account = <AccountPanel key="account" model={model} />;
   const bet = <BetPanel key="bet" model={model} slip={slip} />;
   return (
     <main class="trade">
-      <ChartCard model={model} slip={slip} market={market} spanMs={spanMs} />
-      <aside class="side" aria-label="Bet">
+      <ChartCard {...{ model, slip, market, spanMs, chosen, probe }} />
+      <aside ref={side} class="side" aria-label="Bet">
         {isReady ? [bet, account] : [account, bet]}
       </aside>
-      <Positions model={model} />
+      <Positions model={model} chosen={chosen} />
     </main>
   );
 }

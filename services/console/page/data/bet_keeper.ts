@@ -1,0 +1,197 @@
+import { type Signal, signal } from "@preact/signals";
+import {
+  type Address,
+  type CancelTimer,
+  type Clock,
+  isRangemakerError,
+  type RangemakerClient,
+  type Thesis,
+} from "@rangemaker/client";
+import type { PendingBet, PendingBets } from "./pending_bets.ts";
+
+/** What became of a signed bet. */
+export type BetOutcome =
+  | { name: "placed"; thesisId: number }
+  | { name: "refused"; reason: unknown }
+  /** Its deadline has passed, and the chain does not have it. */
+  | { name: "expired" };
+
+/** A signed bet whose outcome is not known. */
+export interface UnresolvedBet extends PendingBet {
+  /** An answer is overdue or was lost: the chain may have the bet already. */
+  isChecking: boolean;
+}
+
+export interface BetKeeperOptions {
+  client: Pick<RangemakerClient, "execute">;
+  user: Address;
+  pending: PendingBets;
+  clock: Clock;
+  /** Deadlines are in the node's time. */
+  serverClock: Pick<Clock, "now">;
+  /** Whether {@link BetKeeper.take} has received all theses that the user has now. */
+  isChainKnown(): boolean;
+  onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
+}
+
+/** An answer that takes longer is overdue. */
+const OVERDUE_MS = 3_000;
+
+/** Pauses before sending again; the last one repeats. */
+const RETRY_MS = [500, 1_000, 2_000, 4_000] as const;
+
+/** After a deadline, a bet of the last moment may take this long to show up. */
+export const DEADLINE_MARGIN_MS = 5_000;
+
+/** Another tab that stored a bet sends it; this one does so only if that tab takes this long. */
+const OTHER_TAB_MS = 5_000;
+
+/** Errors after which the chain may have the bet. After all others, this request did nothing. */
+const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
+  "SERVICE_UNREACHABLE",
+  "SERVICE_TIMEOUT",
+  "INVALID_ANSWER",
+  "INTERNAL_ERROR",
+  "OUTCOME_UNKNOWN",
+  "RECEIPT_DROPPED",
+  "STORE_CONNECTION_LOST",
+  // The chain took it when it was sent before.
+  "QUOTE_ALREADY_USED",
+]);
+
+interface Run {
+  bet: UnresolvedBet;
+  attempts: number;
+  /** Another tab knows the outcome: nothing is sent, and the chain will show it if it was placed. */
+  isGone: boolean;
+  cancel: CancelTimer;
+  resolve(outcome: BetOutcome): void;
+}
+
+/**
+ * Sends each signed bet of a user until its outcome is known. The same quote and signature give the
+ * first result again, so a bet is placed once however often it is sent. Once an answer was lost, only
+ * a success or the chain itself decides: a refusal of a later attempt says nothing about the first.
+ */
+export class BetKeeper {
+  /** Oldest first. While there is one, nothing new is quoted or signed. */
+  readonly unresolved: Signal<readonly UnresolvedBet[]> = signal([]);
+  readonly #options: BetKeeperOptions;
+  readonly #runs = new Map<string, Run>();
+  readonly #closed = new AbortController();
+
+  constructor(options: BetKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Continues with the bets that were signed before a reload, or in another tab. */
+  start(): void {
+    const { pending, user } = this.#options;
+    for (const bet of pending.of(user)) this.#begin(bet, true, 0);
+    pending.onOtherTab(() => this.#sync(), this.#closed.signal);
+  }
+
+  /** Stops sending. What is not resolved stays stored. */
+  close(): void {
+    this.#closed.abort();
+    for (const { cancel } of this.#runs.values()) cancel();
+    this.#runs.clear();
+    this.unresolved.value = [];
+  }
+
+  /** Stores a signed bet and sends it. Resolves with its outcome, unless the keeper is closed. */
+  send(bet: PendingBet): Promise<BetOutcome> {
+    this.#options.pending.add(bet);
+    return new Promise((resolve) => this.#begin(bet, false, 0, resolve));
+  }
+
+  /** The chain has a bet. */
+  take({ quoteHash, id }: Thesis): void {
+    this.#resolve(quoteHash, { name: "placed", thesisId: id });
+  }
+
+  #begin(
+    bet: PendingBet,
+    isChecking: boolean,
+    delayMs: number,
+    resolve: Run["resolve"] = () => {},
+  ): void {
+    const unresolved = { ...bet, isChecking };
+    const run: Run = { bet: unresolved, attempts: 0, isGone: false, cancel() {}, resolve };
+    this.#runs.set(bet.offer.quoteHash, run);
+    this.#show();
+    this.#later(run, delayMs);
+  }
+
+  #later(run: Run, delayMs: number): void {
+    if (delayMs === 0) return void this.#attempt(run);
+    run.cancel = this.#options.clock.after(delayMs, () => void this.#attempt(run));
+  }
+
+  async #attempt(run: Run): Promise<void> {
+    const { client, clock } = this.#options;
+    const { offer, signature } = run.bet;
+    if (this.#isOver(run)) return this.#resolve(offer.quoteHash, { name: "expired" });
+    if (run.isGone) return this.#later(run, DEADLINE_MARGIN_MS);
+    run.cancel = clock.after(OVERDUE_MS, () => this.#doubt(run));
+    const outcome = await client.execute(offer, signature).then(
+      ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
+      (thrown: unknown) => refusalOf(thrown, run.bet),
+    );
+    if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or resolved by the chain
+    run.cancel();
+    if (outcome !== undefined) return this.#resolve(offer.quoteHash, outcome);
+    this.#doubt(run);
+    this.#later(run, RETRY_MS[Math.min(run.attempts, RETRY_MS.length - 1)]!);
+    run.attempts += 1;
+  }
+
+  /** Whether the chain cannot take the bet any more, and is known not to have it. */
+  #isOver({ bet: { offer: { quote } }, isGone }: Run): boolean {
+    const { serverClock, isChainKnown } = this.#options;
+    const isLate = serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
+    return (isGone || isLate) && isChainKnown();
+  }
+
+  #doubt(run: Run): void {
+    if (run.bet.isChecking) return;
+    run.bet = { ...run.bet, isChecking: true };
+    this.#show();
+  }
+
+  /** Follows what another tab has stored or resolved. */
+  #sync(): void {
+    const { pending, user } = this.#options;
+    const stored = pending.of(user);
+    for (const bet of stored) {
+      if (!this.#runs.has(bet.offer.quoteHash)) this.#begin(bet, false, OTHER_TAB_MS);
+    }
+    for (const [quoteHash, run] of this.#runs) {
+      if (run.isGone || stored.some(({ offer }) => offer.quoteHash === quoteHash)) continue;
+      run.isGone = true;
+      run.cancel();
+      this.#later(run, DEADLINE_MARGIN_MS);
+    }
+  }
+
+  #resolve(quoteHash: string, outcome: BetOutcome): void {
+    const run = this.#runs.get(quoteHash);
+    if (run === undefined) return;
+    run.cancel();
+    this.#runs.delete(quoteHash);
+    this.#options.pending.remove(quoteHash);
+    this.#show();
+    run.resolve(outcome);
+    this.#options.onResolved(run.bet, outcome);
+  }
+
+  #show(): void {
+    this.unresolved.value = [...this.#runs.values()].map(({ bet }) => bet);
+  }
+}
+
+/** The refusal that an error is; undefined if the chain may have the bet all the same. */
+function refusalOf(reason: unknown, { isChecking }: UnresolvedBet): BetOutcome | undefined {
+  const isKnown = isRangemakerError(reason) && !UNKNOWN_OUTCOMES.has(reason.code);
+  return isKnown && !isChecking ? { name: "refused", reason } : undefined;
+}

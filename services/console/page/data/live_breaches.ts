@@ -1,0 +1,56 @@
+import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
+import { toNumber } from "../format.ts";
+import type { PriceSeries } from "./price_series.ts";
+
+/** The page's own prices may be a slot early or late: those at the edges of a window prove nothing. */
+const EDGE_MS = 2 * SLOT_MS;
+
+/** A price outside the box, and its time. */
+export type Breach = NonNullable<Thesis["breach"]>;
+
+interface Look {
+  /** Prices before this time were compared. */
+  toMs: number;
+  breach: Breach | undefined;
+}
+
+/**
+ * Notices from the page's own prices that an open box was left: the node says so a moment later, or
+ * much later if the connection is down.
+ */
+export class LiveBreaches {
+  readonly #looks = new Map<string, Look>();
+
+  /** A thesis with the breach that the page has seen: it is open for the node, and decided. */
+  seenIn(thesis: Thesis, series: PriceSeries | undefined): Thesis {
+    if (!isUnsettled(thesis.status) || thesis.breach !== undefined || series === undefined) {
+      this.#looks.delete(thesis.quoteHash);
+      return thesis;
+    }
+    const breach = this.#lookAt(thesis, series);
+    return breach === undefined ? thesis : { ...thesis, breach };
+  }
+
+  #lookAt(thesis: Thesis, series: PriceSeries): Breach | undefined {
+    const { times, prices } = series;
+    const { quoteHash, startTime, endTime, lowerPrice, upperPrice } = thesis;
+    const look = this.#looks.get(quoteHash) ?? { toMs: startTime + EDGE_MS, breach: undefined };
+    this.#looks.set(quoteHash, look);
+    if (look.breach !== undefined) return look.breach;
+    const [lower, upper] = [toNumber(lowerPrice), toNumber(upperPrice)];
+    const endMs = endTime - EDGE_MS;
+    for (let index = series.indexAt(look.toMs); index < times.length; index++) {
+      const [time, price] = [times[index]!, prices[index]!]; // below the length of both
+      if (time >= endMs) break;
+      look.toMs = time;
+      if (price >= lower && price <= upper) continue;
+      return look.breach = { time, price: BigInt(Math.round(price * 1e6)) };
+    }
+    return undefined;
+  }
+}
+
+/** Whether the outcome of a thesis is known: settled by the node, or left before the page's eyes. */
+export function isDecided({ status, breach }: Thesis): boolean {
+  return !isUnsettled(status) || breach !== undefined;
+}

@@ -1,0 +1,76 @@
+/** The place on the chart that the pointer shows, and what a box there would pay. */
+import { type Signal, signal } from "@preact/signals";
+import type { Bet } from "@rangemaker/client";
+import type { Estimator } from "../data/estimator.ts";
+import type { PriceSeries } from "../data/price_series.ts";
+import { formatDuration, formatQuotePrice, formatTime } from "../format.ts";
+import { type Draft, draftOf } from "./draft.ts";
+
+/** A place on the chart. */
+export interface Place {
+  timeMs: number;
+  price: number;
+}
+
+/** A box that a pointer suggests: an eighth of the future long, and an eighth of the chart high. */
+const PART = 8;
+
+export interface ProbeOptions {
+  /** Asks one thing at a time, bounds the pauses and aborts what is outdated. */
+  estimator: Estimator;
+  now(): number;
+}
+
+/** Follows the pointer over the chart. */
+export class ChartProbe {
+  readonly place: Signal<Place | undefined> = signal(undefined);
+  readonly #options: ProbeOptions;
+
+  constructor(options: ProbeOptions) {
+    this.#options = options;
+  }
+
+  /** Shows a place. @param bet What is estimated there; nothing in the past or over a box. */
+  show(place: Place, bet: Bet | undefined): void {
+    this.place.value = place;
+    if (bet === undefined) this.#options.estimator.clear();
+    else this.#options.estimator.ask(bet);
+  }
+
+  hide(): void {
+    this.place.value = undefined;
+    this.#options.estimator.clear();
+  }
+
+  /** The place in words: in the past the price at that time, in the future what a box there pays. */
+  textAt({ timeMs, price }: Place, series: PriceSeries): string {
+    if (timeMs < this.#options.now()) {
+      const known = series.prices[series.indexAt(timeMs)];
+      const text = known === undefined ? "no price" : formatQuotePrice(known);
+      return `${text} at ${formatTime(timeMs)}`;
+    }
+    const here = `${formatQuotePrice(price)} at ${formatTime(timeMs)}`;
+    const state = this.#options.estimator.state.peek();
+    if (state === undefined) return here;
+    if ("failure" in state) return `${here}: no bet here`;
+    const { bet: { startTime, endTime, betAmount }, estimate: { payout } } = state;
+    const ratio = (Number(payout) / Number(betAmount)).toFixed(2);
+    return `${here}: ${formatDuration(endTime - startTime)} pay × ${ratio}`;
+  }
+}
+
+/** The box that is suggested at a place of a chart that shows so much. */
+export function draftAt(
+  { timeMs, price }: Place,
+  nowMs: number,
+  shown: { futureMs: number; low: number; high: number },
+): Draft | undefined {
+  const half = (shown.high - shown.low) / PART / 2;
+  const fromMs = timeMs - nowMs;
+  return draftOf({
+    fromMs,
+    toMs: fromMs + Math.max(1_000, shown.futureMs / PART),
+    low: price - half,
+    high: price + half,
+  });
+}

@@ -1,0 +1,50 @@
+/** The user's bets as a list: filtered, by pages, and as a file for a spreadsheet. */
+import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
+import { isDecided } from "../data/live_breaches.ts";
+
+export const FILTERS = ["All", "Open", "Won", "Lost"] as const;
+export type Filter = (typeof FILTERS)[number];
+
+/** Rows of one page. */
+export const PAGE_ROWS = 25;
+
+export function filtered(theses: readonly Thesis[], filter: Filter): readonly Thesis[] {
+  switch (filter) {
+    case "All":
+      return theses;
+    case "Open":
+      return theses.filter((thesis) => !isDecided(thesis));
+    case "Won":
+      return theses.filter(({ status }) => status === "won");
+    case "Lost":
+      return theses.filter((thesis) => isDecided(thesis) && thesis.status !== "won");
+  }
+}
+
+/** One page of a list, and how many there are; a page that is gone is the last one. */
+export function pageOf<T>(rows: readonly T[], wanted: number) {
+  const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
+  const page = Math.min(Math.max(0, wanted), pages - 1);
+  return { page, pages, rows: rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS) };
+}
+
+const COLUMNS =
+  "bet,market,status,placed,starts,ends,lower,upper,stake,payout,gain,left_at,left_price";
+
+/** The bets as comma-separated values, oldest first; times in UTC, amounts in USDC. */
+export function csvOf(theses: readonly Thesis[], markets: Markets): string {
+  const time = (ms: number) => new Date(ms).toISOString();
+  const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {
+    const { id, base, quote, status, createdAt, startTime, endTime, breach } = thesis;
+    const { lowerPrice, upperPrice, betAmount, payout } = thesis;
+    const gain = status === "won" ? payout - betAmount : isDecided(thesis) ? -betAmount : undefined;
+    return [
+      ...[id, markets.find(base, quote)?.symbol ?? base, status],
+      ...[createdAt, startTime, endTime].map(time),
+      ...[lowerPrice, upperPrice, betAmount, payout].map((value) => formatPrice(value)),
+      gain === undefined ? "" : (gain < 0n ? "-" : "") + formatPrice(gain < 0n ? -gain : gain),
+      ...(breach ? [time(breach.time), formatPrice(breach.price)] : ["", ""]),
+    ].join();
+  });
+  return [COLUMNS, ...rows].join("\r\n") + "\r\n";
+}

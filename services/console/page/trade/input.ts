@@ -1,0 +1,60 @@
+/** Numbers and durations as people type them. */
+import { parsePrice } from "@rangemaker/client";
+
+/** One comma or point before exactly three digits: a thousand to some, a fraction to others. */
+const AMBIGUOUS = /^[1-9]\d{0,2},\d{3}$/;
+
+/**
+ * A number above 0 with at most 6 decimals, in millionths. The last of comma and point is the decimal
+ * separator, those before it and spaces separate thousands.
+ *
+ * @returns A sentence if the text can be read in two ways; undefined if it is not such a number.
+ */
+export function parseDecimal(text: string): bigint | string | undefined {
+  const plain = text.replace(/[\s'’]/g, "");
+  if (AMBIGUOUS.test(plain)) {
+    return `Write ${plain.replace(",", "")} or ${
+      plain.replace(",", ".")
+    }: “${plain}” can mean both`;
+  }
+  const at = Math.max(plain.lastIndexOf(","), plain.lastIndexOf("."));
+  if (at < 0) return parsePrice(plain);
+  const [whole, fraction] = [plain.slice(0, at), plain.slice(at + 1)];
+  const separator = plain[at] === "," ? "." : ",";
+  const isGrouped = /[.,]/.test(whole);
+  if (isGrouped && !whole.split(separator).every((group, index) => isGroup(group, index))) {
+    return undefined;
+  }
+  return parsePrice(`${whole.replaceAll(separator, "")}.${fraction}`);
+}
+
+/** Whether digits can stand between separators of thousands. */
+function isGroup(digits: string, index: number): boolean {
+  return (index === 0 ? /^\d{1,3}$/ : /^\d{3}$/).test(digits);
+}
+
+/** Units of durations, the largest first. */
+const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000], ["s", 1_000]] as const;
+
+/** Milliseconds of a duration such as `15 s`, `5m`, `1,5 h` or `15`, which are seconds. */
+export function parseDuration(text: string): number | undefined {
+  const [, number, name] = /^\s*(\d{1,6}(?:[.,]\d{1,3})?)\s*([a-z]*)\s*$/i.exec(text) ?? [];
+  if (number === undefined || name === undefined) return undefined;
+  const unit = /^(|s|secs?|seconds?)$/i.test(name)
+    ? 1_000
+    : /^(m|mins?|minutes?)$/i.test(name)
+    ? 60_000
+    : /^(h|hours?)$/i.test(name)
+    ? 3_600_000
+    : /^(d|days?)$/i.test(name)
+    ? 86_400_000
+    : NaN;
+  const ms = Math.round(Number(number.replace(",", ".")) * unit);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** A duration as {@link parseDuration} reads it, in the largest unit that divides it. */
+export function durationText(ms: number): string {
+  const [name, unit] = UNITS.find(([, unit]) => ms >= unit && ms % unit === 0) ?? ["s", 1_000];
+  return `${ms / unit} ${name}`;
+}

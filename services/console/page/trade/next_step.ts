@@ -1,0 +1,105 @@
+/** What keeps a user from a quote: one sentence and one button for each state. */
+import type { SolverInfo } from "@rangemaker/client";
+import type { Explanation } from "../data/explain.ts";
+import type { MarketState } from "../data/price_feed.ts";
+import { formatAmount, formatTime } from "../format.ts";
+import type { ParsedFields } from "./draft.ts";
+
+/** Everything that decides whether a quote can be asked for. */
+export interface Situation {
+  symbol: string;
+  market: MarketState;
+  chainId: number;
+  /** Undefined before the node has answered. */
+  nodeChainId: number | undefined;
+  hasUser: boolean;
+  /** Undefined for a key, which signs for any chain, and before the wallet has answered. */
+  walletChainId: number | undefined;
+  /** Undefined before the node has answered. */
+  balance: bigint | undefined;
+  /** Deadline of a signed bet whose outcome is unknown. */
+  checkingUntilMs: number | undefined;
+  isEmpty: boolean;
+  parsed: ParsedFields;
+  /** Why the box cannot be priced now. */
+  unpriceable: Explanation | undefined;
+  limits: Pick<SolverInfo["config"], "minBetAmount" | "maxBetAmount"> | undefined;
+}
+
+/** What is to be done or waited for before a quote. */
+export interface Obstacle {
+  /** The button for a quote, which is disabled; or the button that removes the obstacle. */
+  button: string;
+  text: string;
+  /** The button switches the wallet's chain. */
+  switchesChain?: boolean;
+}
+
+const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: string) => Obstacle>> =
+  {
+    away: () => ({
+      button: "Reconnecting …",
+      text: "No live prices: reconnecting. Bets continue when they are back.",
+    }),
+    connecting: () => ({ button: "Connecting …", text: "Connecting to the prices …" }),
+    missing: (symbol) => ({
+      button: "Waiting for a price",
+      text: `${symbol} has no price yet. Bets start with the first one.`,
+    }),
+    stale: (symbol) => ({
+      button: "Waiting for a fresh price",
+      text: `The price of ${symbol} is not fresh: no bets until it is.`,
+    }),
+  };
+
+/** What is wrong with a market, in one sentence; undefined if it can be bet on. */
+export function marketObstacle(state: MarketState, symbol: string): Obstacle | undefined {
+  return state === "fresh" ? undefined : MARKET_TEXTS[state](symbol);
+}
+
+/** A wallet on another chain than the bets; undefined if it is on the right one, or does not tell. */
+export function chainObstacle(walletChainId: number | undefined, chainId: number) {
+  if (walletChainId === undefined || walletChainId === chainId) return undefined;
+  return {
+    button: "Switch the wallet’s chain",
+    text: `The wallet is on chain ${walletChainId}; bets are on chain ${chainId}.`,
+    switchesChain: true,
+  };
+}
+
+const QUOTE = "Get a firm quote";
+
+/** The first obstacle on the way to a quote; undefined if there is none. */
+export function obstacleOf(situation: Situation): Obstacle | undefined {
+  const { symbol, market, chainId, nodeChainId, hasUser, walletChainId, balance } = situation;
+  const { checkingUntilMs, isEmpty, parsed, unpriceable, limits } = situation;
+  if (checkingUntilMs !== undefined) {
+    return {
+      button: "Outcome unknown, checking …",
+      text:
+        "It is not known yet whether your signed bet was placed. New quotes wait until it is, " +
+        `or until it can no longer be placed, shortly after ${formatTime(checkingUntilMs)}.`,
+    };
+  }
+  const waiting = marketObstacle(market, symbol);
+  if (waiting !== undefined) return { ...waiting, text: "" }; // the chart says why
+  const say = (text: string): Obstacle => ({ button: QUOTE, text });
+  if (!hasUser) return say("Open an account first.");
+  if (balance === 0n) return say("Take money to bet with first.");
+  const wrongChain = chainObstacle(walletChainId, chainId);
+  if (wrongChain !== undefined) return wrongChain;
+  if (nodeChainId !== undefined && nodeChainId !== chainId) {
+    return say(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
+  }
+  if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
+  if (isEmpty) return say("Draw a box or fill in the fields first.");
+  if ("errors" in parsed) return say("Correct the fields first.");
+  const { betAmount } = parsed;
+  if (balance !== undefined && betAmount > balance) {
+    return say(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);
+  }
+  if (limits !== undefined && betAmount > limits.maxBetAmount) {
+    return say(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
+  }
+  return unpriceable && say(unpriceable.text);
+}

@@ -1,0 +1,250 @@
+/** A signed bet until its outcome is known, with a solver that the test answers for. */
+import assert from "node:assert/strict";
+import { ExecutionError, NetworkError, ServiceError } from "../../lib/client/mod.ts";
+import {
+  BetKeeper,
+  type BetOutcome,
+  DEADLINE_MARGIN_MS,
+} from "../../services/console/page/data/bet_keeper.ts";
+import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { memoryStore } from "./memory_store.ts";
+import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";
+
+const LOST = new NetworkError("SERVICE_TIMEOUT", "no answer");
+const REFUSED = new ServiceError("PRICE_MOVED", "moved", { status: 400 });
+const DEADLINE = 30_000;
+
+const bet = { offer: offerOf(7, { deadline: DEADLINE }), signature: SIGNATURE };
+
+/** What a solver does with each request: an id, a failure, or nothing at all. */
+type Answer = number | Error | "hangs";
+
+/** A browser with tabs: each has a keeper, and a solver that answers one request after the other. */
+function scene(...answers: Answer[]) {
+  const clock = new FakeClock(0);
+  const store = memoryStore();
+  const outcomes: string[] = [];
+  const chain = { isKnown: true };
+  let sent = 0;
+  const tabs: EventTarget[] = [];
+  const open = (user: typeof USER | typeof OTHER = USER) => {
+    const tab = new EventTarget();
+    tabs.push(tab);
+    // A browser tells all other tabs.
+    const setItem = (name: string, text: string) => {
+      store.setItem(name, text);
+      for (const other of tabs) {
+        if (other !== tab) other.dispatchEvent(Object.assign(new Event("storage"), { key: name }));
+      }
+    };
+    const keeper = new BetKeeper({
+      client: {
+        execute(offer, signature) {
+          assert.deepEqual({ offer, signature }, bet);
+          sent += 1;
+          const answer = answers.shift() ?? "hangs";
+          if (answer === "hangs") return new Promise(() => {});
+          if (answer instanceof Error) return Promise.reject(answer);
+          return Promise.resolve({ thesisId: answer, txHash: hashOf(1) });
+        },
+      },
+      user,
+      pending: new PendingBets({ ...store, setItem }, tab),
+      clock,
+      serverClock: clock,
+      isChainKnown: () => chain.isKnown,
+      onResolved({ isChecking }, outcome) {
+        outcomes.push(`${isChecking ? "checked: " : ""}${textOf(outcome)}`);
+      },
+    });
+    keeper.start();
+    return keeper;
+  };
+  /** Time passes, and everything that falls due is answered. */
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 250) {
+      clock.advance(Math.min(left, 250));
+      await settle();
+    }
+  };
+  const stored = () => new PendingBets(store).of(USER).length;
+  return { open, pass, outcomes, chain, stored, sent: () => sent, store, clock };
+}
+
+const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+function textOf(outcome: BetOutcome): string {
+  return outcome.name === "placed" ? `placed ${outcome.thesisId}` : outcome.name;
+}
+
+Deno.test("BetKeeper: an answered bet is placed, and nothing of it stays", async () => {
+  const { open, outcomes, stored } = scene(3);
+  const keeper = open();
+  const outcome = keeper.send(bet);
+  assert.equal(keeper.unresolved.value.length, 1);
+  assert.equal(stored(), 1, "before it is sent");
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 3 });
+  assert.deepEqual([outcomes, stored(), keeper.unresolved.value], [["placed 3"], 0, []]);
+});
+
+Deno.test("BetKeeper: a first refusal is the outcome", async () => {
+  for (const reason of [REFUSED, new ExecutionError("INSUFFICIENT_BALANCE", "no")]) {
+    const { open, sent, stored, pass } = scene(reason, 4);
+    assert.deepEqual(await open().send(bet), { name: "refused", reason });
+    await pass(60_000);
+    assert.deepEqual([sent(), stored()], [1, 0]);
+  }
+});
+
+Deno.test("BetKeeper: a lost answer is checked with the same bet until it is answered", async () => {
+  const { open, sent, pass, outcomes } = scene(LOST, LOST, 5);
+  const keeper = open();
+  const outcome = keeper.send(bet);
+  await settle();
+  assert.deepEqual(keeper.unresolved.value, [{ ...bet, isChecking: true }]);
+  await pass(499);
+  assert.equal(sent(), 1);
+  await pass(1);
+  assert.equal(sent(), 2);
+  await pass(1_000);
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 5 });
+  assert.deepEqual(outcomes, ["checked: placed 5"]);
+  await pass(60_000);
+  assert.equal(sent(), 3);
+});
+
+Deno.test("BetKeeper: the pauses grow to 4 s", async () => {
+  const { open, sent, pass, chain } = scene(...Array(20).fill(LOST));
+  chain.isKnown = false;
+  void open().send(bet);
+  const seen: number[] = [];
+  for (let second = 0; second <= 12; second++) {
+    await pass(second === 0 ? 1 : 1_000);
+    seen.push(sent());
+  }
+  assert.deepEqual(seen, [1, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6]);
+});
+
+Deno.test("BetKeeper: an answer that takes 3 s is overdue", async () => {
+  const { open, pass } = scene("hangs");
+  const keeper = open();
+  void keeper.send(bet);
+  await pass(2_999);
+  assert.equal(keeper.unresolved.value[0]?.isChecking, false);
+  await pass(1);
+  assert.equal(keeper.unresolved.value[0]?.isChecking, true);
+});
+
+Deno.test("BetKeeper: after a lost answer, a refusal decides nothing; the chain does", async () => {
+  const codes = ["INSUFFICIENT_BALANCE", "QUOTE_ALREADY_USED", "QUOTE_EXPIRED"];
+  for (const later of [REFUSED, ...codes.map((code) => new ExecutionError(code, "no"))]) {
+    const { open, pass, outcomes } = scene(LOST, ...Array(20).fill(later));
+    const keeper = open();
+    void keeper.send(bet);
+    await pass(5_000);
+    assert.deepEqual(outcomes, []);
+    keeper.take(thesisOf(8));
+    assert.deepEqual(outcomes, [], "another bet");
+    keeper.take(thesisOf(7));
+    assert.deepEqual(outcomes, ["checked: placed 7"], later.code);
+  }
+});
+
+Deno.test("BetKeeper: a quote that is used up without an earlier answer was placed by an earlier request", async () => {
+  const { open, outcomes } = scene(new ExecutionError("QUOTE_ALREADY_USED", "used"));
+  const keeper = open();
+  void keeper.send(bet);
+  await settle();
+  assert.deepEqual(outcomes, []);
+  keeper.take(thesisOf(7));
+  assert.deepEqual(outcomes, ["checked: placed 7"]);
+});
+
+Deno.test("BetKeeper: what the chain lacks after the deadline was not placed; an unknown chain is asked on", async () => {
+  const { open, pass, outcomes, chain, stored, sent } = scene(...Array(40).fill(LOST));
+  chain.isKnown = false;
+  const outcome = open().send(bet);
+  await pass(DEADLINE + DEADLINE_MARGIN_MS + 20_000);
+  assert.deepEqual([outcomes, stored()], [[], 1]);
+  chain.isKnown = true;
+  await pass(4_000);
+  assert.deepEqual(await outcome, { name: "expired" });
+  assert.deepEqual([outcomes, stored()], [["checked: expired"], 0]);
+  const before = sent();
+  await pass(20_000);
+  assert.equal(sent(), before);
+});
+
+Deno.test("BetKeeper: up to 5 s after the deadline the chain may still show it", async () => {
+  const { open, pass, outcomes } = scene(...Array(40).fill(LOST));
+  void open().send(bet);
+  await pass(DEADLINE + DEADLINE_MARGIN_MS - 1);
+  assert.deepEqual(outcomes, []);
+  await pass(4_000);
+  assert.deepEqual(outcomes, ["checked: expired"]);
+});
+
+Deno.test("BetKeeper: after a reload the bet is sent at once, and is unknown until then", async () => {
+  const { open, pass, outcomes, sent } = scene("hangs", LOST, 9);
+  const first = open();
+  void first.send(bet);
+  first.close(); // the page goes away
+  assert.deepEqual(first.unresolved.value, []);
+  const second = open();
+  assert.equal(second.unresolved.value[0]?.isChecking, true);
+  assert.equal(sent(), 2);
+  await pass(2_000);
+  assert.deepEqual(outcomes, ["checked: placed 9"]);
+});
+
+Deno.test("BetKeeper: each account has its own bets, and a closed keeper sends nothing", async () => {
+  const { open, pass, sent, stored } = scene(LOST, 5);
+  const keeper = open();
+  void keeper.send(bet);
+  await settle();
+  keeper.close();
+  const other = open(OTHER);
+  await pass(60_000);
+  assert.deepEqual([other.unresolved.value, sent(), stored()], [[], 1, 1]);
+});
+
+Deno.test("BetKeeper: another tab waits too, and learns from the chain that the bet was placed", async () => {
+  const { open, pass, outcomes, sent } = scene(3);
+  const [here, there] = [open(), open()];
+  const outcome = here.send(bet);
+  assert.equal(there.unresolved.value.length, 1);
+  await outcome;
+  await pass(1_000);
+  assert.equal(there.unresolved.value.length, 1, "until the chain shows it");
+  there.take(thesisOf(7));
+  assert.deepEqual(there.unresolved.value, []);
+  assert.deepEqual(outcomes, ["placed 3", "placed 7"]);
+  await pass(60_000);
+  assert.equal(sent(), 1);
+});
+
+Deno.test("BetKeeper: what one tab was refused is never sent by another", async () => {
+  const { open, pass, outcomes, sent, chain } = scene(REFUSED, 4);
+  const [here, there] = [open(), open()];
+  chain.isKnown = false;
+  assert.equal((await here.send(bet)).name, "refused");
+  await pass(10_000);
+  assert.equal(there.unresolved.value.length, 1, "the chain may have it");
+  chain.isKnown = true;
+  await pass(5_000);
+  assert.deepEqual([outcomes, sent()], [["refused", "expired"], 1]);
+  assert.deepEqual(there.unresolved.value, []);
+});
+
+Deno.test("BetKeeper: another tab sends the bet of one that is gone after 5 s", async () => {
+  const { open, pass, outcomes, sent } = scene("hangs", 6);
+  const [here, there] = [open(), open()];
+  void here.send(bet);
+  here.close();
+  await pass(4_999);
+  assert.equal(sent(), 1);
+  await pass(1);
+  assert.deepEqual([sent(), outcomes], [2, ["placed 6"]]);
+  assert.deepEqual(there.unresolved.value, []);
+});

@@ -1,0 +1,29 @@
+/** Offers and theses that a test makes up, without a signature that anybody checks. */
+import type { Offer, Thesis } from "../../lib/client/mod.ts";
+
+export const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
+export const OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
+export const SIGNATURE = `0x${"1a".repeat(64)}1b` as const;
+
+/** A hash that differs by its number. */
+export const hashOf = (n: number): `0x${string}` => `0x${n.toString(16).padStart(64, "0")}`;
+
+/** An offer whose hash has a number. */
+export function offerOf(n: number, terms: Partial<Offer["quote"]> = {}): Offer {
+  return {
+    quote: {
+      ...{ user: USER, solver: OTHER, base: OTHER, quote: OTHER, thesisType: "box" },
+      ...{ lowerPrice: 1n, upperPrice: 2n, betAmount: 10n, payout: 25n },
+      ...{ startTime: 0, endTime: 1_000, deadline: 5_000, signature: SIGNATURE },
+      ...terms,
+    },
+    quoteHash: hashOf(n),
+  };
+}
+
+/** The thesis of the offer with a number. */
+export function thesisOf(n: number, terms: Partial<Thesis> = {}): Thesis {
+  const { quote: { deadline: _, signature: __, ...quote }, quoteHash } = offerOf(n);
+  const state = { id: n, status: "open", createdAt: 0, txHash: quoteHash } as const;
+  return { ...quote, ...state, quoteHash, ...terms };
+}

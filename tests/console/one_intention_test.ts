@@ -1,0 +1,277 @@
+/** One intention, one bet: the solver hangs, dies and restarts at every step of an execution. */
+import assert from "node:assert/strict";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import type { BetOutcome } from "../../services/console/page/data/bet_keeper.ts";
+import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
+import { Portfolio } from "../../services/console/page/data/portfolio.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { eventually } from "../support/eventually.ts";
+import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+import { memoryStore } from "./memory_store.ts";
+import { TestServices } from "./services.ts";
+
+/** What a gateway says of a service behind it that is gone. */
+const LOST = new Response("<h1>Bad gateway</h1>", {
+  status: 502,
+  headers: { "access-control-allow-origin": "*" },
+});
+
+/** What stands between the user and the solver: it can keep requests, and lose answers. */
+class Gateway {
+  /** `hang` keeps executions before the solver sees them, `lose` their answers. */
+  mode: "pass" | "hang" | "lose" = "pass";
+  executions = 0;
+  #held = Promise.withResolvers<void>();
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+
+  constructor(solverUrl: () => string) {
+    this.#server = Deno.serve(
+      { port: 0, hostname: "127.0.0.1", onListen() {} },
+      async (request) => {
+        const { mode } = this;
+        const { pathname } = new URL(request.url);
+        const isExecution = pathname === "/execute" && request.method === "POST";
+        if (isExecution) this.executions += 1;
+        const body = request.method === "POST" ? await request.text() : undefined;
+        if (isExecution && mode === "hang") {
+          await this.#held.promise;
+          return LOST.clone();
+        }
+        const { method, headers } = request;
+        const answer = await fetch(solverUrl() + pathname, { method, headers, body })
+          .catch(() => LOST.clone());
+        if (!isExecution || mode !== "lose") return answer;
+        await answer.body?.cancel();
+        await this.#held.promise;
+        return LOST.clone();
+      },
+    );
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  /** Requests that were kept fail without an answer; the next ones pass. */
+  release(): void {
+    this.mode = "pass";
+    this.#held.resolve();
+    this.#held = Promise.withResolvers();
+  }
+
+  async stop(): Promise<void> {
+    this.release();
+    await this.#server.shutdown();
+  }
+}
+
+async function withServices(
+  test: (services: TestServices, gateway: Gateway) => Promise<void>,
+): Promise<void> {
+  const gateway: Gateway = new Gateway(() => services.urlOf("solver"));
+  const services = new TestServices({ solver: gateway.url });
+  try {
+    await services.startAll();
+    await test(services, gateway);
+  } finally {
+    await services.stopAll();
+    await gateway.stop();
+  }
+}
+
+class FollowedClient extends RangemakerClient {
+  /** The watches that were asked for; they are closed once they are open. */
+  readonly watches: Promise<unknown>[] = [];
+
+  override watch(...args: Parameters<RangemakerClient["watch"]>) {
+    const watch = super.watch(...args);
+    this.watches.push(watch.catch(() => {}));
+    return watch;
+  }
+}
+
+/** A user of the page's modules, without a browser. */
+class TestUser {
+  readonly wallet = privateKeyToAccount(generatePrivateKey());
+  readonly store = memoryStore();
+  readonly client: FollowedClient;
+  readonly resolved: BetOutcome[] = [];
+  #portfolio: Portfolio | undefined;
+
+  constructor(urls: TestServices["urls"]) {
+    this.client = new FollowedClient({ urls, chainId: 1337, wallet: this.wallet });
+  }
+
+  get bets() {
+    return this.#portfolio?.bets ?? assert.fail("The page is not open");
+  }
+
+  /** Opens the page, or loads it again. */
+  load(): void {
+    this.#portfolio?.close();
+    this.#portfolio = new Portfolio({
+      client: this.client,
+      user: this.wallet.address,
+      pending: new PendingBets(this.store),
+      clock: systemClock,
+      serverClock: systemClock,
+      onSettled() {},
+      onResolved: (_, outcome) => this.resolved.push(outcome),
+    });
+    this.#portfolio.start();
+  }
+
+  async close(): Promise<void> {
+    this.#portfolio?.close();
+    await Promise.all(this.client.watches);
+  }
+
+  /** Signs a bet that cannot lose, and sends it. */
+  async bet(lifeMs: number): Promise<void> {
+    const { price } = (await this.client.prices())["ETH/USDT"] ?? assert.fail();
+    const startTime = Date.now() + 60_000;
+    const offer = await this.client.quote({
+      ...{ symbol: "ETH/USDT", lowerPrice: price / 2n, upperPrice: 2n * price },
+      ...{ betAmount: 5_000_000n, startTime, endTime: startTime + 60_000 },
+      deadline: Date.now() + lifeMs,
+    });
+    void this.bets.send({ offer, signature: await this.client.sign(offer) });
+  }
+
+  /** How many theses the chain has of the user. */
+  async count(): Promise<number> {
+    let count = 0;
+    const pages = this.client.theses({ user: this.wallet.address });
+    for await (const { theses } of pages) count += theses.length;
+    return count;
+  }
+}
+
+/** What happens to the solver after the user has signed, until it works again. */
+const troubles: Record<
+  string,
+  (services: TestServices, gateway: Gateway, user: TestUser) => unknown
+> = {
+  async "it hangs before it has read the request"(_services, gateway, user) {
+    await eventually("doubt", () => user.bets.unresolved.value[0]?.isChecking || undefined);
+    gateway.release();
+  },
+  async "it hangs after it has placed the bet"(_services, gateway) {
+    await eventually("an execution", () => gateway.executions > 0 || undefined);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    gateway.release();
+  },
+  async "it is killed before it has read the request"(services, gateway) {
+    await services.stop("solver");
+    gateway.release();
+    await services.start("solver");
+  },
+  async "it is killed after it has placed the bet, and forgets it"(services, gateway) {
+    await eventually("an execution", () => gateway.executions > 0 || undefined);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await services.stop("solver");
+    gateway.release();
+    await services.start("solver");
+  },
+  async "the page is loaded again while it hangs"(_services, gateway, user) {
+    await eventually("an execution", () => gateway.executions > 0 || undefined);
+    user.load();
+    assert.equal(user.bets.unresolved.value[0]?.isChecking, true);
+    gateway.release();
+  },
+};
+
+Deno.test({
+  name: "Console: a signed bet is placed once, whatever happens to the solver",
+  timeout: 120_000,
+  fn: (t) =>
+    withServices(async (services, gateway) => {
+      const client = new RangemakerClient({ urls: services.urls, chainId: 1337 });
+      await waitForPrices({ oracle: services.urlOf("oracle") }, client, systemClock);
+      for (const [name, happen] of Object.entries(troubles)) {
+        await t.step(name, async () => {
+          const user = new TestUser(services.urls);
+          user.load();
+          try {
+            await user.client.deposit(100_000_000n);
+            gateway.mode = name.includes("after") ? "lose" : "hang";
+            gateway.executions = 0;
+            await user.bet(30_000);
+            await happen(services, gateway, user);
+            await eventually("an outcome", () => user.resolved[0]);
+            assert.deepEqual(user.resolved.map(({ name }) => name), ["placed"]);
+            assert.equal(await user.count(), 1);
+          } finally {
+            await user.close();
+          }
+        });
+      }
+      await t.step(
+        "it is away beyond the deadline: nothing was placed, and the user is told",
+        async () => {
+          const user = new TestUser(services.urls);
+          user.load();
+          try {
+            await user.client.deposit(100_000_000n);
+            gateway.mode = "hang";
+            await user.bet(2_000);
+            await services.stop("solver");
+            gateway.release();
+            await eventually("an outcome", () => user.resolved[0], 20_000);
+            assert.deepEqual(user.resolved, [{ name: "expired" }]);
+            await services.start("solver");
+            user.load();
+            assert.deepEqual([user.bets.unresolved.value, await user.count()], [[], 0]);
+          } finally {
+            await user.close();
+          }
+        },
+      );
+    }),
+});
+
+Deno.test({
+  name: "Console: an unknown outcome keeps every tab from a second bet, and survives a reload",
+  ignore: !hasChromium,
+  timeout: 120_000,
+  fn: () =>
+    withServices(async (services, gateway) => {
+      const browser = await launchBrowser();
+      try {
+        const visitor = await Visitor.open(browser, services.urlOf("console"));
+        await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
+        await visitor.enter();
+        const other = await visitor.newTab();
+        for (const tab of [visitor, other]) {
+          await tab.press("Suggest a box");
+          await tab.fill("startsIn", "60 s");
+          await tab.sees(/Times your bet/);
+        }
+        await visitor.press("Get a firm quote");
+        gateway.mode = "hang";
+        await visitor.press("Sign and place the bet");
+        await visitor.sees(/Outcome unknown, checking/);
+        await other.sees(/Outcome unknown, checking/);
+        await visitor.page.reload();
+        await visitor.sees(/Outcome unknown, checking/);
+        const isBlocked = await visitor.page.$eval(
+          ".action-bar button.wide",
+          (button) => Reflect.get(button, "disabled"),
+        );
+        assert.equal(isBlocked, true);
+        assert(gateway.executions >= 2, "sent again after the reload");
+        gateway.release();
+        await visitor.sees(/was placed after all: it is bet 1\./);
+        await other.sees(/was placed after all: it is bet 1\.|Bet 1 is placed\./);
+        for (const tab of [visitor, other]) await tab.seesNo(/Outcome unknown/);
+        const client = new RangemakerClient({ urls: services.urls, chainId: 1337 });
+        assert.equal(await client.thesis(2), null, "one bet");
+        await other.page.close();
+        await visitor.close({ outages: true });
+      } finally {
+        await browser.close();
+      }
+    }),
+});
