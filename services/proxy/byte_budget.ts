@@ -21,9 +21,14 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /** Whether this many more bytes fit; `isSmall` lets them use the part reserved for small answers. */
-  fits(bytes: number, isSmall: boolean): boolean {
-    return this.#used + bytes <= (isSmall ? this.max : this.max * LARGE_SHARE);
+  /** Whether this many more bytes of a small answer fit. */
+  fits(bytes: number): boolean {
+    return this.#used + bytes <= this.max;
+  }
+
+  /** Whether this many more bytes fit beside the part that is reserved for small answers. */
+  fitsLarge(bytes: number): boolean {
+    return this.#used + bytes <= this.max * LARGE_SHARE;
   }
 
   /** Counts bytes as used. */

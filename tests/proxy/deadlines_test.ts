@@ -35,7 +35,7 @@ Deno.test("Deadlines: an item that is not finished in time expires, each at its 
     assert(finished.size > 300 && expired.size > 300, "Both were tried");
   }));
 
-Deno.test("Deadlines: cleared, it gives back what is left, and no timer stays", () => {
+Deno.test("Deadlines: clear returns the unfinished items and cancels the timer", () => {
   const clock = new FakeClock();
   const deadlines = new Deadlines<string>(clock, 100, () => assert.fail("Nothing is late"));
   const [, b] = ["a", "b", "c"].map((item) => deadlines.add(item));

@@ -32,7 +32,7 @@ Deno.test("Envelope: the usual spelling and any other one give the same", () => 
   assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","method":"a"}'), { id: undefined, ...bare });
 });
 
-Deno.test("Envelope: an id stays as it is written", () => {
+Deno.test("Envelope: keeps the text of an id", () => {
   for (const id of ["1.0", "1e2", "-0", "12345678901234567890", '"a\\u0062"', "null", '""']) {
     const envelope = envelopeOf(`{"jsonrpc":"2.0","id":${id},"method":"a"}`);
     assert.equal(typeof envelope === "string" ? envelope : envelope.id, id);
@@ -111,7 +111,7 @@ Deno.test("Envelope: an answer comes under the caller's id wherever the node wri
   }
 });
 
-Deno.test("Envelope: an answer under another id is not taken", () => {
+Deno.test("Envelope: rejects an answer under another id", () => {
   for (
     const body of [
       '{"jsonrpc":"2.0","id":123,"result":1}',

@@ -6,7 +6,7 @@ import {
   originRefused,
 } from "../../services/proxy/failures.ts";
 
-Deno.test("ProxyError: only of a write that was sent it says that it may have taken effect", () => {
+Deno.test("ProxyError: only the error of a write that was sent says that it may have taken effect", () => {
   for (const target of ["read", "write"] as const) {
     const errors = [
       answerLost(target, "gone"),

@@ -87,7 +87,7 @@ Deno.test("Proxy, HTTP: errors and statuses of a node go through untouched", () 
   }, { write: { answer: () => new Response(body, { status: 429 }) } });
 });
 
-Deno.test("Proxy, HTTP: what is no answer of a node is -32002: 502, or 504 where it takes too long", async (t) => {
+Deno.test("Proxy, HTTP: an invalid or missing answer of a node is -32002 with 502, a late one with 504", async (t) => {
   const expectFailure = async (response: Response, status: number) => {
     const { id, error } = await response.json();
     assert.deepEqual([response.status, id, error.code], [status, 1, -32002], error.message);

@@ -33,7 +33,7 @@ Deno.test("JSON text: the members of an object, each as it was written", () => {
   }));
 });
 
-Deno.test("JSON text: what parsing would change stays as it was written", () => {
+Deno.test("JSON text: keeps text that parsing would change", () => {
   const text = '{ "id" : 12345678901234567890, "n":1.0e3, "s":"\\u0041\\/" }';
   assert.equal(memberText(text, "id"), "12345678901234567890");
   assert.equal(memberText(text, "n"), "1.0e3");
@@ -43,7 +43,7 @@ Deno.test("JSON text: what parsing would change stays as it was written", () => 
   );
 });
 
-Deno.test("JSON text: of members named alike the last counts, an escaped name included", () => {
+Deno.test("JSON text: the last of several members with one name counts, escaped names included", () => {
   assert.equal(memberText('{"id":1,"id":2}', "id"), "2");
   assert.equal(memberText('{"i\\u0064":3}', "id"), "3");
 });

@@ -18,7 +18,7 @@ Deno.test("ProxyMetrics: invented method names do not grow the metrics, nor push
   assert.equal(total, 5_005);
 });
 
-Deno.test("ProxyMetrics: methods of HTTP that nobody knows share a label", async () => {
+Deno.test("ProxyMetrics: unknown HTTP methods share a label", async () => {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   metrics.countHttp("BREW", "proxy", 404, 1);

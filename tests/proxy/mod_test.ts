@@ -59,7 +59,7 @@ Deno.test("Proxy: a first wait over the longest one is refused, one as long is n
   await (await proxyWith(10)).stop();
 });
 
-Deno.test("Proxy: where the WebSocket port is taken it does not start, and leaves nothing running", async () => {
+Deno.test("Proxy: if the WebSocket port is in use, the start fails and leaves nothing running", async () => {
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const given = { port: 0, host: "127.0.0.1", readNodeUrl: "http://127.0.0.1:1" };
   await assert.rejects(
@@ -111,7 +111,7 @@ Deno.test("Proxy: a query behind the path of POST / is allowed, another path is 
     }
   }));
 
-Deno.test("Proxy: a WebSocket is taken on / and /ws alone", () =>
+Deno.test("Proxy: accepts WebSockets on / and /ws only", () =>
   withProxy(async ({ wsUrl }) => {
     for (const path of ["/", "/ws", "/ws?key=1"]) {
       await (await RpcSocket.open(wsUrl.replace("/ws", path))).close();

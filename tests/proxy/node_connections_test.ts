@@ -46,7 +46,7 @@ async function serve(answer: (socket: Socket, request: string) => void): Promise
 const idOf = (request: string) => /"id":(\d+)/.exec(request)?.[1];
 const paramOf = (request: string) => /"params":\["(\w+)"\]/.exec(request)?.[1] ?? "";
 
-Deno.test("Node connections: an answer that nobody asked for is taken for none, and reads are answered all the same", async () => {
+Deno.test("Node connections: an unsolicited answer is dropped, and reads still get theirs", async () => {
   let asked = 0;
   const node = await serve((socket, request) => {
     if (!request.startsWith("POST")) return socket.end(); // it has no WebSocket
@@ -71,7 +71,7 @@ Deno.test("Node connections: an answer that nobody asked for is taken for none, 
   await node.stop();
 });
 
-Deno.test("Node connections: an answer with a length and a transfer encoding is taken for none", async () => {
+Deno.test("Node connections: an answer with both a length and a transfer encoding is rejected", async () => {
   const node = await serve((socket, request) => {
     const body = `{"jsonrpc":"2.0","id":${idOf(request)},"result":1}`;
     const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;

@@ -125,7 +125,7 @@ Deno.test("Proxy, faults: a kept connection that ends costs a plain read nothing
   await node.stop();
 });
 
-Deno.test("Proxy, faults: a frame of the node that is no JSON harms nobody, whatever is under way", async () => {
+Deno.test("Proxy, faults: a frame of the node that is not JSON affects no call or subscription", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const late = async (text: string) => {
     const { id, method } = JSON.parse(text);

@@ -92,7 +92,7 @@ async function withProxy(
   }
 }
 
-Deno.test("Proxy: a read node that is connected and announces no head while its chain goes on is connected to anew", () => {
+Deno.test("Proxy: reconnects to a read node that announces no heads while its chain grows", () => {
   const SILENCE_MS = 2_000;
   let head = 1;
   const answer = (text: string) =>
@@ -134,7 +134,7 @@ Deno.test("Proxy: a read node that is connected and announces no head while its 
   );
 });
 
-Deno.test("Proxy: a client that was behind when it subscribed gets what it missed though the node is silent since", () => {
+Deno.test("Proxy: a client that was behind gets what it missed, even if the node is silent since", () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const answer = async (text: string) => {
     await held;

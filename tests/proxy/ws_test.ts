@@ -160,7 +160,7 @@ for (const limit of ["maxWsClients", "maxConnectionsPerAddress"] as const) {
 
 for (const clientPort of ["main port", "WebSocket port"] as const) {
   Deno.test({
-    name: `Proxy, WebSocket: handshakes that are reset take nobody's place (${clientPort})`,
+    name: `Proxy, WebSocket: handshakes that are reset do not count as clients (${clientPort})`,
     // The runtime itself never ends what it began for such a handshake.
     sanitizeOps: false,
     fn: () =>

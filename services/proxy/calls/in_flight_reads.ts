@@ -25,7 +25,7 @@ export class InFlightReads {
   readonly #slots: (Flight | undefined)[] = new Array(SLOTS).fill(undefined);
 
   /**
-   * Begins the flight of a read, for its sender to {@link land}. If an equal one is in flight, returns
+   * Begins the flight of a read, for its sender to {@link complete}. If an equal one is in flight, returns
    * its answer instead, which is undefined if it cannot be shared.
    *
    * @param key The text of the read without its id.
@@ -43,7 +43,7 @@ export class InFlightReads {
    * Ends a flight. Equal reads get the answer if it is a result: an error may be about the first
    * caller, such as its address, so after any other outcome each read is sent separately.
    */
-  land(flight: Flight, answer: Answer | undefined): void {
+  complete(flight: Flight, answer: Answer | undefined): void {
     if (this.#slots[flight.slot] === flight) this.#slots[flight.slot] = undefined;
     if (flight.waiting === undefined) return;
     const shared = answer !== undefined && isResult(answer) ? answer : undefined;

@@ -108,7 +108,7 @@ export class Router {
       const error = clientFailure(call, thrown);
       return routed(call, error.status, failureText(call.id, error), target);
     } finally {
-      if (flight !== undefined) this.#inFlight?.land(flight, answer);
+      if (flight !== undefined) this.#inFlight?.complete(flight, answer);
     }
   }
 

@@ -150,18 +150,22 @@ export class ClientBuffers {
   /** For {@link CountedConnection}. */
   admit(connection: CountedConnection, bytes: number): boolean {
     if (
-      bytes > SMALL_BYTES && this.#heldBy(connection.key) + bytes > this.budget.max * ADDRESS_SHARE
+      bytes > SMALL_BYTES &&
+      this.#unsentOf(connection.key) + bytes > this.budget.max * ADDRESS_SHARE
     ) {
       this.#refresh();
-      if (this.#heldBy(connection.key) + bytes > this.budget.max * ADDRESS_SHARE) {
+      if (this.#unsentOf(connection.key) + bytes > this.budget.max * ADDRESS_SHARE) {
         return this.#refuse();
       }
     }
-    const isSmall = connection.counted + bytes <= SMALL_BYTES;
+    const fits = () =>
+      connection.counted + bytes <= SMALL_BYTES
+        ? this.budget.fits(bytes)
+        : this.budget.fitsLarge(bytes);
     if (connection.counted + bytes <= ENSURED_BYTES) return true;
-    if (this.budget.fits(bytes, isSmall)) return true;
+    if (fits()) return true;
     this.#refresh();
-    while (!this.budget.fits(bytes, isSmall)) {
+    while (!fits()) {
       const largest = this.#largest();
       if (largest === undefined || largest.counted <= connection.counted + bytes) {
         return this.#refuse();
@@ -178,7 +182,7 @@ export class ClientBuffers {
     return false;
   }
 
-  #heldBy(key: string): number {
+  #unsentOf(key: string): number {
     let bytes = 0;
     for (const connection of this.#connections) {
       if (connection.key === key) bytes += connection.counted;

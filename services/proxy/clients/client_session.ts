@@ -61,7 +61,7 @@ export class ClientSession {
       return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
     }
     const bytes = text.length > SMALL_BYTES ? text.length : 0;
-    if (bytes > 0 && !budget.fits(bytes, false)) {
+    if (bytes > 0 && !budget.fitsLarge(bytes)) {
       return this.#refuse("buffered_bytes", "The proxy holds too many large messages: try again");
     }
     if (!openRequests.tryAdd(address)) {

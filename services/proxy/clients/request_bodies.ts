@@ -62,7 +62,7 @@ export class RequestBodies {
     const { maxBytes, budget } = this.#options;
     if (bytes > maxBytes) return Promise.reject(this.#tooLarge());
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request);
-    if (!budget.fits(bytes, false)) return Promise.reject(this.#noMemory());
+    if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemory());
     return this.#readInChunks(request, held);
   }
 
@@ -98,7 +98,7 @@ export class RequestBodies {
         if (done) return decoder.decode(await new Blob(chunks).bytes());
         bytes += value.length;
         if (bytes > maxBytes) throw this.#tooLarge();
-        if (!budget.fits(value.length, false)) throw this.#noMemory();
+        if (!budget.fitsLarge(value.length)) throw this.#noMemory();
         budget.add(value.length);
         held.bytes += value.length;
         chunks.push(value);

@@ -90,7 +90,7 @@ export class RpcEndpoint {
       if (isOpen) openRequests.remove(address);
       if (held.bytes > 0) budget.remove(held.bytes);
     }
-    if (isLarge(answer)) answer = this.#hold(answer, served);
+    if (isLarge(answer)) answer = this.#countUntilRead(answer, served);
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
@@ -105,11 +105,11 @@ export class RpcEndpoint {
   }
 
   /** Counts a large answer until its caller has read it; refuses one to a read if it does not fit. */
-  #hold(answer: RoutedAnswer, served: Served | undefined): RoutedAnswer {
+  #countUntilRead(answer: RoutedAnswer, served: Served | undefined): RoutedAnswer {
     const { budget, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;
     // The answer to a write must not be lost: the caller could not know that the write took effect.
-    if (answer.target === "read" && !budget.fits(bytes, false)) {
+    if (answer.target === "read" && !budget.fitsLarge(bytes)) {
       metrics.countRefusal("buffered_bytes");
       return refusal(limitExceeded(429, "The proxy holds too many large answers: try again"));
     }

@@ -204,7 +204,7 @@ export class ReplyReader {
   #reserve(bytes: number): void {
     const more = bytes - this.#budgeted;
     if (bytes <= SMALL_BYTES || more <= 0) return;
-    if (!this.#budget.fits(more, false)) throw new ReplyBudgetError(this.#budget.max);
+    if (!this.#budget.fitsLarge(more)) throw new ReplyBudgetError(this.#budget.max);
     this.#budget.add(more);
     this.#budgeted = bytes;
   }

@@ -13,7 +13,7 @@ export const BEHIND_MS = 120_000;
 export const FILL = { blocks: 64, times: 16, shortTimes: 3 };
 
 /** Most heads that wait until a gap is filled; with more, the gap stays. */
-const HELD_MAX = 1_024;
+const WAITING_MAX = 1_024;
 
 /** Members of a block that its head does not have. */
 const BODY = ["transactions", "uncles", "withdrawals", "size", "totalDifficulty"];
@@ -44,7 +44,7 @@ interface HeadStream {
   /** Until when lower heads are dropped; undefined once the present node is ahead. */
   behindUntilMs: number | undefined;
   /** Heads that arrived while a gap is being filled. */
-  held: HeadNotice[] | undefined;
+  waiting: HeadNotice[] | undefined;
   /** Changes with every connection. */
   epoch: number;
 }
@@ -72,7 +72,7 @@ export class HeadSequence {
   }
 
   /** Handles a head: sends its text now, later or, if clients have seen a later one, never. */
-  take(
+  forward(
     subscription: SharedSubscription,
     announced: Head | undefined,
     text: string,
@@ -82,23 +82,23 @@ export class HeadSequence {
     const { number } = announced;
     const stream = this.#streams.get(subscription);
     if (stream === undefined) {
-      const isNew = { behindUntilMs: undefined, held: undefined, epoch: 0 };
+      const isNew = { behindUntilMs: undefined, waiting: undefined, epoch: 0 };
       this.#streams.set(subscription, { subscription, send, last: number, ...isNew });
       return send(text);
     }
     const head = { number, text };
-    if (stream.held === undefined) this.#pass(stream, head, true);
+    if (stream.waiting === undefined) this.#pass(stream, head);
     else {
-      stream.held.push(head);
-      if (stream.held.length > HELD_MAX) this.#release(stream);
+      stream.waiting.push(head);
+      if (stream.waiting.length > WAITING_MAX) this.#release(stream);
     }
   }
 
-  #pass(stream: HeadStream, head: HeadNotice, mayFill: boolean): void {
+  #pass(stream: HeadStream, head: HeadNotice, { fillsGaps } = { fillsGaps: true }): void {
     const { number, text } = head;
     if (stream.behindUntilMs !== undefined) {
       if (number <= stream.last && this.#options.clock.now() < stream.behindUntilMs) return;
-      if (number > stream.last + 1 && mayFill) {
+      if (number > stream.last + 1 && fillsGaps) {
         void this.#fill(stream, [head]);
         return;
       }
@@ -109,8 +109,8 @@ export class HeadSequence {
   }
 
   /** Fetches the heads after the last one, while new ones wait. */
-  async #fill(stream: HeadStream, held: HeadNotice[]): Promise<void> {
-    stream.held = held;
+  async #fill(stream: HeadStream, waiting: HeadNotice[]): Promise<void> {
+    stream.waiting = waiting;
     const { epoch } = stream;
     try {
       for (let time = 0; time < FILL.times; time += 1) {
@@ -120,7 +120,7 @@ export class HeadSequence {
         for (const block of blocks) this.#sendBlock(stream, block);
         if (stream.last === to) continue;
         // A node may announce a block a moment before it answers with it.
-        const isShort = held[0] !== undefined && held[0].number > stream.last + 1;
+        const isShort = waiting[0] !== undefined && waiting[0].number > stream.last + 1;
         if (!isShort || time >= FILL.shortTimes) break;
       }
     } catch (error) {
@@ -132,10 +132,10 @@ export class HeadSequence {
   }
 
   #release(stream: HeadStream): void {
-    const { held = [] } = stream;
+    const { waiting = [] } = stream;
     stream.epoch += 1;
-    stream.held = undefined;
-    for (const head of held) this.#pass(stream, head, false);
+    stream.waiting = undefined;
+    for (const head of waiting) this.#pass(stream, head, { fillsGaps: false });
   }
 
   #sendBlock(stream: HeadStream, block: Block): void {

@@ -280,7 +280,7 @@ export class Hub {
     if (isHead && events.announced?.(head) === false) return true;
     const shown = underPublicId(text, upstreamId, subscription.publicId);
     const publish = (text: string) => this.#fanOut.publish(subscription, text);
-    if (isHead && heads !== undefined) heads.take(subscription, head, shown, publish);
+    if (isHead && heads !== undefined) heads.forward(subscription, head, shown, publish);
     else if (subscription.members.size > 0) publish(shown);
     return subscription.filtered === undefined || subscription.filtered.isEmpty ||
       this.#filter(subscription, subscription.filtered, frame, text);

@@ -263,7 +263,7 @@ export class HubClient {
     let bytes = 0;
     let position = Math.max(this.cursor, ring.start);
     for (; position < ring.end && bytes < room; position += 1) {
-      const message = this.#take(ring.at(position));
+      const message = this.#takeDue(ring.at(position));
       if (message === undefined) continue;
       due.push(message);
       bytes += message.byteLength;
@@ -274,7 +274,7 @@ export class HubClient {
   }
 
   /** The message of a notification if it is due to this client; marks it as sent. */
-  #take(notice: Notification | undefined): OutgoingMessage | undefined {
+  #takeDue(notice: Notification | undefined): OutgoingMessage | undefined {
     const due = notice && this.#due.get(notice.subscription);
     if (notice === undefined || due === undefined || notice.index < due) return undefined;
     this.#due.set(notice.subscription, notice.index + 1);

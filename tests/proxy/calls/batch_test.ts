@@ -18,7 +18,7 @@ Deno.test("Batch: answers are put in the order of the calls, each as the node wr
   ]);
 });
 
-Deno.test("Batch: a second answer to a call, and one to no call of it, are nobody's", () => {
+Deno.test("Batch: a second answer to a call, and one to an unknown call, are dropped", () => {
   const answers = ['{"id":10,"result":1}', '{"id":10,"result":2}', '{"id":9,"result":3}'];
   const wanted = ['{"id":7,"result":1}', -32603];
   const [first, second] = split(["7", "7"], `[${answers},{"id":12},{"id":1e9},{"id":{}}]`);
@@ -36,7 +36,7 @@ Deno.test("Batch: a call that the node left out is answered with an error under 
   assert.equal(codeOf(third), -32603);
 });
 
-Deno.test("Batch: one error for all of it is the answer to each call; other answers are none", () => {
+Deno.test("Batch: one error for the whole batch answers each call; a single result answers none", () => {
   const ids = ["1", undefined, '"b"'];
   const error = '{"code":-32005,"message":"busy","data":1.0}';
   assert.deepEqual(split(ids, `{"jsonrpc":"2.0","id":null,"error":${error}}`, 429), [
@@ -50,7 +50,7 @@ Deno.test("Batch: one error for all of it is the answer to each call; other answ
   }
 });
 
-Deno.test("Batch: what is not JSON is no answer, unless none of the calls is answered", () => {
+Deno.test("Batch: a reply that is not JSON is an error, except for notifications", () => {
   assert.throws(() => split(["1"], "<html>", 503), { status: 502, rpcCode: -32002 });
   assert.deepEqual(split([undefined, undefined], "<html>"), [undefined, undefined]);
   assert.deepEqual(split([undefined], ""), [undefined]);

@@ -15,7 +15,7 @@ Deno.test("InFlightReads: of 1,000 reads each equal one gets the same answer", a
   const joined = keys.map((key) => reads.begin(key));
   for (const [n, flight] of flights.entries()) {
     assert(!(flight instanceof Promise), "no two of them are equal");
-    reads.land(flight, answerOf(`{"result":"${keys[n]}"}`));
+    reads.complete(flight, answerOf(`{"result":"${keys[n]}"}`));
   }
   let shared = 0;
   for (const [n, answer] of joined.entries()) {
@@ -26,19 +26,19 @@ Deno.test("InFlightReads: of 1,000 reads each equal one gets the same answer", a
   assert(shared > 600, `${shared} shared`);
 });
 
-Deno.test("InFlightReads: what landed, or was forgotten, is joined no more", () => {
+Deno.test("InFlightReads: a read that is complete or forgotten cannot be joined", () => {
   const reads = new InFlightReads();
   const key = keys[0]!;
   const first = reads.begin(key) as Flight;
-  reads.land(first, undefined);
+  reads.complete(first, undefined);
   const second = reads.begin(key) as Flight;
   assert.notEqual(second, first);
   reads.forget();
   const third = reads.begin(key) as Flight;
   assert(!(third instanceof Promise));
-  reads.land(second, undefined);
+  reads.complete(second, undefined);
   assert(reads.begin(key) instanceof Promise, "the end of an older flight leaves the newer one");
-  reads.land(third, undefined);
+  reads.complete(third, undefined);
 });
 
 const outcomes: [name: string, answer: Answer | undefined, isShared: boolean][] = [
@@ -55,7 +55,7 @@ for (const [name, answer, isShared] of outcomes) {
     const key = keys[0]!;
     const first = reads.begin(key) as Flight;
     const others = [1, 2].map(() => reads.begin(key));
-    reads.land(first, answer);
+    reads.complete(first, answer);
     for (const other of await Promise.all(others)) {
       assert.equal(other, isShared ? answer : undefined);
     }

@@ -27,7 +27,7 @@ Deno.test("readMessage: a large message of numbers and text with brackets and co
   assert.deepEqual(Array.isArray(message) ? undefined : message.params, params);
 });
 
-Deno.test("readMessage: what is a call, and the id in the refusal of what is none", () => {
+Deno.test("readMessage: accepts valid calls, and refuses others under their id", () => {
   const method = "eth_call";
   const valid: { id?: unknown; method: string; params?: unknown; more?: number }[] = [
     { method },
@@ -68,7 +68,7 @@ Deno.test("readMessage: what is a call, and the id in the refusal of what is non
   assert.throws(() => readMessage('{"jsonrpc":"2.0","id":1e999,"method":"a"}', 1), MessageError);
 });
 
-Deno.test("readMessage: a batch has one to so many calls, and each broken one its own error", () => {
+Deno.test("readMessage: refuses empty and long batches, and each invalid call of others", () => {
   const good = '{ "jsonrpc":"2.0", "id":1.0, "method":"eth_call" }';
   const batch = readMessage(`[${good}, 7 ,{"jsonrpc":"2.0","id":"b"}, ${good}]`, 4);
   assert(Array.isArray(batch));

@@ -65,7 +65,7 @@ Deno.test("MethodTable: methods added go to the write node", () => {
   assert.equal(table.kindOf("eth_call").isPlainRead, false);
 });
 
-Deno.test("MethodTable: only what is known to change nothing is a plain read", () => {
+Deno.test("MethodTable: only methods known to change nothing are plain reads", () => {
   const table = new MethodTable();
   const whole = [
     "eth_call",

@@ -74,7 +74,7 @@ Deno.test("Placement: a filter is used at its node, under the node's own id", ()
   }
 });
 
-Deno.test("Placement: a filter of no node is not found", () => {
+Deno.test("Placement: a filter id that names no node is not found", () => {
   const { placement } = scene();
   for (
     const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
@@ -91,7 +91,7 @@ Deno.test("Placement: a filter of no node is not found", () => {
   }
 });
 
-Deno.test("Placement: a filter whose node is away is not found; other failures stay", () => {
+Deno.test("Placement: a filter of an unreachable node is not found; other failures are unchanged", () => {
   const away = answerLost("read", "gone");
   const late = nodeTimeout("read", 1);
   const { status, rpcCode, message } = clientFailure(callOf("eth_getFilterLogs"), away);

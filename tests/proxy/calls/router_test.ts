@@ -92,7 +92,7 @@ Deno.test("Router: only a plain read on its own may be posted twice, and only pl
   }
 });
 
-Deno.test("Router: an answer names who gave it: a node, both, or the proxy", async () => {
+Deno.test("Router: an answer reports which node gave it, both, or the proxy", async () => {
   const [read, write] = [call(1, "eth_chainId"), call(2, "core_sendTransaction")];
   const rows: [message: unknown, target: string, status: number][] = [
     [read, "read", 200],
@@ -116,7 +116,7 @@ Deno.test("Router: an answer names who gave it: a node, both, or the proxy", asy
   }
 });
 
-Deno.test("Router: what has no id is not answered, whether a node is away, refuses or subscribes it", async () => {
+Deno.test("Router: notifications get no answer, whatever the node does", async () => {
   const away = answerLost("read", "away");
   {
     const { posted, ask } = scene();
@@ -243,7 +243,7 @@ Deno.test("Router: a text is an answer if it begins as JSON does, after any spac
   }
 });
 
-Deno.test("Router: large answers to batches are taken apart one a turn, and count as memory until then", async () => {
+Deno.test("Router: large answers to batches are split one per turn, and count as memory until then", async () => {
   const { posted, ask, budget } = scene();
   const batches = Array.from({ length: 5 }, (_, id) => ask([call(id, "eth_getLogs", [id])]));
   const result = "x".repeat(100_000);
@@ -320,7 +320,7 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
   assert.deepEqual(all.map(({ result }) => result), results);
 });
 
-Deno.test("Router: a filter is not found where its node is unknown or away; a block nobody has fails", async () => {
+Deno.test("Router: a filter of an unknown or unreachable node is not found; a block that no node has fails", async () => {
   const { nodes, placement } = severalNodes();
   nodes.onDied(1, "gone");
   const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);
@@ -366,7 +366,7 @@ Deno.test("Router: when a node fails, each call of a batch gets the error under 
   assert.equal(JSON.parse(String((await message).body)).id, "a");
 });
 
-Deno.test("Router: an error that is not the proxy's own is thrown on", async () => {
+Deno.test("Router: an unexpected error is thrown", async () => {
   for (const message of [call(1, "eth_call"), [call(1, "eth_call")], call(1, "eth_newFilter")]) {
     const { posted, ask } = scene();
     const answer = assert.rejects(ask(message), TypeError);

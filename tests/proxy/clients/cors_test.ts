@@ -3,7 +3,7 @@ import { Cors } from "../../../services/proxy/clients/cors.ts";
 
 const [GOOD, BAD] = ["https://good.example", "https://bad.example"];
 
-Deno.test("Cors: which origins may call, and what a browser is answered", () => {
+Deno.test("Cors: only allowed origins may call, and get CORS headers", () => {
   const anyone = new Cors(["*"]);
   const some = new Cors([GOOD]);
   const vary = ["vary", "origin"];

@@ -135,7 +135,7 @@ Deno.test("RpcEndpoint: answers are JSON with the headers of CORS, and are count
   }
 });
 
-Deno.test("RpcEndpoint: an address over its rate is told when to come back, one with too many open requests is not", async () => {
+Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open requests has not", async () => {
   let waitS: number | undefined = 7;
   const { post, refusals, openRequests, held } = scene({
     overRate: () => Promise.resolve(waitS),

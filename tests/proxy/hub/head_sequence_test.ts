@@ -37,7 +37,7 @@ class Scene {
   announce(...numbers: (number | undefined)[]): void {
     for (const number of numbers) {
       const head = number === undefined ? undefined : { number, timestampS: 0 };
-      this.#sequence.take(this.#subscription, head, `${number}`, (text) => this.got.push(text));
+      this.#sequence.forward(this.#subscription, head, `${number}`, (text) => this.got.push(text));
     }
   }
 
