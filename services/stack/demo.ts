@@ -6,7 +6,7 @@ import type { OptionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { warnOfDevelopmentKeys } from "./mod.ts";
 import { priceOptions } from "./options.ts";
-import { describeStack, FREE_PORTS, startStack, STACK_PRICING } from "./stack.ts";
+import { describeStack, FREE_PORTS, STACK_PRICING, startStack } from "./stack.ts";
 
 const options = {
   ...priceOptions,

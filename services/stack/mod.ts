@@ -7,7 +7,7 @@ import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { priceOptions } from "./options.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
-import { describeStack, startStack, STACK_PRICING } from "./stack.ts";
+import { describeStack, STACK_PRICING, startStack } from "./stack.ts";
 
 export const options = {
   ...priceOptions,

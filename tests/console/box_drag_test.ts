@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { BoxDrag, gripAt } from "../../services/console/page/trade/box_drag.ts";
+import { BoxDrag, grabArea, gripAt, nudged } from "../../services/console/page/trade/box_drag.ts";
 import { scalesOf } from "../../services/console/page/trade/chart_scales.ts";
 import { draftOf } from "../../services/console/page/trade/draft.ts";
 
@@ -72,4 +72,42 @@ Deno.test("BoxDrag: beyond the chart counts as its edge", () => {
 
 Deno.test("BoxDrag: without a box, every drag draws a new one", () => {
   assert.deepEqual(gripAt(scales, undefined, ...at(15_000, 150), 8), { kind: "new" });
+});
+
+const small = draftOf({ fromMs: 20_000, toMs: 21_000, low: 150, high: 150.5 });
+
+Deno.test("gripAt: a box that looks small is grabbed by its middle and, beside it, by its sides", () => {
+  assert(small);
+  const [x, y] = at(20_500, 150.25);
+  assert.equal(gripAt(scales, small, x, y, 8).kind, "move");
+  const { left, right, top, bottom } = grabArea(scales, small, 8);
+  assert.deepEqual([Math.round(right - left), Math.round(bottom - top)], [24, 24]);
+  assert.deepEqual(gripAt(scales, small, right, y, 8), { kind: "sides", horizontal: "to" });
+  assert.deepEqual(gripAt(scales, small, x, top, 8), { kind: "sides", vertical: "high" });
+  const drag = new BoxDrag({ kind: "sides", horizontal: "to" }, small, scales, right, y);
+  assert.deepEqual(drag.to(scales, right, y), small, "a side does not jump to the pointer");
+});
+
+Deno.test("nudged: arrow keys move the box and with Shift size it, never before now", () => {
+  assert(before);
+  const press = (key: string, shiftKey = false) => nudged(scales, before, { key, shiftKey });
+  const [ms, price] = [600, 1.2]; // six pixels of a chart with 1,000 and 500 of them
+  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
+  assert.deepEqual(press("ArrowRight"), draftOf({ ...box, fromMs: 10_600, toMs: 20_600 }));
+  assert.deepEqual(press("ArrowLeft"), draftOf({ ...box, fromMs: 9_400, toMs: 19_400 }));
+  assert.deepEqual(press("ArrowUp"), draftOf({ ...box, low: 140 + price, high: 160 + price }));
+  assert.deepEqual(press("ArrowDown"), draftOf({ ...box, low: 140 - price, high: 160 - price }));
+  assert.deepEqual(press("ArrowRight", true), draftOf({ ...box, toMs: 20_000 + ms }));
+  assert.deepEqual(press("ArrowLeft", true), draftOf({ ...box, toMs: 20_000 - ms }));
+  assert.deepEqual(
+    press("ArrowUp", true),
+    draftOf({ ...box, low: 140 - price, high: 160 + price }),
+  );
+  assert.deepEqual(
+    press("ArrowDown", true),
+    draftOf({ ...box, low: 140 + price, high: 160 - price }),
+  );
+  assert.equal(press("a"), undefined);
+  const soon = draftOf({ ...box, fromMs: 100, toMs: 1_100 }) ?? assert.fail();
+  assert.equal(nudged(scales, soon, { key: "ArrowLeft", shiftKey: false })?.startsInMs, 0);
 });

@@ -6,7 +6,7 @@ const TRIM = 4_096;
 
 /** What {@link PriceSeries.secondMove} looks at, and how many changes it needs. */
 const MOVE_MS = 60_000;
-const MOVES_MIN = 10;
+const MOVES_MIN = 3;
 
 /** A price of a slot, in units of the quote token: for drawing only. */
 export interface Point {
@@ -60,7 +60,7 @@ export class PriceSeries {
 
   /**
    * Standard deviation of the change in a second, as a share of the price, over the last minute;
-   * undefined if less than ten seconds of it are there.
+   * undefined if less than three seconds of it are there.
    */
   secondMove(): number | undefined {
     const newest = this.times.at(-1) ?? 0;

@@ -63,7 +63,9 @@ interface MakerProps {
   service: ServiceState;
 }
 
-function Maker({ model, state, service }: MakerProps) {
+function Maker({ model, state: known, service }: MakerProps) {
+  // A bet whose box was left is decided before the node says so.
+  const state = { ...known, theses: known.theses.map(model.seen) };
   const results = resultsOf(state.theses);
   return (
     <>

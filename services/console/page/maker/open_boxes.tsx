@@ -1,4 +1,5 @@
-import { isUnsettled, type Markets, type NodePrice, type Thesis } from "@rangemaker/client";
+import type { Markets, NodePrice, Thesis } from "@rangemaker/client";
+import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { roomOf } from "../data/results.ts";
 import {
@@ -18,7 +19,7 @@ const ROWS_MAX = 50;
 export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
   const nowMs = useNow(() => model.serverClock.now(), 500);
   const prices = model.feed.latest.peek(); // read twice a second, with the time
-  const open = theses.filter(({ status }) => isUnsettled(status))
+  const open = theses.filter((thesis) => !isDecided(model.seen(thesis)))
     .sort((a, b) => a.endTime - b.endTime);
   return (
     <section class="card" aria-label="Open boxes">

@@ -110,7 +110,7 @@ const SUGGESTED_START_MS = 3_000;
 const SUGGESTED_MS = 15_000;
 
 /** Half the height of a suggested box as a share of the price: usually, and at least and at most. */
-const HALF = 0.001;
+const HALF = 0.00045;
 const HALF_MIN = 0.0002;
 const HALF_MAX = 0.01;
 

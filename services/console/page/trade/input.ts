@@ -17,6 +17,7 @@ export function parseDecimal(text: string): bigint | string | undefined {
       plain.replace(",", ".")
     }: “${plain}” can mean both`;
   }
+  if (!/^[\d.,]+$/.test(plain)) return undefined;
   const at = Math.max(plain.lastIndexOf(","), plain.lastIndexOf("."));
   if (at < 0) return parsePrice(plain);
   const [whole, fraction] = [plain.slice(0, at), plain.slice(at + 1)];

@@ -1,0 +1,90 @@
+/** The list of bets, drafts, odds: what surrounds a bet. */
+import assert from "node:assert/strict";
+import { Markets } from "../../lib/client/mod.ts";
+import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
+import { csvOf, filtered, PAGE_ROWS, pageOf } from "../../services/console/page/trade/history.ts";
+import { oddsOf } from "../../services/console/page/trade/odds.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { memoryStore } from "./memory_store.ts";
+import { OTHER, thesisOf } from "./offers.ts";
+
+const breach = { time: 500, price: 3_000_000n };
+const theses = [
+  thesisOf(4, { breach }),
+  thesisOf(3, { status: "lost", breach }),
+  thesisOf(2, { status: "won" }),
+  thesisOf(1),
+];
+
+Deno.test("filtered: open, won and lost bets; one that was left is lost", () => {
+  const idsOf = (filter: Parameters<typeof filtered>[1]) =>
+    filtered(theses, filter).map(({ id }) => id);
+  assert.deepEqual(idsOf("All"), [4, 3, 2, 1]);
+  assert.deepEqual(idsOf("Open"), [1]);
+  assert.deepEqual(idsOf("Won"), [2]);
+  assert.deepEqual(idsOf("Lost"), [4, 3]);
+});
+
+Deno.test("pageOf: every row is on one page, and a page that is gone is the last one", () => {
+  const rows = Array.from({ length: 2 * PAGE_ROWS + 1 }, (_, index) => index);
+  assert.deepEqual([0, 1, 2].flatMap((page) => pageOf(rows, page).rows), rows);
+  assert.deepEqual(pageOf(rows, 9), { page: 2, pages: 3, rows: rows.slice(-1) });
+  assert.equal(pageOf(rows, -1).page, 0);
+  assert.deepEqual(pageOf([], 0), { page: 0, pages: 1, rows: [] });
+  assert.equal(pageOf(rows.slice(0, PAGE_ROWS), 0).pages, 1);
+});
+
+Deno.test("csvOf: all bets, oldest first, with what each brought", () => {
+  const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
+  const [head, ...rows] = csvOf(theses, markets).trimEnd().split("\r\n");
+  assert.equal(head?.split(",").length, 13);
+  const zero = "1970-01-01T00:00:00.000Z";
+  const terms = `${zero},${zero},1970-01-01T00:00:01.000Z,0.000001,0.000002,0.00001,0.000025`;
+  const left = "-0.00001,1970-01-01T00:00:00.500Z,3";
+  const zeros = (text: string) =>
+    text.replace(/(\.\d*?)0+(?=,|$)/g, "$1").replace(/\.(?=,|$)/g, "");
+  assert.deepEqual(
+    rows.map(zeros),
+    [
+      `1,A/B,open,${terms},,,`,
+      `2,A/B,won,${terms},0.000015,,`,
+      `3,A/B,lost,${terms},${left}`,
+      `4,A/B,open,${terms},${left}`,
+    ].map(zeros),
+  );
+});
+
+Deno.test("oddsOf: says chance, break-even chance, and where the payout is capped", () => {
+  const estimate = { betAmount: 100n, payout: 250n, multiplier: "", solverCollateral: 0n };
+  assert.deepEqual(oddsOf({ ...estimate, probability: 0.3333 }, 10), {
+    multiplier: "× 2.50",
+    chance: "33.3 %",
+    breakEven: "40.0 %",
+    cap: undefined,
+  });
+  const capped = oddsOf({ ...estimate, payout: 1_000n, probability: 0.0004 }, 10);
+  assert.deepEqual([capped.multiplier, capped.chance], ["× 10.00", "under 0.1 %"]);
+  assert.match(capped.cap ?? "", /capped at × 10/);
+  assert.equal(oddsOf({ ...estimate, payout: 999n }, 10).cap, undefined);
+  assert.equal(oddsOf({ ...estimate, probability: 0.9995 }, undefined).chance, "over 99.9 %");
+  assert.equal(oddsOf(estimate, undefined).chance, undefined);
+});
+
+Deno.test("DraftStore: what something else wrote, or is too old, is no draft", () => {
+  const clock = new FakeClock(0);
+  const store = memoryStore();
+  const drafts = new DraftStore(store, clock);
+  assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined]);
+  const fields = { lower: "1", upper: "2", startsIn: "3 s", lasts: "15 s", amount: "10" };
+  drafts.keep("A/B", fields);
+  drafts.keep("C/D", { ...fields, lower: "0.5" });
+  assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["C/D", fields]);
+  clock.advance(3_599_999);
+  assert.deepEqual(drafts.of("A/B"), fields);
+  clock.advance(1);
+  assert.equal(drafts.of("A/B"), undefined);
+  for (const text of ["no JSON", "{}", '{"symbol":"A/B","drafts":{"A/B":{"atMs":0}}}']) {
+    store.setItem("rangemaker.drafts", text);
+    assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined], text);
+  }
+});

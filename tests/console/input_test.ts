@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import {
+  durationText,
+  parseDecimal,
+  parseDuration,
+} from "../../services/console/page/trade/input.ts";
+
+const numbers: Record<string, bigint | undefined> = {
+  "10": 10_000_000n,
+  " 10.5 ": 10_500_000n,
+  "10,5": 10_500_000n,
+  "0,000001": 1n,
+  "1234": 1_234_000_000n,
+  "1 234,5": 1_234_500_000n,
+  "1'234.5": 1_234_500_000n,
+  "1,234.5": 1_234_500_000n,
+  "1.234,5": 1_234_500_000n,
+  "1,234,567.25": 1_234_567_250_000n,
+  "0,123": 123_000n,
+  "1.234": 1_234_000n,
+  "1234,567": 1_234_567_000n,
+  "12,34.5": undefined,
+  "1,2345.5": undefined,
+  "1.2.3": undefined,
+  "1,5,5": undefined,
+  "0": undefined,
+  "0,0": undefined,
+  "-1": undefined,
+  "1e3": undefined,
+  "10,": undefined,
+  "": undefined,
+  "ten": undefined,
+  "0.0000001": undefined,
+};
+
+for (const [text, expected] of Object.entries(numbers)) {
+  Deno.test(`parseDecimal: ${JSON.stringify(text)} is ${expected ?? "no number"}`, () => {
+    assert.equal(parseDecimal(text), expected);
+  });
+}
+
+Deno.test("parseDecimal: a comma before three digits is asked about, since money depends on it", () => {
+  for (const text of ["1,234", "10,500", " 100,000 "]) {
+    const answer = parseDecimal(text);
+    assert(typeof answer === "string", text);
+    const plain = text.trim();
+    assert(answer.includes(plain.replace(",", "")) && answer.includes(plain.replace(",", ".")));
+  }
+});
+
+const durations: Record<string, number | undefined> = {
+  "15": 15_000,
+  "15 s": 15_000,
+  "1.5s": 1_500,
+  "0,5 sec": 500,
+  "5 m": 300_000,
+  "5MIN": 300_000,
+  "2 minutes": 120_000,
+  "2 h": 7_200_000,
+  "1 hour": 3_600_000,
+  "1 d": 86_400_000,
+  "2 days": 172_800_000,
+  "0": 0,
+  "": undefined,
+  "-1 s": undefined,
+  "5 x": undefined,
+  "1e3": undefined,
+  "1 m 30 s": undefined,
+};
+
+for (const [text, expected] of Object.entries(durations)) {
+  Deno.test(`parseDuration: ${JSON.stringify(text)} is ${expected ?? "no duration"}`, () => {
+    assert.equal(parseDuration(text), expected);
+  });
+}
+
+Deno.test("durationText: the largest unit that divides it, read back as the same", () => {
+  const texts = {
+    "0 s": 0,
+    "0.1 s": 100,
+    "15 s": 15_000,
+    "90 s": 90_000,
+    "5 m": 300_000,
+    "1 h": 3_600_000,
+    "90 m": 5_400_000,
+    "1 d": 86_400_000,
+  };
+  for (const [text, ms] of Object.entries(texts)) {
+    assert.equal(durationText(ms), text);
+    assert.equal(parseDuration(text), ms);
+  }
+});

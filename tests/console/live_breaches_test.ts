@@ -1,0 +1,61 @@
+/** What the page knows of a bet before the node says it. */
+import assert from "node:assert/strict";
+import { isDecided, LiveBreaches } from "../../services/console/page/data/live_breaches.ts";
+import { PriceSeries } from "../../services/console/page/data/price_series.ts";
+import { historyOf, resultsOf } from "../../services/console/page/data/results.ts";
+import { boxOfThesis, stateOfBet } from "../../services/console/page/trade/chart_boxes.ts";
+import { thesisOf } from "./offers.ts";
+
+/** Prices of slots of 100 ms from a time on. */
+function seriesOf(fromMs: number, ...prices: number[]): PriceSeries {
+  const series = new PriceSeries();
+  for (const [index, price] of prices.entries()) series.append(fromMs + 100 * index, price);
+  return series;
+}
+
+const open = thesisOf(1, {
+  ...{ lowerPrice: 10_000_000n, upperPrice: 20_000_000n },
+  ...{ startTime: 1_000, endTime: 2_000, betAmount: 10n, payout: 25n },
+});
+
+Deno.test("LiveBreaches: the first price outside is the breach, bounds are inside", () => {
+  const breaches = new LiveBreaches();
+  const series = seriesOf(1_200, 10, 20, 15, 9.999999, 30);
+  const { breach } = breaches.seenIn(open, series);
+  assert.deepEqual(breach, { time: 1_500, price: 9_999_999n });
+  assert.deepEqual(breaches.seenIn(open, seriesOf(0)).breach, breach, "it stays");
+});
+
+Deno.test("LiveBreaches: prices at the edges of the window, before and after it prove nothing", () => {
+  for (const atMs of [900, 1_000, 1_100, 1_800, 1_900, 2_000]) {
+    assert.equal(new LiveBreaches().seenIn(open, seriesOf(atMs, 99)), open, `${atMs}`);
+  }
+  for (const atMs of [1_200, 1_700]) {
+    assert.notEqual(new LiveBreaches().seenIn(open, seriesOf(atMs, 99)).breach, undefined);
+  }
+});
+
+Deno.test("LiveBreaches: prices that come later are compared, too", () => {
+  const breaches = new LiveBreaches();
+  const series = seriesOf(1_200, 15);
+  assert.equal(breaches.seenIn(open, series), open);
+  series.append(1_200, 99); // the newest slot is replaced while it lasts
+  assert.equal(breaches.seenIn(open, series).breach?.time, 1_200);
+});
+
+Deno.test("LiveBreaches: what the node has settled, and markets without prices, stay as they are", () => {
+  const breaches = new LiveBreaches();
+  const won = { ...open, status: "won" } as const;
+  assert.equal(breaches.seenIn(won, seriesOf(1_200, 99)), won);
+  assert.equal(breaches.seenIn(open, undefined), open);
+});
+
+Deno.test("A bet whose range was left is decided: for its box, its row and the maker's results", () => {
+  const left = { ...open, breach: { time: 1_500, price: 9n } };
+  assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
+  assert.match(stateOfBet(left).text, /^✕ left the box at \d\d:\d\d:01$/);
+  assert.deepEqual([boxOfThesis(left).kind, boxOfThesis(open).kind], ["lost", "open"]);
+  const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
+  assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
+  assert.deepEqual(historyOf([left]), [{ timeMs: 1_500, profit: 10n, hitRate: 0 }]);
+});

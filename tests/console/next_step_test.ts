@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import {
+  chainObstacle,
+  marketObstacle,
+  obstacleOf,
+  type Situation,
+} from "../../services/console/page/trade/next_step.ts";
+import { parseFields } from "../../services/console/page/trade/draft.ts";
+
+const FIELDS = { lower: "1", upper: "2", startsIn: "3", lasts: "15", amount: "10" };
+
+const READY: Situation = {
+  symbol: "ETH/USDT",
+  market: "fresh",
+  chainId: 1337,
+  nodeChainId: 1337,
+  hasUser: true,
+  walletChainId: 1337,
+  balance: 10_000_000n,
+  checkingUntilMs: undefined,
+  isEmpty: false,
+  parsed: parseFields(FIELDS),
+  unpriceable: undefined,
+  limits: { minBetAmount: 1n, maxBetAmount: 10_000_000n },
+};
+
+const QUOTE = "Get a firm quote";
+
+/** In the order in which they are said: each is said although all later ones apply, too. */
+const obstacles: readonly [
+  name: string,
+  change: Partial<Situation>,
+  button: string,
+  text: RegExp,
+][] = [
+  ["a bet on its way", { checkingUntilMs: 0 }, "Outcome unknown, checking …", /New quotes wait/],
+  ["no connection", { market: "away" }, "Reconnecting …", /^$/],
+  ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],
+  ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
+  [
+    "a wallet on another chain",
+    { walletChainId: 5 },
+    "Switch the wallet’s chain",
+    /^The wallet is on chain 5; bets are on chain 1337\.$/,
+  ],
+  [
+    "a node of another chain",
+    { nodeChainId: 9 },
+    QUOTE,
+    /^The node has chain 9, and this page is for chain 1337\.$/,
+  ],
+  ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
+  ["no box", { isEmpty: true }, QUOTE, /^Draw a box/],
+  ["wrong fields", { parsed: { errors: { lower: "?" } } }, QUOTE, /^Correct the fields first/],
+  [
+    "more than the balance",
+    { balance: 9_999_999n },
+    QUOTE,
+    /^Your balance is 9\.99 USDC: bet less, or add money\.$/,
+  ],
+  [
+    "more than the maker takes",
+    { limits: { minBetAmount: 1n, maxBetAmount: 9_999_999n } },
+    QUOTE,
+    /^The maker takes bets up to 9\.99 USDC\.$/,
+  ],
+  ["no price for the box", { unpriceable: { code: "X", text: "Too low." } }, QUOTE, /^Too low\.$/],
+];
+
+Deno.test("obstacleOf: nothing is in the way of a user with money and a priced box", () => {
+  assert.equal(obstacleOf(READY), undefined);
+  const unknown = { balance: undefined, walletChainId: undefined, limits: undefined };
+  assert.equal(obstacleOf({ ...READY, ...unknown }), undefined);
+});
+
+for (const [index, [name, change, button, text]] of obstacles.entries()) {
+  Deno.test(`obstacleOf: ${name} is one sentence and one button`, () => {
+    const later = obstacles.slice(index + 1).filter(([other]) => other !== "wrong fields")
+      .map(([, others]) => others);
+    for (const situation of [{ ...READY, ...change }, Object.assign({}, READY, ...later, change)]) {
+      const found = obstacleOf(situation);
+      assert.equal(found?.button, button);
+      assert.match(found?.text ?? "", text);
+      assert.equal(found?.switchesChain ?? false, name === "a wallet on another chain");
+    }
+  });
+}
+
+Deno.test("marketObstacle: each state of a market has a sentence, a fresh one has none", () => {
+  assert.equal(marketObstacle("fresh", "A/B"), undefined);
+  const texts = (["away", "connecting", "missing", "stale"] as const)
+    .map((state) => marketObstacle(state, "A/B"));
+  assert.deepEqual(texts.map((obstacle) => obstacle?.button), [
+    "Reconnecting …",
+    "Connecting …",
+    "Waiting for a price",
+    "Waiting for a fresh price",
+  ]);
+  assert.match(texts[2]?.text ?? "", /^A\/B has no price yet/);
+  assert.match(texts[3]?.text ?? "", /^The price of A\/B is not fresh/);
+});
+
+Deno.test("chainObstacle: a key and a wallet on the right chain have none", () => {
+  assert.equal(chainObstacle(undefined, 1), undefined);
+  assert.equal(chainObstacle(1, 1), undefined);
+  assert.equal(chainObstacle(2, 1)?.switchesChain, true);
+});
