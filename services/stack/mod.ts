@@ -39,6 +39,7 @@ export const options = {
   },
   ...pricingOptions,
   pricing: { ...pricingOptions.pricing, default: STACK_PRICING.pricing },
+  userLeadMs: { ...pricingOptions.userLeadMs, default: String(STACK_PRICING.userLeadMs) },
   volatilityHistoryMs: {
     ...pricingOptions.volatilityHistoryMs,
     default: String(STACK_PRICING.volatilityHistoryMs),

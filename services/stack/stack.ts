@@ -32,9 +32,14 @@ const MIN_SOURCES = 2;
 
 /**
  * Pricing of `stack` and `demo`: a box that is easier to leave pays more. Simulated prices behave the
- * same from the start, so that seconds of the node's history are enough for the first quote.
+ * same from the start, so that seconds of the node's history are enough for the first quote, and no
+ * user sees them earlier than the solver.
  */
-export const STACK_PRICING = { pricing: "barrier", volatilityHistoryMs: 2_000 } as const;
+export const STACK_PRICING = {
+  pricing: "barrier",
+  volatilityHistoryMs: 2_000,
+  userLeadMs: 0,
+} as const;
 
 /** Where services listen by default. */
 const DEFAULT_HOST = listenOptions.host.default;

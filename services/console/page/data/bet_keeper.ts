@@ -34,8 +34,8 @@ export interface BetKeeperOptions {
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
-/** An answer that takes longer is overdue. */
-const OVERDUE_MS = 3_000;
+/** An answer that takes longer is overdue: a maker may look at the price for seconds before it. */
+const OVERDUE_MS = 6_000;
 
 /** Pauses before sending again; the last one repeats. */
 const RETRY_MS = [500, 1_000, 2_000, 4_000] as const;
@@ -44,7 +44,7 @@ const RETRY_MS = [500, 1_000, 2_000, 4_000] as const;
 export const DEADLINE_MARGIN_MS = 5_000;
 
 /** Another tab that stored a bet sends it; this one does so only if that tab takes this long. */
-const OTHER_TAB_MS = 5_000;
+const OTHER_TAB_MS = 8_000;
 
 /** Errors after which the chain may have the bet. After all others, this request did nothing. */
 const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
