@@ -1,4 +1,4 @@
-/** Checks of `rangemaker doctor` for the oracle: each provider, as in `rangemaker oracle probe`. */
+/** Checks of `rangemaker doctor` for the oracle: each provider, which is connected to once. */
 import { z } from "zod";
 import {
   check,
@@ -14,8 +14,8 @@ import { optionLabel } from "../../lib/cli/options.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
-import { options, type OracleOptions } from "./options.ts";
-import { probeProvider, type ProbeResult, shortfalls, sourcesOf } from "./probe.ts";
+import { MIN_SOURCES_SAFE, options, type OracleOptions } from "./options.ts";
+import { probeProvider, type ProbeResult } from "./probe.ts";
 import { endpoints } from "./providers.ts";
 
 export const checks: ServiceChecks<typeof options> = {
@@ -69,9 +69,10 @@ function probeOnce(
 /** Never fails: without one provider there may still be enough sources. */
 async function judgeProvider({ provider, url, probe, symbols }: Probe): Promise<Finding> {
   const { length } = await symbols();
-  const { prices, firstPriceMs, problem } = await probe();
+  const result = await probe();
+  const { prices, problem } = result;
   if (prices.size === length) {
-    return ok(`${url}: prices of all ${prices.size} pairs, the first after ${firstPriceMs} ms`);
+    return ok(`${url}: prices of all ${prices.size} pairs: ${times(result)}`);
   }
   return warn(
     `${url}: prices of ${prices.size} of ${length} pairs: ${problem}`,
@@ -80,13 +81,29 @@ async function judgeProvider({ provider, url, probe, symbols }: Probe): Promise<
   );
 }
 
+/** How long each step of a probe took. */
+function times({ connectedMs, subscribedMs, firstPriceMs }: ProbeResult): string {
+  return `connected after ${connectedMs} ms, subscribed ${subscribedMs} ms, first price ${firstPriceMs} ms`;
+}
+
 /** Every pair has at least `--min-sources` sources. */
 async function judgeSources(probes: readonly Probe[], minSources: number): Promise<Finding> {
   const results = await Promise.all(probes.map(({ probe }) => probe()));
   const symbols = await probes[0]?.symbols() ?? [];
-  const missing = shortfalls(results, symbols, minSources);
-  if (missing.length === 0) return ok(`Every pair has at least ${minSources}`);
-  const least = Math.min(...symbols.map((symbol) => sourcesOf(results, symbol)));
+  const counts = symbols.map((symbol) => ({
+    symbol,
+    count: results.filter(({ prices }) => prices.has(symbol)).length,
+  }));
+  const missing = counts.filter(({ count }) => count < minSources)
+    .map(({ symbol, count }) => `${symbol}: ${count} of ${minSources} sources`);
+  if (missing.length === 0) {
+    if (minSources >= MIN_SOURCES_SAFE) return ok(`Every pair has at least ${minSources}`);
+    return warn(
+      `Every pair has at least ${minSources}, so one exchange that lies can set a price`,
+      `Require ${MIN_SOURCES_SAFE}: ${optionLabel(options.minSources)}`,
+    );
+  }
+  const least = Math.min(...counts.map(({ count }) => count));
   const fewer = least === 0
     ? ""
     : `, or require at most ${least}: ${optionLabel(options.minSources)}`;

@@ -91,6 +91,15 @@ export function observeBoard(registers: Registry[], board: PriceBoard, clock: Cl
     },
   });
   new Gauge({
+    name: "oracle_price_withheld",
+    help: "1 while a pair has no price because only one source has made its jump, otherwise 0.",
+    labelNames: ["pair"],
+    registers,
+    collect() {
+      for (const pair of board.symbols) this.set({ pair }, Number(board.isWithheld(pair)));
+    },
+  });
+  new Gauge({
     name: "oracle_source_deviation_ratio",
     help: "Distance of a source from the median of three or more, as a fraction of the median.",
     labelNames: ["pair", "provider"],

@@ -1,15 +1,16 @@
 import { systemClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { healthHandler, oracleApi } from "./api.ts";
 import { createOracleMetrics, observeBoard } from "./metrics.ts";
-import { options, type OracleOptions, requireSources } from "./options.ts";
+import { MIN_SOURCES_SAFE, options, type OracleOptions, requireSources } from "./options.ts";
 import { Oracle } from "./oracle.ts";
 import { endpoints } from "./providers.ts";
 
-export { options, type OracleOptions };
+export { MIN_SOURCES_SAFE, options, type OracleOptions };
 
 /**
  * Starts the oracle: connects to its providers and serves one price for each pair.
@@ -21,6 +22,7 @@ export { options, type OracleOptions };
 export async function startOracle(options: OracleOptions): Promise<RunningService> {
   const { minSources, aggregation, maxSourceAgeMs, corsOrigins } = options;
   requireSources(options);
+  warnOfFewSources(options);
   const markets = await readMarkets(options.markets);
   const clock = systemClock;
   const startedAtMs = clock.now();
@@ -50,24 +52,28 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
   return service;
 }
 
-/** `rangemaker oracle`, and `rangemaker oracle probe`. */
+/** With fewer than three sources, one of them alone can set or move a price. */
+function warnOfFewSources({ minSources, providers }: OracleOptions): void {
+  if (minSources >= MIN_SOURCES_SAFE) return;
+  serviceLog("oracle").warning(
+    "{minSources} of {providers} sources are enough for a price, so one that lies can set it: " +
+      "use --min-sources {safe}",
+    { minSources, providers: providers.length, safe: MIN_SOURCES_SAFE },
+  );
+}
+
+/** `rangemaker oracle`. */
 export const run = serviceCommand({
   name: "oracle",
   description: "Serves one trusted price per pair, aggregated from four exchanges.",
   options,
   examples: [
     [
-      "rangemaker oracle --min-sources 2",
-      "all four exchanges, at least two sources for each price",
+      "rangemaker oracle --min-sources 3",
+      "all four exchanges, at least three sources for each price",
     ],
     ["rangemaker oracle -p binance,okx -a average", "two exchanges, the mean of their prices"],
-    ["rangemaker oracle probe", "connects once to each provider and shows its prices"],
+    ["rangemaker doctor oracle", "connects once to each exchange, and says how long it took"],
     ["curl http://127.0.0.1:8550/prices", "what the node pulls every 100 ms"],
   ],
-  subcommands: {
-    probe: {
-      summary: "connects once to each provider and shows its prices",
-      open: () => import("./probe.ts"),
-    },
-  },
 }, startOracle);

@@ -4,6 +4,9 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 
+/** Sources of which the median is right while one lies; the default of the specification is 1. */
+export const MIN_SOURCES_SAFE = 3;
+
 const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;
 
 /** `all`, or a comma-separated list; each provider once, in the order of the spec. */

@@ -1,6 +1,8 @@
 import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
+import { formatPrice } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";
@@ -30,7 +32,7 @@ export class Oracle {
     const { clock, random, metrics, markets, connect } = parts;
     this.#clock = clock;
     this.#metrics = metrics;
-    this.board = new PriceBoard({ ...parts.board, markets });
+    this.board = new PriceBoard({ ...parts.board, markets, onWithheld: warnOfJump });
     this.connections = parts.providers.map(({ provider, url }) =>
       new ProviderConnection({
         provider,
@@ -84,4 +86,11 @@ export class Oracle {
       ? undefined
       : this.#clock.after(dueMs - nowMs, () => this.#watchExpiry());
   }
+}
+
+function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
+  serviceLog("oracle").warning(
+    "Price of {pair} withheld: it jumped to {price} with {sources} alone; waiting for a second source",
+    { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
+  );
 }

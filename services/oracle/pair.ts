@@ -2,6 +2,7 @@ import { type Market, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { type Aggregation, AGGREGATIONS } from "./aggregation.ts";
+import { JumpGuard } from "./jump_guard.ts";
 
 /** The last price of one provider in one market; times are Unix milliseconds. */
 export interface Source {
@@ -23,6 +24,8 @@ export interface PairRules {
   minSources: number;
   /** A source confirmed longer ago than this is not fresh, in milliseconds. */
   maxSourceAgeMs: number;
+  /** Called when a price begins to be withheld because only one source has made its jump. */
+  onWithheld?: (symbol: string, price: bigint, sources: readonly ProviderName[]) => void;
 }
 
 /**
@@ -52,6 +55,8 @@ export class Pair {
   #namesJson = "[]";
   /** The next time at which a source stops to contribute; Infinity for none. */
   #dueAtMs = Infinity;
+  readonly #guard = new JumpGuard();
+  #isWithheld = false;
   #price: bigint | undefined;
   #json: string | undefined;
 
@@ -88,6 +93,11 @@ export class Pair {
   /** `"BTC/USDT":{…}` of the answer to `GET /prices`, or undefined without a valid price. */
   get json(): string | undefined {
     return this.#json;
+  }
+
+  /** Whether there is no price because only one source has made its jump. */
+  get isWithheld(): boolean {
+    return this.#isWithheld;
   }
 
   /** When {@link refresh} is due, Unix milliseconds; Infinity for never. */
@@ -201,11 +211,20 @@ export class Pair {
   /** Runs for every trade: concatenates prepared text, which is faster than `JSON.stringify`. */
   #aggregate(): void {
     const sources = this.#contributing;
+    const wasWithheld = this.#isWithheld;
+    this.#isWithheld = false;
     if (sources.length < Math.max(1, this.#rules.minSources)) {
       this.#price = this.#json = undefined;
       return;
     }
-    const price = AGGREGATIONS[this.#rules.aggregation](sources.map((source) => source.price));
+    const prices = sources.map((source) => source.price);
+    const price = AGGREGATIONS[this.#rules.aggregation](prices);
+    if (!this.#guard.accepts(price, prices, this.#byAge.at(-1)?.confirmedAtMs ?? 0)) {
+      this.#price = this.#json = undefined;
+      this.#isWithheld = true;
+      if (!wasWithheld) this.#rules.onWithheld?.(this.symbol, price, this.#names);
+      return;
+    }
     const lastUpdate = this.#lastUpdateMs();
     this.#price = price;
     this.#json = `${this.#head}${price}","decimals":${PRICE_DECIMALS},"lastUpdate":${lastUpdate},` +

@@ -42,6 +42,11 @@ export class PriceBoard {
     return this.#bySymbol.get(symbol)?.sources ?? [];
   }
 
+  /** Whether a market has no price because only one source has made its jump. */
+  isWithheld(symbol: string): boolean {
+    return this.#bySymbol.get(symbol)?.isWithheld ?? false;
+  }
+
   /** How many markets a provider contributes to. */
   pricesOf(provider: ProviderName): number {
     return this.#pairs.filter((pair) => pair.sources.some((source) => source.provider === provider))

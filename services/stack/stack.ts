@@ -18,7 +18,7 @@ import {
 } from "../console/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../node/mod.ts";
-import { options as oracleOptions, startOracle } from "../oracle/mod.ts";
+import { MIN_SOURCES_SAFE, options as oracleOptions, startOracle } from "../oracle/mod.ts";
 import { options as proxyOptions, startProxy } from "../proxy/mod.ts";
 import { options as solverOptions, type SolverOptions, startSolver } from "../solver/mod.ts";
 import { loadStrategy } from "../solver/pricing/load_strategy.ts";
@@ -26,9 +26,6 @@ import { STRATEGY_NAMES } from "../solver/pricing/strategy.ts";
 import { requireFreePorts, type StackPorts } from "./ports.ts";
 
 export { FREE_PORTS } from "./ports.ts";
-
-/** Sources a price needs, as in the reference deployment (spec: price oracle, "Deployment constants"). */
-const MIN_SOURCES = 2;
 
 /**
  * Pricing of `stack` and `demo`: a box that is easier to leave pays more. Simulated prices behave the
@@ -196,7 +193,7 @@ async function startAll(
       markets,
       port: ports.oracle,
       ...readers,
-      minSources: MIN_SOURCES,
+      minSources: MIN_SOURCES_SAFE,
       ...(exchanges && { providerUrls: exchanges.providerUrls }),
     })),
   );

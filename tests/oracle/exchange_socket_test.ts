@@ -69,7 +69,7 @@ Deno.test(
         proxied += 1;
       });
       const url = `provider_c=wss://localhost:${portOf(tls)}${pathname}`;
-      const args = ["oracle", "probe", "--providers", "provider_c", "--provider-url", url];
+      const args = ["doctor", "oracle", "--port", "0", "-p", "provider_c", "--provider-url", url];
       const trusted = { DENO_CERT: authority };
       const httpsProxy = { HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}` };
       const rows: [env: Record<string, string>, code: number, isProxied: boolean][] = [

@@ -63,7 +63,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
     elsewhere("tests/node/store/backup_test.ts", "rangemaker node backup"),
   ],
   [
-    /^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver|console)\b(?! probe)/,
+    /^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver|console)\b/,
     here(start),
   ],
   [/^(npx --yes deno@2\.9\.6|deno) task demo$/, here((_command, { demo }) => demo)],
@@ -73,7 +73,6 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
     here((_command, { greeting }) => Promise.resolve(greeting)),
   ],
   [/^deno task stack --cors-origins \S+$/, elsewhere("tests/e2e/stack_test.ts", "corsOrigins")],
-  [/^(deno task|rangemaker) oracle probe$/, here(probe)],
   [/^deno task backtest --tape trades\.csv --svg pictures$/, here(backtest)],
   [
     /^deno task backtest( --candles candles\.csv --strategy docs\/examples\/strategy\.ts)?$/,
@@ -168,14 +167,6 @@ async function help(command: string): Promise<string> {
   const { code, stdout, stderr } = await runHere([...command.split(" ").slice(1), "--help"]);
   assert.equal(code, 0, stderr);
   return stdout;
-}
-
-/** Against the stand-ins in place of the exchanges themselves. */
-function probe(_command: string, { shell }: Place): Promise<string> {
-  const urls = ["binance=/binance/stream", "coinbase=/coinbase", "kraken=/kraken/v2"]
-    .concat("okx=/okx/ws/v5/public")
-    .map((each) => each.replace("=", `=${shell.relocated("ws://127.0.0.1:8560")}`));
-  return deno("task", "oracle", "probe", ...urls.map((url) => `--provider-url=${url}`));
 }
 
 /** In a folder of its own, with a simulated tape. */

@@ -93,7 +93,7 @@ Deno.test("price oracle, Deployment constants: GET /health every 5 s, 3 s, 10 re
   assert.deepEqual(healthcheck, { interval: "5s", timeout: "3s", retries: 10 });
   assert.equal(environment.HEALTH_URL, "http://127.0.0.1:8550/health");
   assert(command.includes("--aggregation=median"));
-  assert(command.includes("--min-sources=2"));
+  assert(command.includes("--min-sources=3"));
 });
 
 Deno.test("compose.yaml: every file it mounts is in the repository", () => {

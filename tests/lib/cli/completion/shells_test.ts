@@ -17,7 +17,7 @@ const READY = "ready>";
 const completed: readonly (readonly [typed: string, becomes: string])[] = [
   ["sol\t", "solver"],
   ["solver back\t", "solver backtest"],
-  ["oracle probe --min\t", "oracle probe --min-sources"],
+  ["oracle --min\t", "oracle --min-sources"],
   ["solver --pricing b\t", "solver --pricing barrier"],
   ["solver --pricing=b\t", "solver --pricing=barrier"],
   ["solver --dry-run --log-level w\t", "solver --dry-run --log-level warning"],

@@ -1,0 +1,76 @@
+/** A price may move this many times the recent spread of its sources before a second must agree. */
+const SPREADS_MAX = 4n;
+
+/** The same as a share of the price, in basis points, for sources that hardly differ. */
+const BASIS_POINTS_MIN = 10n;
+
+/** The reference price follows small moves this often, so that many of them do not add up to a jump. */
+const REFERENCE_MS = 1_000;
+
+/** The spread counts for one to two of these, in milliseconds. */
+const SPREAD_MS = 10_000;
+
+/**
+ * Tells a market that moves from a source that lies, while sources are missing: with all of them the
+ * median does that, but a source that is left alone decides the price. While fewer sources contribute
+ * than to the last good price, a jump counts only if two of them made it.
+ */
+export class JumpGuard {
+  #sources = 0;
+  #reference = 0n;
+  #referenceAtMs = 0;
+  #spread = 0n;
+  #spreadBefore = 0n;
+  #spreadSinceMs = 0;
+
+  /**
+   * @param price What the sources add up to.
+   * @param sources The contributing prices.
+   * @returns Whether the price may be served.
+   */
+  accepts(price: bigint, sources: readonly bigint[], timeMs: number): boolean {
+    if (sources.length >= this.#sources) {
+      this.#sources = sources.length;
+      this.#moveTo(price, timeMs);
+      this.#widen(sources, timeMs);
+      return true;
+    }
+    const bound = maxOf([
+      SPREADS_MAX * maxOf([this.#spread, this.#spreadBefore]),
+      this.#reference * BASIS_POINTS_MIN / 10_000n,
+    ]);
+    const isUp = price > this.#reference;
+    const isBeyond = (other: bigint) =>
+      isUp ? other > this.#reference + bound : other < this.#reference - bound;
+    const isJump = isBeyond(price);
+    if (isJump && sources.filter(isBeyond).length < 2) return false;
+    if (isJump || Math.abs(timeMs - this.#referenceAtMs) >= REFERENCE_MS) {
+      this.#moveTo(price, timeMs);
+    }
+    return true;
+  }
+
+  #moveTo(price: bigint, timeMs: number): void {
+    this.#reference = price;
+    this.#referenceAtMs = timeMs;
+  }
+
+  #widen(sources: readonly bigint[], timeMs: number): void {
+    const spread = maxOf(sources) - minOf(sources);
+    if (Math.abs(timeMs - this.#spreadSinceMs) >= SPREAD_MS) {
+      this.#spreadBefore = this.#spread;
+      this.#spread = spread;
+      this.#spreadSinceMs = timeMs;
+    } else if (spread > this.#spread) {
+      this.#spread = spread;
+    }
+  }
+}
+
+function maxOf(values: readonly bigint[]): bigint {
+  return values.reduce((max, value) => value > max ? value : max);
+}
+
+function minOf(values: readonly bigint[]): bigint {
+  return values.reduce((min, value) => value < min ? value : min);
+}

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { median } from "../../services/oracle/aggregation.ts";
+import { JumpGuard } from "../../services/oracle/jump_guard.ts";
+
+const USD = 1_000_000n;
+
+/** A guard that has seen four sources, with a spread of 20 dollars around 60,000. */
+function guardAfterFour() {
+  const guard = new JumpGuard();
+  const accepts = (timeMs: number, ...dollars: number[]) => {
+    const prices = dollars.map((each) => BigInt(each) * USD);
+    return guard.accepts(median(prices), prices, timeMs);
+  };
+  assert(accepts(0, 59_990, 60_000, 60_000, 60_010));
+  return accepts;
+}
+
+Deno.test("JumpGuard: one source left alone moves by four spreads, and does not jump", () => {
+  const accepts = guardAfterFour();
+  assert(accepts(10, 60_080));
+  assert(accepts(20, 59_920));
+  assert(!accepts(30, 60_081));
+  assert(!accepts(40, 59_919));
+  assert(!accepts(50, 1));
+  assert(accepts(60, 60_010));
+});
+
+Deno.test("JumpGuard: a jump of two sources counts, of one of two it does not", () => {
+  const accepts = guardAfterFour();
+  assert(!accepts(10, 60_000, 61_000));
+  assert(!accepts(20, 59_000, 61_500));
+  assert(accepts(30, 61_010, 61_000));
+  // It is the new reference.
+  assert(accepts(40, 61_010));
+  assert(!accepts(50, 60_000));
+});
+
+Deno.test("JumpGuard: with as many sources as before, every price counts", () => {
+  const accepts = guardAfterFour();
+  assert(!accepts(10, 90_000));
+  assert(accepts(20, 90_000, 90_000, 90_000, 60_000));
+});
+
+Deno.test("JumpGuard: a source that was never one of several may jump", () => {
+  const guard = new JumpGuard();
+  for (const price of [1n, 1_000n, 5n]) assert(guard.accepts(price * USD, [price * USD], 0));
+});
+
+Deno.test("JumpGuard: small steps add up to a jump within a second, and follow a trend beyond", () => {
+  const accepts = guardAfterFour();
+  assert(accepts(100, 60_050));
+  assert(!accepts(200, 60_100));
+  let price = 60_000;
+  for (let timeMs = 1_000; timeMs < 60_000; timeMs += 1_000) assert(accepts(timeMs, price += 60));
+  assert(price > 63_000);
+});
+
+Deno.test("JumpGuard: sources that agree exactly leave room for 10 basis points", () => {
+  const guard = new JumpGuard();
+  assert(guard.accepts(60_000n * USD, [60_000n * USD, 60_000n * USD], 0));
+  assert(guard.accepts(60_060n * USD, [60_060n * USD], 10));
+  assert(!guard.accepts(60_061n * USD, [60_061n * USD], 20));
+});
+
+Deno.test("JumpGuard: a wide spread is forgotten after 10 to 20 s", () => {
+  const accepts = guardAfterFour();
+  assert(accepts(1, 58_000, 60_000, 60_000, 62_000));
+  for (const timeMs of [10_001, 20_002]) assert(accepts(timeMs, 60_000, 60_000, 60_000, 60_000));
+  assert(!accepts(20_003, 60_061));
+});
