@@ -4,7 +4,8 @@ import { FanOut } from "./fan_out.ts";
 import type { HeadSequence } from "./head_sequence.ts";
 import { headOf } from "../node/head.ts";
 import { DISPLACED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
-import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
+import type { UpstreamPort } from "./subscribe_calls.ts";
+import { SubscriptionTable } from "./subscription_table.ts";
 import {
   type ClientSink,
   CloseCode,
@@ -271,7 +272,10 @@ export class Hub {
     if (typeof upstreamId !== "string") return true;
     const subscription = this.#table.byUpstreamId(upstreamId);
     if (subscription === undefined) {
-      this.#table.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
+      this.#table.calls.notifiedUnknown(
+        upstreamId,
+        String(frame.method).replace(/_subscription$/, ""),
+      );
       return true;
     }
     const { events, heads } = this.#options;

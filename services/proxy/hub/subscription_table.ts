@@ -1,16 +1,8 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { type HubClient, SharedSubscription, SubscriptionsByKey } from "./hub_client.ts";
-import { memberText } from "../json_text.ts";
+import { internalError, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
-
-/** The hub's side of the connection to the node. */
-export interface UpstreamPort {
-  /** Sends a frame. @returns False if there is no connection. */
-  send(text: string): boolean;
-  /** Closes the present connection as faulty. */
-  drop(reason: string): void;
-}
 
 /** Options of a {@link SubscriptionTable}. */
 export interface SubscriptionTableOptions {
@@ -25,42 +17,19 @@ export interface SubscriptionTableOptions {
   displace: (subscription: SharedSubscription) => void;
 }
 
-/** The node's answer to a subscribe. */
-export interface SubscribeAnswer {
-  subscription: SharedSubscription;
-  /** JSON text of the node's error; undefined if the subscription is live now. */
-  errorText?: string;
-}
-
-interface Ask {
-  request: SubscriptionRequest;
-  /** Undefined after it timed out: a subscription granted late is ended at once. */
-  subscription: SharedSubscription | undefined;
-  askedAtMs: number;
-}
-
-/** Most timed-out requests that may still be answered; with more, the connection counts as faulty. */
-const ABANDONED_MAX = 256;
-
-/** Most unknown subscription ids kept for one sweep; more are ignored. */
-const STRAYS_MAX = 256;
-
 /** The subscriptions at the node, live or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
   readonly #byKey = new SubscriptionsByKey();
   readonly #byUpstreamId = new Map<string, SharedSubscription>();
   readonly #publicIds = new Set<string>();
-  readonly #asks = new Map<number, Ask>();
-  #abandoned = 0;
-  /** Unknown ids that notified since the last sweep, with their namespace. */
-  #strays = new Map<string, string>();
-  #suspects = new Map<string, string>();
+  /** Calls to the node on the present connection. */
+  readonly calls: SubscribeCalls;
   readonly #limits: SubscriptionLimits;
-  #lastRequestId = 0;
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
+    this.calls = new SubscribeCalls(options.upstream);
     this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.displace);
   }
 
@@ -82,7 +51,7 @@ export class SubscriptionTable {
       subscriptions: [...this.subscriptions()].length,
       upstreamIds: this.#byUpstreamId.size,
       publicIds: this.#publicIds.size,
-      asks: this.#asks.size,
+      asks: this.calls.pending,
     };
   }
 
@@ -140,11 +109,7 @@ export class SubscriptionTable {
   ask(wanted: SharedSubscription, nowMs: number): void {
     const subscription = wanted.feed ?? wanted;
     if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
-    const { namespace, paramsText } = subscription.request;
-    const id = this.#call(`${namespace}_subscribe`, paramsText);
-    if (id === undefined) return;
-    subscription.askedAs = id;
-    this.#asks.set(id, { request: subscription.request, subscription, askedAtMs: nowMs });
+    this.calls.subscribe(subscription, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
@@ -153,7 +118,7 @@ export class SubscriptionTable {
     if (subscription.askedAs !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
-      this.#unsubscribe(subscription.request.namespace, subscription.upstreamId);
+      this.calls.unsubscribe(subscription.request.namespace, subscription.upstreamId);
       subscription.upstreamId = undefined;
     }
     this.#forget(subscription);
@@ -174,14 +139,11 @@ export class SubscriptionTable {
    *   were requested when it closed the connection.
    */
   closed(isRefusal: boolean): SharedSubscription[] {
-    const suspects = isRefusal ? this.#newAsks() : [];
+    const suspects = isRefusal ? this.calls.firstAsked : [];
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
     if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key);
-    this.#asks.clear();
-    this.#abandoned = 0;
-    this.#strays.clear();
-    this.#suspects.clear();
+    this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
       subscription.upstreamId = subscription.askedAs = undefined;
@@ -190,71 +152,28 @@ export class SubscriptionTable {
     return suspects;
   }
 
-  #newAsks(): SharedSubscription[] {
-    return [...this.#asks.values()].flatMap(({ subscription }) =>
-      subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
-    );
-  }
-
-  /** Handles an answer of the node. @returns Undefined if nobody waits for it. */
-  answered(requestId: number, text: string): SubscribeAnswer | undefined {
-    const ask = this.#asks.get(requestId);
-    if (ask === undefined) return undefined;
-    this.#asks.delete(requestId);
-    const upstreamId = resultId(text);
-    const { subscription } = ask;
-    if (subscription === undefined) {
-      this.#abandoned -= 1;
-      if (upstreamId !== undefined) this.#unsubscribe(ask.request.namespace, upstreamId);
-      return undefined;
-    }
-    subscription.askedAs = undefined;
-    if (upstreamId === undefined) return { subscription, errorText: errorOf(text) };
+  /** Handles an answer of the node to a subscribe. @returns Undefined if nobody waits for it. */
+  answered(
+    requestId: number,
+    text: string,
+  ): { subscription: SharedSubscription; errorText?: string } | undefined {
+    const answer = this.calls.answered(requestId, text);
+    if (answer === undefined || "errorText" in answer) return answer;
+    const { subscription, upstreamId } = answer;
     if (this.#byUpstreamId.has(upstreamId)) {
-      return {
-        subscription,
-        errorText: internalError("The node gave one id to two subscriptions"),
-      };
+      const errorText = internalError("The node gave one id to two subscriptions");
+      return { subscription, errorText };
     }
     this.#goLive(subscription, upstreamId);
     return { subscription };
   }
 
-  /**
-   * Records a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
-   * continues for two sweeps is a subscription whose answer was lost.
-   */
-  stray(upstreamId: string, namespace: string): void {
-    if (this.#strays.size < STRAYS_MAX) this.#strays.set(upstreamId, namespace);
-  }
-
   /** Gives up requests that the node did not answer in time, and repeats those still needed. */
   sweep(nowMs: number): void {
     this.#limits.nowMs = nowMs;
-    for (const ask of this.#asks.values()) {
-      if (ask.subscription === undefined || nowMs - ask.askedAtMs < this.#options.askTimeoutMs) {
-        continue;
-      }
-      ask.subscription.askedAs = undefined;
-      this.retire(ask.subscription);
-      ask.subscription = undefined;
-      this.#abandoned += 1;
-    }
-    if (this.#abandoned > ABANDONED_MAX) {
-      this.#options.upstream.drop(`${this.#abandoned} subscribe requests left unanswered`);
-    }
+    for (const late of this.calls.giveUp(nowMs - this.#options.askTimeoutMs)) this.retire(late);
     for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
-    this.#endStrays();
-  }
-
-  #endStrays(): void {
-    // While an answer is pending, an unknown id may be the one in that answer.
-    const awaited = this.#asks.size > this.#abandoned;
-    for (const [id, namespace] of awaited ? [] : this.#strays) {
-      if (this.#suspects.has(id) && !this.#byUpstreamId.has(id)) this.#unsubscribe(namespace, id);
-    }
-    this.#suspects = this.#strays;
-    this.#strays = new Map();
+    this.calls.endUnknown((id) => this.#byUpstreamId.has(id));
   }
 
   #goLive(subscription: SharedSubscription, upstreamId: string): void {
@@ -274,18 +193,6 @@ export class SubscriptionTable {
     feed?.filtered?.delete(thesisFilter, subscription);
   }
 
-  #unsubscribe(namespace: string, upstreamId: string): void {
-    // Nothing depends on the answer.
-    this.#call(`${namespace}_unsubscribe`, JSON.stringify([upstreamId]));
-  }
-
-  #call(method: string, paramsText: string): number | undefined {
-    const id = this.#lastRequestId += 1;
-    const name = JSON.stringify(method);
-    const text = `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${paramsText}}`;
-    return this.#options.upstream.send(text) ? id : undefined;
-  }
-
   #freshId(): string {
     for (;;) {
       let id = "0x";
@@ -293,18 +200,4 @@ export class SubscriptionTable {
       if (!this.#publicIds.has(id)) return id;
     }
   }
-}
-
-function resultId(text: string): string | undefined {
-  const result: unknown = JSON.parse(memberText(text, "result") ?? "null");
-  return typeof result === "string" ? result : undefined;
-}
-
-function errorOf(text: string): string {
-  return memberText(text, "error") ??
-    internalError("The node answered a subscribe with neither an id nor an error");
-}
-
-function internalError(message: string): string {
-  return JSON.stringify({ code: -32603, message });
 }

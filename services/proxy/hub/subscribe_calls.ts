@@ -1,0 +1,152 @@
+import { memberText } from "../json_text.ts";
+import type { SharedSubscription } from "./hub_client.ts";
+
+/** The hub's side of the connection to the node. */
+export interface UpstreamPort {
+  /** Sends a frame. @returns False if there is no connection. */
+  send(text: string): boolean;
+  /** Closes the present connection as faulty. */
+  drop(reason: string): void;
+}
+
+/** The node's answer to a subscribe: its id, or the JSON text of its error. */
+export type SubscribeAnswer =
+  & { subscription: SharedSubscription }
+  & ({ upstreamId: string } | { errorText: string });
+
+interface PendingCall {
+  namespace: string;
+  /** Undefined after it timed out: a subscription granted late is ended at once. */
+  subscription: SharedSubscription | undefined;
+  sentAtMs: number;
+}
+
+/** Most timed-out calls that may still be answered; with more, the connection counts as faulty. */
+const TIMED_OUT_MAX = 256;
+
+/** Most unknown subscription ids kept for one sweep; more are ignored. */
+const UNKNOWN_IDS_MAX = 256;
+
+/** The hub's subscribe and unsubscribe calls on one connection to the node. */
+export class SubscribeCalls {
+  readonly #upstream: UpstreamPort;
+  readonly #pending = new Map<number, PendingCall>();
+  #lastId = 0;
+  #timedOut = 0;
+  /** Unknown ids that notified since the last sweep, and before it, with their namespace. */
+  #unknownIds = new Map<string, string>();
+  #unknownBefore = new Map<string, string>();
+
+  constructor(upstream: UpstreamPort) {
+    this.#upstream = upstream;
+  }
+
+  /** Calls without an answer. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** Subscriptions that the node has never granted and is asked for now. */
+  get firstAsked(): SharedSubscription[] {
+    return [...this.#pending.values()].flatMap(({ subscription }) =>
+      subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
+    );
+  }
+
+  /** Requests a subscription; does nothing while there is no connection. */
+  subscribe(subscription: SharedSubscription, nowMs: number): void {
+    const { namespace, paramsText } = subscription.request;
+    const id = this.#call(`${namespace}_subscribe`, paramsText);
+    if (id === undefined) return;
+    subscription.askedAs = id;
+    this.#pending.set(id, { namespace, subscription, sentAtMs: nowMs });
+  }
+
+  /** Ends a subscription at the node. Nothing depends on the answer. */
+  unsubscribe(namespace: string, upstreamId: string): void {
+    this.#call(`${namespace}_unsubscribe`, JSON.stringify([upstreamId]));
+  }
+
+  /** Handles an answer of the node. @returns Undefined if nobody waits for it. */
+  answered(id: number, text: string): SubscribeAnswer | undefined {
+    const call = this.#pending.get(id);
+    if (call === undefined) return undefined;
+    this.#pending.delete(id);
+    const upstreamId = resultId(text);
+    const { namespace, subscription } = call;
+    if (subscription === undefined) {
+      this.#timedOut -= 1;
+      if (upstreamId !== undefined) this.unsubscribe(namespace, upstreamId);
+      return undefined;
+    }
+    subscription.askedAs = undefined;
+    return upstreamId === undefined
+      ? { subscription, errorText: errorOf(text) }
+      : { subscription, upstreamId };
+  }
+
+  /** Gives up the calls sent before a time. @returns Their subscriptions. */
+  giveUp(beforeMs: number): SharedSubscription[] {
+    const late: SharedSubscription[] = [];
+    for (const call of this.#pending.values()) {
+      if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
+      call.subscription.askedAs = undefined;
+      late.push(call.subscription);
+      call.subscription = undefined;
+    }
+    this.#timedOut += late.length;
+    if (this.#timedOut > TIMED_OUT_MAX) {
+      this.#upstream.drop(`${this.#timedOut} subscribe requests left unanswered`);
+    }
+    return late;
+  }
+
+  /**
+   * Records a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
+   * continues for two sweeps is a subscription whose answer was lost.
+   */
+  notifiedUnknown(upstreamId: string, namespace: string): void {
+    if (this.#unknownIds.size < UNKNOWN_IDS_MAX) this.#unknownIds.set(upstreamId, namespace);
+  }
+
+  /** Ends the unknown subscriptions that notified before the last sweep, too. */
+  endUnknown(isKnown: (upstreamId: string) => boolean): void {
+    // While an answer is pending, an unknown id may be the one in that answer.
+    const isAwaited = this.#pending.size > this.#timedOut;
+    for (const [id, namespace] of isAwaited ? [] : this.#unknownIds) {
+      if (this.#unknownBefore.has(id) && !isKnown(id)) this.unsubscribe(namespace, id);
+    }
+    this.#unknownBefore = this.#unknownIds;
+    this.#unknownIds = new Map();
+  }
+
+  /** The connection is lost. */
+  clear(): void {
+    this.#pending.clear();
+    this.#timedOut = 0;
+    this.#unknownIds.clear();
+    this.#unknownBefore.clear();
+  }
+
+  #call(method: string, paramsText: string): number | undefined {
+    const id = this.#lastId += 1;
+    const name = JSON.stringify(method);
+    const text = `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${paramsText}}`;
+    return this.#upstream.send(text) ? id : undefined;
+  }
+}
+
+function resultId(text: string): string | undefined {
+  const result: unknown = JSON.parse(memberText(text, "result") ?? "null");
+  return typeof result === "string" ? result : undefined;
+}
+
+function errorOf(text: string): string {
+  return memberText(text, "error") ??
+    internalError("The node answered a subscribe with neither an id nor an error");
+}
+
+/** The JSON text of an error of the node's behaviour. */
+export function internalError(message: string): string {
+  return JSON.stringify({ code: -32603, message });
+}
