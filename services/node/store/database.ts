@@ -1,4 +1,4 @@
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import * as sqlite from "node:sqlite";
 import { messageOf } from "../../../lib/errors.ts";
 import { StorageError } from "../chain/records.ts";
 
@@ -8,7 +8,13 @@ export type SqlValue = number | string | Uint8Array;
 /** The columns of a row by name. */
 export type Row = Record<string, unknown>;
 
-/** How long a change waits for a worker that is closing the database. */
+/** What the runtime has and its types lack. */
+type StatementSync = sqlite.StatementSync & { iterate(): Iterable<Row> };
+const { backup, DatabaseSync } = sqlite as typeof sqlite & {
+  backup(from: sqlite.DatabaseSync, to: string, options: { rate: number }): Promise<number>;
+};
+
+/** How long a change waits for a backup or a check that is opening or closing the database. */
 const BUSY_TIMEOUT_MS = 250;
 
 /** Pages in the log that make a commit copy them to the database: 16 MB. */
@@ -19,7 +25,7 @@ const SQLITE_FULL = 13;
 
 /** A SQLite database whose statements are prepared once. */
 export class Database {
-  readonly #db: DatabaseSync;
+  readonly #db: sqlite.DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
   /**
@@ -38,10 +44,23 @@ export class Database {
     this.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   }
 
-  /** Whether nobody else can read or write the file: no other process, and no worker of this one. */
-  setExclusive(isExclusive: boolean): void {
-    this.exec(`PRAGMA locking_mode = ${isExclusive ? "EXCLUSIVE" : "NORMAL"}`);
-    this.exec("SELECT 1 FROM meta LIMIT 1"); // takes the lock, or releases it
+  /** Copies the log to the database and empties it. @throws {StorageError} If a backup reads it. */
+  emptyLog(): void {
+    if (this.get("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0) return;
+    throw new StorageError(
+      "The chain is being read, as by a backup: try again when that has ended",
+    );
+  }
+
+  /** Changes when another connection has changed the database. */
+  get foreignChanges(): number {
+    return Number(this.get("PRAGMA data_version")?.data_version);
+  }
+
+  /** Copies everything that is committed now; changes of other connections go on meanwhile. */
+  async copyTo(path: string): Promise<void> {
+    // At one go: it would begin again with every change. VACUUM INTO is not permitted.
+    await backup(this.#db, path, { rate: 2 ** 30 });
   }
 
   exec(sql: string): void {
@@ -62,6 +81,11 @@ export class Database {
     return attempt(() => this.#statement(sql).all(...values)) as Row[]; // as above
   }
 
+  /** The rows of a query, one by one. */
+  iterate(sql: string): Iterable<Row> {
+    return this.#statement(sql).iterate();
+  }
+
   /** Undoes everything since `BEGIN`, unless SQLite has done so itself, as on a full disk. */
   rollBack(): void {
     try {
@@ -77,7 +101,9 @@ export class Database {
 
   #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
-    if (statement === undefined) this.#statements.set(sql, statement = this.#db.prepare(sql));
+    if (statement === undefined) {
+      this.#statements.set(sql, statement = this.#db.prepare(sql) as StatementSync);
+    }
     return statement;
   }
 }

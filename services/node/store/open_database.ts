@@ -61,7 +61,6 @@ export function openDatabase(
     const isNew = db.get("PRAGMA application_id")?.application_id !== APPLICATION_ID;
     if (isNew) createChain(db, identity, nowMs);
     const run = beginRun(db, lock);
-    db.setExclusive(true);
     syncFolder(dir);
     return { db, isNew, isRestored, run };
   } catch (thrown) {
@@ -141,7 +140,7 @@ function textOf(balances: Iterable<readonly [string, bigint]>): string {
  * anything else: a log is not applied to a database of another run.
  */
 function beginRun(db: Database, lock: LockFile): number {
-  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.emptyLog();
   const { user_version: last } = db.get("PRAGMA user_version") ?? {};
   const random = crypto.getRandomValues(new Uint32Array(1))[0]!; // it has one element
   const run = BACKUP_RUN + 1 + random % (2 ** 31 - BACKUP_RUN - 1);
@@ -149,7 +148,7 @@ function beginRun(db: Database, lock: LockFile): number {
   lock.write({ runs: [Number(last), run], sequence });
   lock.sync();
   db.exec(`PRAGMA user_version = ${run}`);
-  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.emptyLog();
   return run;
 }
 

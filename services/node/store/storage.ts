@@ -6,12 +6,12 @@ import type { ResumePoint } from "../chain/block_log.ts";
 import { StorageError } from "../chain/records.ts";
 import type { ChainState } from "../chain/state.ts";
 import type { NodeSettings } from "../settings.ts";
-import { BackgroundWork } from "./background.ts";
+import { type BackgroundCheck, checkInBackground } from "./background_check.ts";
 import { ChainStore } from "./chain_store.ts";
 import { Database } from "./database.ts";
 import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
 import { createChain, openDatabase } from "./open_database.ts";
-import { requireUndamaged } from "./verify.ts";
+import { damaged, requireUndamaged } from "./verify.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
@@ -34,7 +34,7 @@ export interface Storage {
   readonly bytes: number;
   /** Has to be called after each checkpoint. */
   afterCheckpoint(head: Block): void;
-  /** Waits for background work, commits everything and closes the files. */
+  /** Ends the check of the database, commits everything and closes the files. */
   close(head: Block): Promise<void>;
 }
 
@@ -80,10 +80,11 @@ class DiskStorage implements Storage {
   readonly #run: number;
   readonly #clock: Clock;
   readonly #retainMs: number;
-  readonly #background: BackgroundWork;
+  readonly #check: BackgroundCheck | undefined;
   readonly #log = serviceLog("node");
   /** Device and inode of the database and its log. */
   readonly #files: string;
+  readonly #foreignChanges: number;
   #checkpoints = 0;
   #logged: string | undefined;
 
@@ -112,6 +113,7 @@ class DiskStorage implements Storage {
       onCommit: (sequence) => this.#committed(sequence),
     });
     this.#files = this.#identity();
+    this.#foreignChanges = db.foreignChanges;
     this.resumeFrom = isNew ? undefined : this.store.resumePoint(clock.now());
     const rows = Object.values(this.store.totals).reduce((sum, table) => sum + table.rows, 0);
     const isChecked = rows <= ROWS_CHECKED_AT_START;
@@ -119,8 +121,7 @@ class DiskStorage implements Storage {
     const state = this.store.load();
     requireConsistent(state, dir);
     this.#begin(settings, state, { isNew, isRestored });
-    this.#background = new BackgroundWork(dir, db, (failure) => this.store.fail(failure));
-    if (!isChecked) this.#background.check();
+    if (!isChecked) this.#check = this.#startCheck();
     opened.move();
   }
 
@@ -132,15 +133,12 @@ class DiskStorage implements Storage {
   afterCheckpoint(head: Block): void {
     this.#checkpoints += 1;
     this.store.dropBefore(this.#clock.now() - this.#retainMs);
-    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) {
-      this.store.saveHead(head);
-      this.#background.serveBackups();
-    }
+    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.store.saveHead(head);
     this.#logChange();
   }
 
   async close(head: Block): Promise<void> {
-    await this.#background.stop();
+    await this.#check?.stop();
     try {
       this.store.saveHead(head);
       this.store.commit();
@@ -197,7 +195,25 @@ class DiskStorage implements Storage {
         { isFinal: true },
       );
     }
+    if (this.#db.foreignChanges !== this.#foreignChanges) {
+      throw new StorageError(
+        `Another program has changed ${databasePath(this.#dir)}: restore a backup`,
+        { isFinal: true },
+      );
+    }
     this.#lock.write({ runs: [this.#run], sequence });
+  }
+
+  #startCheck(): BackgroundCheck {
+    const check = checkInBackground(this.#dir);
+    check.damage.then(
+      (damage) => {
+        if (damage === undefined) this.#log.info("No damage was found in the chain");
+        else this.store.fail(damaged(damage));
+      },
+      ({ message }) => this.#log.error("The chain was not checked: {error}", { error: message }),
+    );
+    return check;
   }
 
   #identity(): string {

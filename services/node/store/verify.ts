@@ -49,7 +49,7 @@ export function findDamage(search: DamageSearch): string | undefined {
 /** Checks a whole database. @throws {StorageError} If it is damaged. */
 export function requireUndamaged(db: Database): void {
   const damage = findDamage({
-    rows: (sql) => db.all(sql),
+    rows: (sql) => db.iterate(sql),
     crc32,
     tables: TABLE_NAMES,
     modulus: SUM_MODULUS,

@@ -79,14 +79,3 @@ Deno.test("node backup: works without a running node, and refuses a directory wi
     assert.match((await backUp(`${folder}/empty`, `${folder}/b`)).output, /contains no chain yet/);
     assert.equal(run.definition.name, "node backup");
   }));
-
-Deno.test("Storage: a stop waits for a backup that is being made", () =>
-  withFolder(async (dir) => {
-    const disk = new DiskChain(dir, new FakeClock());
-    someHistory(disk);
-    Deno.writeTextFileSync(`${dir}/backup.request`, "");
-    disk.run(10);
-    assert.throws(() => Deno.statSync(`${dir}/backup.done`), Deno.errors.NotFound);
-    await disk.close();
-    assert.ok(Deno.statSync(`${dir}/backup.done`).size > 0);
-  }));

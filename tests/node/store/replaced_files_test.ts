@@ -1,5 +1,8 @@
 /** Files of a data directory that are older, of another chain, moved or missing. */
 import assert from "node:assert/strict";
+import { StorageError } from "../../../services/node/chain/records.ts";
+import { checkInBackground } from "../../../services/node/store/background_check.ts";
+import { Database } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/with_folder.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
@@ -81,6 +84,63 @@ Deno.test("Data directory: the files of an earlier version are refused in one se
       message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
     });
     return Promise.resolve();
+  }));
+
+Deno.test("Data directory: once another program has changed the database, nothing is acknowledged any more", () =>
+  withFolder(async (path) => {
+    const disk = new DiskChain(path, new FakeClock());
+    disk.run(20);
+    const other = new Database(`${path}/${DATABASE}`);
+    other.exec("DELETE FROM deposits WHERE key = 'none'");
+    disk.deposit(1);
+    disk.storage.store.commit();
+    assert.equal(disk.receipts.length, 1, "reading and changing nothing is harmless");
+    other.exec("UPDATE receipts SET crc = 1");
+    other.close();
+    disk.deposit(2);
+    const answered = disk.storage.store.committed();
+    disk.storage.store.commit();
+    await assert.rejects(answered, /Another program has changed .*: restore a backup/);
+    assert.equal(disk.receipts.length, 1);
+    await assert.rejects(disk.close(), /Another program has changed/);
+  }));
+
+Deno.test("Data directory: a start while the chain is being read is refused, and works afterwards", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    disk.run(20);
+    const reader = new Database(`${folder}/node/${DATABASE}`);
+    reader.exec("BEGIN");
+    reader.get("SELECT key FROM meta");
+    disk.deposit(1);
+    const { issued } = disk.view([]);
+    await disk.close();
+    assert.throws(
+      () => new DiskChain(`${folder}/node`, disk.clock),
+      /is being read, as by a backup/,
+    );
+    reader.exec("ROLLBACK");
+    reader.close();
+    const again = new DiskChain(`${folder}/node`, disk.clock);
+    assert.equal(again.view([]).issued, issued);
+    await again.close();
+  }));
+
+Deno.test("checkInBackground: names a damaged row of a chain that is open, and can be ended early", () =>
+  withFolder(async (path) => {
+    const disk = new DiskChain(path, new FakeClock());
+    someHistory(disk);
+    disk.run(20);
+    assert.equal(await checkInBackground(path).damage, undefined);
+    const stopped = checkInBackground(path);
+    await stopped.stop();
+    assert.equal(await stopped.damage, undefined);
+    const other = new Database(`${path}/${DATABASE}`);
+    other.exec("UPDATE theses SET value = replace(value, '1000001', '1000002')");
+    other.close();
+    assert.match(await checkInBackground(path).damage ?? "", /^row \d+ of the table theses$/);
+    disk.storage.store.fail(new StorageError("The test is over", { isFinal: true }));
+    await assert.rejects(disk.close(), /The test is over/);
   }));
 
 for (const change of ["removed", "moved", "replaced", "without its log"]) {
