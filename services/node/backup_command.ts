@@ -21,7 +21,7 @@ export const options = {
   dataDir: { ...nodeOptions.dataDir, description: "directory of the chain" },
   to: {
     flags: "--to",
-    kind: kinds.outputFile,
+    kind: { ...kinds.outputFile, access: "database" }, // also the files beside it
     description: "new file for the backup",
     required: true,
   },

@@ -1,20 +1,33 @@
 /** Backups of a chain, while its node runs and while none does. */
 import assert from "node:assert/strict";
 import { run } from "../../../services/node/backup_command.ts";
-import { Program } from "../../support/process.ts";
+import config from "../../../deno.json" with { type: "json" };
+import { bundledProgram, Program } from "../../support/process.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/with_folder.ts";
+import { actors, hashOf } from "../support/actors.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { logOf } from "../support/log_of.ts";
+import { GENESIS } from "../support/test_chain.ts";
+
+const { relayer, user } = actors;
+const [, flags = ""] = /^deno run (.*) main\.ts node$/.exec(config.tasks.node) ?? [];
+const bundled = await bundledProgram();
+/** What `deno task compile` puts into an executable, with its permissions. */
+const compiled = {
+  ...bundled,
+  args: bundled.args.flatMap((arg) => arg === "--allow-all" ? flags.split(" ") : arg),
+};
 
 /** `rangemaker node backup` in a process of its own. @returns Its exit code and what it printed. */
 async function backUp(dir: string, to: string) {
-  const program = new Program(["node", "backup", "--data-dir", dir, "--to", to]);
+  const args = ["node", "backup", "--data-dir", dir, "--to", to];
+  const program = new Program(args, {}, compiled);
   const { code } = await program.finished();
   return { code, output: program.stdout + program.stderr };
 }
 
-/** Lets the node look for requests until the promise is settled. */
+/** The chain goes on until the promise is settled. */
 async function whileRunning<T>(disk: DiskChain, promise: Promise<T>): Promise<T> {
   let isOver = false;
   const result = promise.finally(() => isOver = true);
@@ -78,4 +91,32 @@ Deno.test("node backup: works without a running node, and refuses a directory wi
     Deno.mkdirSync(`${folder}/empty`);
     assert.match((await backUp(`${folder}/empty`, `${folder}/b`)).output, /contains no chain yet/);
     assert.equal(run.definition.name, "node backup");
+  }));
+
+Deno.test("Node: a chain of over 50,000 rows is checked while the node runs", () =>
+  withFolder(async (dir) => {
+    const disk = new DiskChain(dir, new FakeClock(Date.now()));
+    const { chain, storage, clock } = disk;
+    const timestamp = clock.now();
+    const deposit = { type: "Deposit", from: relayer.address, user: user.address } as const;
+    storage.store.change(() => {
+      for (let number = 1; number <= 17_000; number++) {
+        const tx = { ...deposit, timestamp, amount: 1n, externalTxHash: hashOf(number) };
+        const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
+        chain.state.applyTransaction({
+          ...{ atMs: timestamp, tx: { ...tx, signature: "0x" }, receipt },
+        });
+      }
+    });
+    await disk.close();
+    const [[funded, balance] = []] = GENESIS.balances;
+    const args = ["--relayers", relayer.address, "--balances", `${funded}=${balance}`];
+    const program = new Program(
+      ["node", "--data-dir", dir, "--port", "0", "--read-port", "0", ...args],
+      {},
+      compiled,
+    );
+    await program.until(({ stderr }) => /No damage was found in the chain/.test(stderr));
+    program.kill("SIGTERM");
+    assert.equal((await program.finished()).code, 0);
   }));
