@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { allMethods } from "../../lib/protocol/methods/all.ts";
-import { copySeries, type CounterSeries, memoize } from "./counter_series.ts";
+import { type CounterSeries, memoize, SeriesCounter } from "./series_counter.ts";
 import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
@@ -68,12 +68,13 @@ interface RequestSeries {
   method: string;
   target: string;
   status: number;
-  series: CounterSeries<"method" | "target" | "status">;
+  series: CounterSeries;
   observe: (seconds: number) => void;
 }
 
 /** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
 export class ProxyMetrics {
+  readonly registry: Registry;
   readonly upstreamErrors: Counter<"target">;
   readonly wsConnections: Gauge;
   readonly wsMessages: Counter<"direction">;
@@ -83,119 +84,97 @@ export class ProxyMetrics {
   readonly reconnectAttempts: Counter;
   readonly reconnects: Counter;
   readonly activeSubscriptions: Gauge;
-  readonly #refusals: Counter<"limit">;
-  readonly #httpDuration: PresetHistogram<"target">;
-  readonly #upstreamLatency: PresetHistogram<"target">;
-  readonly #requests: CounterSeries<"method" | "target" | "status">[] = [];
-  readonly registry: Registry;
-  #inventedMethods = 0;
-  #lastRequest: RequestSeries | undefined;
-  readonly #calls = new Map<string, CounterSeries<"method">>();
-  readonly #requestSeries = memoize((method: string) =>
-    memoize((target: string) =>
-      memoize((status: number) => {
-        const series = { labels: { method, target, status: String(status) }, count: 0 };
-        this.#requests.push(series);
-        return series;
-      })
-    )
-  );
-  readonly #durationSeries = memoize((target: string) => this.#httpDuration.series({ target }));
   /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
-  readonly upstreamLatency = memoize((target: Target) => this.#upstreamLatency.series({ target }));
+  readonly upstreamLatency: (target: Target) => (seconds: number) => void;
+  readonly #refusals: Counter<"limit">;
+  readonly #durationOf: (target: string) => (seconds: number) => void;
+  readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
+  #lastRequest: RequestSeries | undefined;
+  readonly #calls: SeriesCounter<"method">;
+  readonly #callsOf = new Map<string, CounterSeries>();
+  #inventedMethods = 0;
 
   constructor(registry: Registry) {
     this.registry = registry;
     const registers = [registry];
-    const requests = () => this.#requests;
-    new Counter({
-      name: "proxy_http_requests_total",
-      help:
-        "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
-      labelNames: ["method", "target", "status"],
-      registers,
-      collect() {
-        copySeries(this, requests());
-      },
-    });
-    this.#httpDuration = new PresetHistogram({
-      name: "proxy_http_request_duration_seconds",
-      help: "Duration of JSON-RPC requests over HTTP, by target.",
-      labelNames: ["target"],
-      buckets: LATENCY_BUCKETS,
-      registers,
-    });
-    const calls = () => this.#calls.values();
-    new Counter({
-      name: "proxy_rpc_methods_total",
-      help: "RPC calls by method name, over HTTP and WebSocket.",
-      labelNames: ["method"],
-      registers,
-      collect() {
-        copySeries(this, calls());
-      },
-    });
-    this.#upstreamLatency = new PresetHistogram({
-      name: "proxy_upstream_latency_seconds",
-      help: "Time until a node answered a call, by target.",
-      labelNames: ["target"],
-      buckets: LATENCY_BUCKETS,
-      registers,
-    });
-    this.upstreamErrors = new Counter({
-      name: "proxy_upstream_errors_total",
-      help: "Requests that a node did not answer, by target.",
-      labelNames: ["target"],
-      registers,
-    });
-    this.wsConnections = new Gauge({
-      name: "proxy_ws_connections_active",
-      help: "Client WebSockets that are open.",
-      registers,
-    });
-    this.wsMessages = new Counter({
-      name: "proxy_ws_messages_total",
-      help: "WebSocket messages from clients (upstream), to clients (downstream), " +
+    const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Counter({ name, help, labelNames, registers });
+    const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+    const latency = (name: string, help: string) => {
+      const labelNames = ["target" as const];
+      const histogram = { name, help, labelNames, buckets: LATENCY_BUCKETS, registers };
+      return new PresetHistogram(histogram);
+    };
+    const requests = new SeriesCounter(
+      registry,
+      "proxy_http_requests_total",
+      "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
+      "method",
+      "target",
+      "status",
+    );
+    this.#requestsOf = memoize((method) =>
+      memoize((target) =>
+        memoize((status) => requests.series({ method, target, status: String(status) }))
+      )
+    );
+    const durations = latency(
+      "proxy_http_request_duration_seconds",
+      "Duration of JSON-RPC requests over HTTP, by target.",
+    );
+    this.#durationOf = memoize((target) => durations.series({ target }));
+    this.#calls = new SeriesCounter(
+      registry,
+      "proxy_rpc_methods_total",
+      "RPC calls by method name, over HTTP and WebSocket.",
+      "method",
+    );
+    const latencies = latency(
+      "proxy_upstream_latency_seconds",
+      "Time until a node answered a call, by target.",
+    );
+    this.upstreamLatency = memoize((target) => latencies.series({ target }));
+    this.upstreamErrors = counter(
+      "proxy_upstream_errors_total",
+      "Requests that a node did not answer, by target.",
+      "target",
+    );
+    this.wsConnections = gauge("proxy_ws_connections_active", "Client WebSockets that are open.");
+    this.wsMessages = counter(
+      "proxy_ws_messages_total",
+      "WebSocket messages from clients (upstream), to clients (downstream), " +
         "and missed by clients that were too slow (lagged).",
-      labelNames: ["direction"],
-      registers,
-    });
-    this.upstreamConnected = new Gauge({
-      name: "proxy_broadcast_upstream_connected",
-      help: "1 while the WebSocket to the read node is open, else 0.",
-      registers,
-    });
-    this.broadcastReceived = new Counter({
-      name: "proxy_broadcast_messages_received",
-      help: "Notifications, and answers to subscribe calls, received from the read node.",
-      registers,
-    });
-    this.broadcastSent = new Counter({
-      name: "proxy_broadcast_messages_sent",
-      help: "Notifications sent to clients, one for each client reached.",
-      registers,
-    });
-    this.reconnectAttempts = new Counter({
-      name: "proxy_broadcast_reconnect_attempts",
-      help: "Attempts to connect to the read node's WebSocket after the first.",
-      registers,
-    });
-    this.reconnects = new Counter({
-      name: "proxy_broadcast_reconnects_total",
-      help: "Connections to the read node's WebSocket that were lost and came back.",
-      registers,
-    });
-    this.activeSubscriptions = new Gauge({
-      name: "proxy_broadcast_active_subscriptions",
-      help: "Subscriptions of clients in the hub.",
-      registers,
-    });
-    this.#refusals = new Counter({
-      name: "proxy_refusals_total",
-      help: "Requests, messages and connections refused or closed because of a limit, by limit.",
-      labelNames: ["limit"],
-      registers,
-    });
+      "direction",
+    );
+    this.upstreamConnected = gauge(
+      "proxy_broadcast_upstream_connected",
+      "1 while the WebSocket to the read node is open, else 0.",
+    );
+    this.broadcastReceived = counter(
+      "proxy_broadcast_messages_received",
+      "Notifications, and answers to subscribe calls, received from the read node.",
+    );
+    this.broadcastSent = counter(
+      "proxy_broadcast_messages_sent",
+      "Notifications sent to clients, one for each client reached.",
+    );
+    this.reconnectAttempts = counter(
+      "proxy_broadcast_reconnect_attempts",
+      "Attempts to connect to the read node's WebSocket after the first.",
+    );
+    this.reconnects = counter(
+      "proxy_broadcast_reconnects_total",
+      "Connections to the read node's WebSocket that were lost and came back.",
+    );
+    this.activeSubscriptions = gauge(
+      "proxy_broadcast_active_subscriptions",
+      "Subscriptions of clients in the hub.",
+    );
+    this.#refusals = counter(
+      "proxy_refusals_total",
+      "Requests, messages and connections refused or closed because of a limit, by limit.",
+      "limit",
+    );
     for (const limit of LIMITS) this.#refusals.inc({ limit }, 0);
     for (const direction of ["upstream", "downstream", "lagged"] as const) {
       this.wsMessages.inc({ direction }, 0);
@@ -222,8 +201,8 @@ export class ProxyMetrics {
     let last = this.#lastRequest;
     if (last?.status !== status || last.target !== target || last.method !== method) {
       const label = HTTP_METHODS.has(method) ? method : "other";
-      const series = this.#requestSeries(label)(target)(status);
-      last = { method, target, status, series, observe: this.#durationSeries(target) };
+      const series = this.#requestsOf(label)(target)(status);
+      last = { method, target, status, series, observe: this.#durationOf(target) };
       this.#lastRequest = last;
     }
     last.series.count += 1;
@@ -232,7 +211,7 @@ export class ProxyMetrics {
 
   /** Counts one WebSocket handshake, of either port: its status is 101 unless it was refused. */
   countHandshake(status: number): void {
-    this.#requestSeries("GET")("proxy")(status).count += 1;
+    this.#requestsOf("GET")("proxy")(status).count += 1;
   }
 
   /** Counts something that was refused, or closed, because of a limit. */
@@ -254,18 +233,18 @@ export class ProxyMetrics {
 
   /** Counts one call of a method. */
   countCall(method: string): void {
-    (this.#calls.get(method) ?? this.#newCallSeries(method)).count += 1;
+    (this.#callsOf.get(method) ?? this.#newCallSeries(method)).count += 1;
   }
 
-  #newCallSeries(method: string): CounterSeries<"method"> {
+  #newCallSeries(method: string): CounterSeries {
     const isUsable = KNOWN_METHODS.has(method) ||
       (this.#inventedMethods < INVENTED_METHODS_MAX && METHOD_NAME.test(method));
     const label = isUsable ? method : "other";
-    const existing = this.#calls.get(label);
+    const existing = this.#callsOf.get(label);
     if (existing !== undefined) return existing;
     if (!KNOWN_METHODS.has(label)) this.#inventedMethods += 1;
-    const series = { labels: { method: label }, count: 0 };
-    this.#calls.set(label, series);
+    const series = this.#calls.series({ method: label });
+    this.#callsOf.set(label, series);
     return series;
   }
 }
