@@ -16,6 +16,9 @@ import type {
   rpcUrlOption,
 } from "./shared_options.ts";
 
+/** Intents that are read at once. */
+const PAGE = 500;
+
 /** The options of a service that its repair needs. */
 type RepairTable = typeof keystoreOptions & {
   rpcUrl: typeof rpcUrlOption;
@@ -101,7 +104,13 @@ async function repairAll(
   };
   try {
     await intents.requireGenesis();
-    for await (const intent of store.committed()) counts[await repairOne(intent)] += 1;
+    for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
+      const page = await store.page(after, PAGE);
+      after = page.last;
+      for (const intent of page.intents) {
+        if (intent.state === "committed") counts[await repairOne(intent)] += 1;
+      }
+    }
     counts.failed += intents.damagedRows;
     if (counts.failed === 0) {
       await store.remember({ resetBlock: await intents.requireGenesis() });

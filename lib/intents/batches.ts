@@ -1,42 +1,57 @@
+import { StoreError } from "./intent.ts";
+
+/** Most items that wait; further ones are refused. */
+export const ITEMS_WAITING_MAX = 10_000;
+
 interface Waiting<T, R> {
   item: T;
   resolve: (result: R) => void;
   reject: (cause: unknown) => void;
 }
 
-/** Group commit: items that wait while a batch runs form the next one. */
+/** Group commit: items that wait while as many batches run as may form the next one. */
 export class Batches<T, R> {
   readonly #sizeMax: number;
   readonly #run: (take: () => T[]) => Promise<R[]>;
+  readonly #concurrency: number;
   readonly #waiting: Waiting<T, R>[] = [];
-  #isRunning = false;
+  #running = 0;
+  #ended: Promise<unknown> = Promise.resolve();
 
   /**
    * @param run Runs one batch. It calls `take` once, when it can begin: until then, items join. Returns
    * a result for each; if it throws, all items of the batch fail.
+   * @param concurrency Most batches that run at the same time.
    */
-  constructor(sizeMax: number, run: (take: () => T[]) => Promise<R[]>) {
+  constructor(sizeMax: number, run: (take: () => T[]) => Promise<R[]>, concurrency = 1) {
     this.#sizeMax = sizeMax;
     this.#run = run;
+    this.#concurrency = concurrency;
   }
 
-  /** Number of items whose batch has not begun. */
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
-  /** Adds an item. @returns Its result, once its batch is done. */
+  /** Adds an item. @returns Its result, once its batch is done. @throws {StoreError} If too many wait. */
   add(item: T): Promise<R> {
+    if (this.#waiting.length >= ITEMS_WAITING_MAX) {
+      const message = `Store is busy: ${ITEMS_WAITING_MAX} requests are waiting`;
+      return Promise.reject(new StoreError(message));
+    }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (!this.#isRunning) void this.#runAll();
+      if (this.#running < this.#concurrency) {
+        this.#ended = Promise.all([this.#ended, this.#runAll()]);
+      }
     });
   }
 
+  /** Resolves when all items that were added have their result. */
+  async idle(): Promise<void> {
+    await this.#ended;
+  }
+
   async #runAll(): Promise<void> {
-    this.#isRunning = true;
+    this.#running += 1;
     while (this.#waiting.length > 0) await this.#runBatch();
-    this.#isRunning = false;
+    this.#running -= 1;
   }
 
   async #runBatch(): Promise<void> {

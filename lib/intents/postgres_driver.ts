@@ -1,8 +1,13 @@
+import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { postgresServers } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
 import { type Lease, PostgresServers, serverCodeOf } from "./postgres_servers.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
+
+/** Statements that share a connection, sent together, and connections that they use at most. */
+const STATEMENTS_TOGETHER_MAX = 20;
+const STATEMENT_CONNECTIONS_MAX = 9;
 
 /** Attempts at the migrations: a process that starts at the same time can cause a failure. */
 const MIGRATION_ATTEMPTS = 5;
@@ -28,10 +33,8 @@ const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migratio
 /** Runs one statement on a connection. */
 type Run = (sql: string, values?: SqlValue[], deadlineMs?: number) => Promise<Answer>;
 
-/** The rows of a statement, and in `count` how many it returned or changed. */
 interface Answer {
   rows: unknown[];
-  count: number;
   command: string;
 }
 
@@ -42,6 +45,12 @@ interface Answer {
 export class PostgresDriver implements SqlDriver {
   readonly #servers: PostgresServers;
   readonly #texts = new Map<string, { text: string; name: string }>();
+  readonly #statements = new Batches<Statement, PromiseSettledResult<Answer>>(
+    STATEMENTS_TOGETHER_MAX,
+    (take) =>
+      this.#use((run) => Promise.allSettled(take().map(({ sql, values }) => run(sql, values)))),
+    STATEMENT_CONNECTIONS_MAX,
+  );
   /** Transactions of one process run one after the other: they change its books. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -72,16 +81,14 @@ export class PostgresDriver implements SqlDriver {
   }
 
   async read(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    return (await this.#use((run) => run(sql, values))).rows;
+    const result = await this.#statements.add({ sql, values });
+    if (result.status === "fulfilled") return result.value.rows;
+    throw result.reason;
   }
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
     // The server runs each statement as a transaction, and answers once it is flushed.
     return this.read(sql, values);
-  }
-
-  async change(sql: string, values: SqlValue[]): Promise<number> {
-    return (await this.#use((run) => run(sql, values))).count;
   }
 
   transaction<T>(steps: () => Steps<T>): Promise<T> {
@@ -134,11 +141,11 @@ export class PostgresDriver implements SqlDriver {
     const isNamed = values.length > 0 && !lease.isPooled;
     const query = { text, values, ...(isNamed && { name }), query_timeout: deadlineMs };
     try {
-      const { rows, rowCount, command } = await lease.client.query(query);
+      const { rows, command } = await lease.client.query(query);
       if (lease.isDoubtful()) {
         throw new StoreConnectionLostError(new Error("The standby may not have the change"));
       }
-      return { rows, count: rowCount ?? 0, command };
+      return { rows, command };
     } catch (thrown) {
       const error = storeErrorOf(thrown);
       const isGone = error instanceof StoreConnectionLostError ||

@@ -18,7 +18,6 @@ import {
   type Statement,
   type Steps,
 } from "./sql.ts";
-import { WRITES_WAITING_MAX } from "./write_queue.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
 const BATCH_MAX = 100;
@@ -77,9 +76,6 @@ export class SharedReservations {
 
   /** Records an intent unless its key is taken. Throws what `decide` throws. */
   async insert(insertion: AdmittedInsertion): Promise<Insertion> {
-    if (this.#batches.waiting >= WRITES_WAITING_MAX) {
-      throw new StoreError(`Store is busy: ${WRITES_WAITING_MAX} reservations are waiting`);
-    }
     const outcome = await this.#batches.add(insertion);
     if ("refusal" in outcome) throw outcome.refusal;
     return outcome;

@@ -42,8 +42,6 @@ export interface SqlDriver {
    * @returns The rows of its `RETURNING`, once the transaction is on disk.
    */
   write(sql: string, values: SqlValue[]): Promise<unknown[]>;
-  /** The same for a statement without `RETURNING`. @returns How many rows it changed. */
-  change(sql: string, values: SqlValue[]): Promise<number>;
   /**
    * Runs several statements as one transaction, or as part of one with others that wait; resolves once
    * it is on disk.

@@ -1,14 +1,15 @@
 import { dirname } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf } from "../errors.ts";
 import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
+import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
 import { IN_MEMORY } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
 import { logDamage } from "./sqlite_log.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
-import { WriteQueue } from "./write_queue.ts";
 
 /** How long a write waits while another process locks the file. It blocks this process. */
 const BUSY_TIMEOUT_MS = 250;
@@ -20,15 +21,18 @@ const INDEXES_CHECKED_BYTES = 1_000_000_000;
 export class SqliteDriver implements SqlDriver {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
-  readonly #writes: WriteQueue;
+  /** The writes of one turn of the event loop form one transaction and share one flush to the disk. */
+  readonly #writes = new Batches<() => unknown, unknown>(ITEMS_WAITING_MAX, async (take) => {
+    await setImmediate();
+    return commit(this.#db, () => take().map((write) => write()));
+  });
   /** The last transaction of the log was incomplete or damaged, and is lost. */
   readonly hadTornLog: boolean;
-  #closed = false;
+  #closed: Promise<void> | undefined;
 
   private constructor(db: DatabaseSync, hadTornLog = false) {
     this.#db = db;
     this.hadTornLog = hadTornLog;
-    this.#writes = new WriteQueue((run) => commit(db, run));
   }
 
   /**
@@ -76,16 +80,12 @@ export class SqliteDriver implements SqlDriver {
   }
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    return this.#writes.run(() => this.#rows(sql, values));
-  }
-
-  change(sql: string, values: SqlValue[]): Promise<number> {
-    return this.#writes.run(() => Number(this.#statement(sql).run(...values).changes));
+    return this.#write(() => this.#rows(sql, values));
   }
 
   transaction<T>(steps: () => Steps<T>): Promise<T> {
     // No other statement comes between these: a batch of writes runs from its begin to its commit.
-    return this.#writes.run(() => runSteps(steps(), ({ sql, values }) => this.#rows(sql, values)));
+    return this.#write(() => runSteps(steps(), ({ sql, values }) => this.#rows(sql, values)));
   }
 
   version(): Promise<number> {
@@ -98,12 +98,17 @@ export class SqliteDriver implements SqlDriver {
   }
 
   close(): Promise<void> {
-    return attempt(() => {
-      if (this.#closed) return;
-      this.#closed = true;
-      this.#writes.flush();
-      this.#db.close();
-    });
+    return this.#closed ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    await this.#writes.idle();
+    this.#db.close();
+  }
+
+  #write<T>(write: () => T): Promise<T> {
+    if (this.#closed !== undefined) return Promise.reject(new StoreError("Database is closed"));
+    return this.#writes.add(write) as Promise<T>; // the result of this very write
   }
 
   #rows(sql: string, values: SqlValue[]): unknown[] {
@@ -159,11 +164,12 @@ function attempt<T>(work: () => T): Promise<T> {
 }
 
 /** Runs a function as one transaction: rolls back and throws if anything fails. */
-function commit(db: DatabaseSync, run: () => void): void {
+function commit<T>(db: DatabaseSync, run: () => T): T {
   try {
     db.exec("BEGIN IMMEDIATE");
-    run();
+    const result = run();
     db.exec("COMMIT");
+    return result;
   } catch (cause) {
     rollBack(db);
     throw asStoreError(cause);

@@ -38,9 +38,6 @@ import { keysOf, SharedReservations } from "./shared_reservations.ts";
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
-/** Rows that {@link IntentStore.committed} reads at once. */
-const PAGE = 500;
-
 /** Must match the partial index's condition literally, or the database does not use the index. */
 const UNFINISHED = "state IN ('accepted', 'submitted')";
 
@@ -77,7 +74,6 @@ const SQL = {
     WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
   commit: `UPDATE intents SET state = 'committed', ${FINISH}`,
   fail: `UPDATE intents SET state = 'failed', reserved = 0, ${FINISH}`,
-  listReserved: `${SELECT} AND reserved = 1 AND sequence > ? ORDER BY sequence LIMIT ?`,
   // Writes on purpose: a read would not detect a full disk or a missing standby.
   check: `INSERT INTO services (service, checks) VALUES (?, 1)
     ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
@@ -197,30 +193,15 @@ export class IntentStore {
     return this.#reservations.refresh(book);
   }
 
-  /** Intents with a reservation, oldest first, `sequence` above `after`. */
-  async listReserved({ limit, after }: { limit: number; after: number }): Promise<Intent[]> {
-    return this.#readAll(await this.#db.read(SQL.listReserved, [this.#service, after, limit]));
-  }
-
   /**
-   * Reads the next rows, so that damage is reported.
+   * The intents with a sequence above `after`, oldest first. Damaged ones are reported and left out.
    *
-   * @returns Sequence of the last one, or 0 after the end.
+   * @returns With the sequence of the last one, or 0 after the end.
    */
-  async verifyAfter(sequence: number, limit: number): Promise<number> {
-    const rows = await this.#db.read(SQL.list, [this.#service, sequence, limit]);
-    this.#readAll(rows);
-    return rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
-  }
-
-  /** All committed intents, oldest first. Damaged ones are reported and left out. */
-  async *committed(): AsyncGenerator<Intent> {
-    for (let after = 0;;) {
-      const rows = await this.#db.read(SQL.list, [this.#service, after, PAGE]);
-      if (rows.length === 0) return;
-      after = parseRow(sequenceSchema, rows.at(-1)).sequence;
-      yield* this.#readAll(rows).filter(({ state }) => state === "committed");
-    }
+  async page(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
+    const rows = await this.#db.read(SQL.list, [this.#service, after, limit]);
+    const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
+    return { intents: this.#readAll(rows), last };
   }
 
   /** The newest committed intent, if there is one. */
@@ -239,7 +220,7 @@ export class IntentStore {
     const intent = row === undefined ? undefined : this.#read(row);
     if (intent === undefined || !intent.reserved || !isFinal(intent.state)) return false;
     const checksum = this.#checksum({ ...intent, reserved: false });
-    return await this.#db.change(SQL.release, [checksum, this.#service, key]) > 0;
+    return await this.#change(SQL.release, [checksum, this.#service, key]) > 0;
   }
 
   /** The intent with a key, if there is one. */
@@ -277,7 +258,7 @@ export class IntentStore {
     const intents = this.#readAll(rows, (damage) => damaged.push(damage));
     for (const { key, code, message } of damaged) {
       if (key === undefined) continue;
-      await this.#db.change(SQL.endDamaged, [code, message, this.#service, key]);
+      await this.#change(SQL.endDamaged, [code, message, this.#service, key]);
     }
     return intents;
   }
@@ -302,7 +283,7 @@ export class IntentStore {
     const { txHash, text } = transaction;
     const next: Intent = { ...intent, transaction, state: "submitted", updatedAtMs: nowMs };
     const values = [txHash, text, nowMs, this.#checksum(next), ...this.#versionRead(intent)];
-    const changed = await this.#db.change(SQL.setTransaction, values);
+    const changed = await this.#change(SQL.setTransaction, values);
     return changed === 0 ? await this.get(intent.key) : next;
   }
 
@@ -328,7 +309,7 @@ export class IntentStore {
     const next: Intent = { ...intent, ...outcome, reserved, updatedAtMs: nowMs };
     const reason = [failure?.code ?? null, failure?.message ?? null];
     const values = [receipt, ...reason, nowMs, this.#checksum(next), ...this.#versionRead(intent)];
-    const changed = await this.#db.change(isCommit ? SQL.commit : SQL.fail, values);
+    const changed = await this.#change(isCommit ? SQL.commit : SQL.fail, values);
     return changed === 0 ? await this.get(intent.key) : next;
   }
 
@@ -350,7 +331,7 @@ export class IntentStore {
     const reason = [failure?.code ?? null, failure?.message ?? null];
     const values = [state, txHash, text, receipt, ...reason, reserved ? 1 : 0, nowMs];
     const where = [this.#checksum(next), ...this.#versionRead(intent)];
-    return await this.#db.change(SQL.replaceCommitted, [...values, ...where]) > 0;
+    return await this.#change(SQL.replaceCommitted, [...values, ...where]) > 0;
   }
 
   /**
@@ -361,7 +342,7 @@ export class IntentStore {
    */
   async deleteFinished({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
     const values = [this.#service, beforeMs, beforeMs, limit];
-    return await this.#db.change(SQL.deleteFinished, values);
+    return await this.#change(SQL.deleteFinished, values);
   }
 
   /**
@@ -399,13 +380,13 @@ export class IntentStore {
 
   /** Checks that the store accepts writes, by making one. */
   async check(): Promise<void> {
-    await this.#db.change(SQL.check, [this.#service]);
+    await this.#change(SQL.check, [this.#service]);
   }
 
   /** Saves a value of the service under a name, and replaces the previous one. */
   async saveValue(name: string, value: string, nowMs: number): Promise<void> {
     const checksum = valueChecksum(name, value, nowMs);
-    await this.#db.change(SQL.saveValue, [this.#service, name, value, nowMs, checksum]);
+    await this.#change(SQL.saveValue, [this.#service, name, value, nowMs, checksum]);
   }
 
   /** The value saved under a name, and the time it was saved. A damaged one counts as missing. */
@@ -419,6 +400,11 @@ export class IntentStore {
   /** Finishes what is running, then disconnects. */
   close(): Promise<void> {
     return this.#db.close();
+  }
+
+  /** @returns How many rows a statement has changed. */
+  async #change(sql: string, values: SqlValue[]): Promise<number> {
+    return (await this.#db.write(`${sql} RETURNING 1 AS changed`, values)).length;
   }
 
   #checksum(intent: Intent): number {

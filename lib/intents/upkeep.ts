@@ -19,7 +19,7 @@ const VERIFY_BATCH = 500;
 
 /** Options of an {@link upkeepLoop}. */
 export interface UpkeepOptions {
-  store: Pick<IntentStore, "deleteFinished" | "verifyAfter">;
+  store: Pick<IntentStore, "deleteFinished" | "page">;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retainMs: number;
   damaged: Pick<DamagedRows, "report">;
@@ -39,7 +39,7 @@ export function upkeepLoop(options: UpkeepOptions): PollingLoop {
     clock,
     intervalMs: INTERVAL_MS,
     async poll(signal) {
-      verifiedTo = await store.verifyAfter(verifiedTo, VERIFY_BATCH);
+      verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;
       const beforeMs = clock.now() - retainMs;
       for (let batch = 0; batch < DELETE_BATCHES_MAX && !signal.aborted; batch += 1) {
         if (await store.deleteFinished({ beforeMs, limit: DELETE_BATCH }) < DELETE_BATCH) return;

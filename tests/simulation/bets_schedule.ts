@@ -12,6 +12,7 @@ import { toWire } from "../../lib/protocol/wire.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
 import { BetsSolver, loyal } from "./bets_solver.ts";
 import { BetsWorld } from "./bets_world.ts";
+import { reservedIntents } from "../support/reserved_intents.ts";
 
 /** A quote with what the world knows of it. */
 interface KnownQuote {
@@ -90,7 +91,7 @@ export class BetsSchedule {
       await this.#world.settle();
       this.#world.backfill();
       this.#check();
-      const held = await this.#world.store.listReserved({ limit: 100, after: 0 });
+      const held = await reservedIntents(this.#world.store);
       const isDone = this.#world.theses.every(({ status }) => !isUnsettled(status)) &&
         await this.#world.store.countUnfinished() === 0 && held.length === 0;
       if (isDone) break;

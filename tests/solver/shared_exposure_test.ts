@@ -25,6 +25,7 @@ import {
 } from "./support.ts";
 import { executeBody, termsAt, thesisOf } from "./theses.ts";
 import { withFolder } from "../support/with_folder.ts";
+import { reservedIntents } from "../support/reserved_intents.ts";
 
 const BOUND = 20_000_000n;
 const BET = 10_000_000n;
@@ -113,7 +114,7 @@ async function untilQuiet(database: string): Promise<string[]> {
       "the end of all executions",
       async () => await store.countUnfinished() === 0 ? true : undefined,
     );
-    return (await store.listReserved({ limit: 1_000, after: 0 })).map(({ key }) => key).sort();
+    return (await reservedIntents(store)).map(({ key }) => key).sort();
   } finally {
     await store.close();
   }

@@ -17,6 +17,7 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
 import { withFolder } from "../../support/with_folder.ts";
+import { reservedIntents } from "../../support/reserved_intents.ts";
 
 const committed: IntentOutcome = { state: "committed", receipt: "{}", failure: null };
 const failed: IntentOutcome = { state: "failed", receipt: null, failure: null };
@@ -81,7 +82,7 @@ class Count implements ReservationBook {
 }
 
 async function heldKeys(store: IntentStore): Promise<string[]> {
-  return (await store.listReserved({ limit: 1_000, after: 0 })).map(({ key }) => key);
+  return (await reservedIntents(store)).map(({ key }) => key);
 }
 
 function withSqliteFile(test: (database: string) => Promise<void>): Promise<void> {

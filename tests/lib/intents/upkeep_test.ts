@@ -20,7 +20,7 @@ class World {
   readonly upkeep = upkeepLoop({
     damaged: this.damaged,
     store: {
-      verifyAfter: (sequence, limit) => this.store.verifyAfter(sequence, limit),
+      page: (after, limit) => this.store.page(after, limit),
       deleteFinished: async (given) => {
         const deleted = await this.store.deleteFinished(given);
         this.deletions += 1;

@@ -8,6 +8,7 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
 import { decodeBet, noHedge, recorded, signed, withExecutor } from "./support.ts";
+import { reservedIntents } from "../../support/reserved_intents.ts";
 
 /** A book of this bound that knows all open theses. */
 function completeBook(max: bigint): ExposureBook {
@@ -166,6 +167,6 @@ Deno.test("Executor: an execution recorded before quotes named their solver is e
     });
     assert.equal(failed.failure?.code, "QUOTE_WITHOUT_SOLVER");
     assert.match(failed.failure?.message ?? "", /^Quote was signed by an earlier version/);
-    assert.deepEqual([sent, await store.listReserved({ limit: 9, after: 0 })], [[], []]);
+    assert.deepEqual([sent, await reservedIntents(store)], [[], []]);
   }, clock);
 });

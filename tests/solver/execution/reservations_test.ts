@@ -14,6 +14,7 @@ import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { decodeBet } from "./support.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
+import { reservedIntents } from "../../support/reserved_intents.ts";
 
 const TEN_MINUTES_MS = 600_000;
 
@@ -78,8 +79,7 @@ async function withReservations(
     onOutcome: (probability, status) => outcomes.push(`${probability} ${status}`),
   };
   const reservations = new Reservations(options);
-  const held = async () =>
-    (await store.listReserved({ limit: 9, after: 0 })).map(({ key }) => Number(BigInt(key)));
+  const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
   try {
     await test({ store, book, clock, reservations, options, onNode, chain, asked, held, outcomes });
   } finally {
@@ -171,7 +171,7 @@ Deno.test("Reservations: another chain says nothing about the theses of this one
 
 Deno.test("Reservations: executions under way and open theses stay, the faster process reports", () =>
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
-    const [open] = await store.listReserved({ limit: 1, after: 0 });
+    const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
     await store.insert({ ...open, key: quoteHashOf(9) }, { reserves: true });
     read(book, [thesisOf(1)]);
