@@ -102,7 +102,8 @@ const SQL = {
   // The expression keeps the database from an index of services, of which it would read every row.
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE service || '' = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
-  list: `${SELECT} AND sequence > ? ORDER BY sequence LIMIT ?`,
+  // Of all services: a row whose service has changed is nobody's.
+  list: `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   // Its checksum stays wrong, so that every further read reports it.
   endDamaged: `UPDATE intents
     SET state = 'failed', reserved = 0, failure_code = ?, failure_message = ?
@@ -194,14 +195,20 @@ export class IntentStore {
   }
 
   /**
-   * The intents with a sequence above `after`, oldest first. Damaged ones are reported and left out.
+   * Verifies the rows of all services with a sequence above `after`, oldest first. Damaged ones are
+   * reported and left out.
    *
-   * @returns With the sequence of the last one, or 0 after the end.
+   * @returns The intents of this service, and the sequence of the last row, or 0 after the end.
    */
   async page(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
-    const rows = await this.#db.read(SQL.list, [this.#service, after, limit]);
+    const rows = await this.#db.read(SQL.list, [after, limit]);
     const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
-    return { intents: this.#readAll(rows), last };
+    const { own = [], others = [] } = Object.groupBy(
+      rows,
+      (row) => Object(row).service === this.#service ? "own" : "others",
+    );
+    this.#readAll(others);
+    return { intents: this.#readAll(own), last };
   }
 
   /** The newest committed intent, if there is one. */
