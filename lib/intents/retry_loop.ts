@@ -1,7 +1,8 @@
 import type { Logger } from "@logtape/logtape";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../net/backoff.ts";
-import type { CancelTimer, Clock, RandomSource } from "../clock.ts";
-import { messageOf } from "../errors.ts";
+import type { Clock, RandomSource } from "../clock.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
+import { PollingLoop } from "../net/polling_loop.ts";
 import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -14,7 +15,7 @@ const INTERVAL_MS = 1_000;
 /** Most intents that are retried at the same time. */
 const PAGE = 50;
 
-/** Options of a {@link RetryLoop}. */
+/** Options of a {@link retryLoop}. */
 export interface RetryLoopOptions {
   store: Pick<IntentStore, "listUnfinished">;
   clock: Clock;
@@ -26,88 +27,70 @@ export interface RetryLoopOptions {
   nodeLost(): boolean;
 }
 
+/** A pass that ended early. */
+class NodeLostError extends RangemakerError {}
+
 /**
  * Retries intents that an earlier run, another process or a lost answer left unfinished: all of them
  * at start, later those that did not change for a while. While the node is unreachable, a pass tries
  * one intent only, and the others once that one got an answer.
  */
-export class RetryLoop {
-  readonly #options: RetryLoopOptions;
-  readonly #backoff: Backoff;
-  #cancelNext: CancelTimer = () => {};
-  #pass: Promise<void> = Promise.resolve();
-  #stopped = false;
-  #isStoreLost = false;
+export function retryLoop(options: RetryLoopOptions): PollingLoop {
+  const { clock, random, log, nodeLost } = options;
+  let isFirst = true;
+  return new PollingLoop({
+    clock,
+    intervalMs: INTERVAL_MS,
+    backoff: new Backoff({ initialMs: INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
+    async poll(signal) {
+      // The first pass regardless of their time: the clock that wrote it may have been ahead.
+      const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
+      isFirst = false;
+      await retryAll(options, updatedAtMostMs, signal);
+      if (nodeLost()) throw new NodeLostError("NODE_UNREACHABLE", "Core node does not answer");
+    },
+    onFailure(thrown) {
+      if (thrown instanceof NodeLostError) return;
+      const { message: reason } = thrown;
+      log.error("Unfinished intents cannot be read: {reason}", { event: "store_failed", reason });
+    },
+  });
+}
 
-  constructor(options: RetryLoopOptions) {
-    this.#options = options;
-    this.#backoff = new Backoff({
-      initialMs: INTERVAL_MS,
-      maxMs: SERVICE_WAIT_MAX_MS,
-      random: options.random,
+async function retryAll(
+  options: RetryLoopOptions,
+  updatedAtMostMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, nodeLost } = options;
+  let after = 0;
+  while (!signal.aborted) {
+    const isProbe = nodeLost();
+    const limit = isProbe ? 1 : PAGE;
+    const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
+    await Promise.all(page.map((intent) => retry(options, intent, isProbe)));
+    if (page.length < limit || nodeLost()) return;
+    after = page.at(-1)?.sequence ?? after;
+  }
+}
+
+async function retry(
+  { log, submit, nodeLost }: RetryLoopOptions,
+  intent: Intent,
+  isProbe: boolean,
+): Promise<void> {
+  const { key } = intent;
+  try {
+    const { state } = await submit(intent);
+    log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
+  } catch (thrown) {
+    // Already logged when the node was lost.
+    if (isProbe && nodeLost()) return;
+    const reason = messageOf(thrown);
+    log.warn("Intent {key} is still unfinished: {reason}", {
+      event: "intent_unfinished",
+      key,
+      reason,
     });
-  }
-
-  /** Retries all unfinished intents now, and from then on those that were left unfinished. */
-  start(): void {
-    // Regardless of their time: the clock that wrote it may have been ahead.
-    this.#pass = this.#run(Number.MAX_SAFE_INTEGER);
-  }
-
-  /** Starts no further retries; resolves when none is running. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancelNext();
-    await this.#pass;
-  }
-
-  /** Retries the unfinished intents that last changed at or before a time, then schedules the next pass. */
-  async #run(updatedAtMostMs: number): Promise<void> {
-    const { clock, log, nodeLost } = this.#options;
-    try {
-      await this.#retryAll(updatedAtMostMs);
-      this.#isStoreLost = false;
-    } catch (thrown) {
-      const reason = messageOf(thrown);
-      if (!this.#isStoreLost) {
-        log.error("Unfinished intents cannot be read: {reason}", { event: "store_failed", reason });
-      }
-      this.#isStoreLost = true;
-    }
-    if (this.#stopped) return;
-    if (!nodeLost()) this.#backoff.reset();
-    this.#cancelNext = clock.after(this.#backoff.nextMs(), () => {
-      this.#pass = this.#run(clock.now() - RETRY_AFTER_MS);
-    });
-  }
-
-  async #retryAll(updatedAtMostMs: number): Promise<void> {
-    const { store, nodeLost } = this.#options;
-    let after = 0;
-    while (!this.#stopped) {
-      const isProbe = nodeLost();
-      const limit = isProbe ? 1 : PAGE;
-      const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
-      await Promise.all(page.map((intent) => this.#retry(intent, isProbe)));
-      if (page.length < limit || nodeLost()) return;
-      after = page.at(-1)?.sequence ?? after;
-    }
-  }
-
-  async #retry(intent: Intent, isProbe: boolean): Promise<void> {
-    const { log, submit, nodeLost } = this.#options;
-    try {
-      const { key, state } = await submit(intent);
-      log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
-    } catch (thrown) {
-      // Already logged when the node was lost.
-      if (isProbe && nodeLost()) return;
-      const reason = messageOf(thrown);
-      log.warning("Intent {key} is still unfinished: {reason}", {
-        event: "intent_unfinished",
-        key: intent.key,
-        reason,
-      });
-    }
   }
 }

@@ -14,7 +14,8 @@ import {
   type SignedTransactionText,
   StoreError,
 } from "./intent.ts";
-import { RetryLoop } from "./retry_loop.ts";
+import type { PollingLoop } from "../net/polling_loop.ts";
+import { retryLoop } from "./retry_loop.ts";
 import {
   IntentRefusedError,
   RECEIPTS_KEPT_MS_MIN,
@@ -49,7 +50,7 @@ const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
  */
 export class Submitter {
   readonly #options: SubmitterOptions;
-  readonly #retries: RetryLoop;
+  readonly #retries: PollingLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #nodeLost = false;
   #clockProblem: RangemakerError | undefined;
@@ -58,7 +59,7 @@ export class Submitter {
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
-    this.#retries = new RetryLoop({
+    this.#retries = retryLoop({
       store: options.store,
       clock: options.clock,
       random: options.random,

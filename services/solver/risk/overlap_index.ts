@@ -1,25 +1,27 @@
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
-/** Numbers stored per bet, one after the other, so that a scan reads memory in order. */
-const FIELDS = 5;
-
-/** Initial capacity of a market's list, in bets; it doubles when it is full. */
-const INITIAL_CAPACITY = 16;
+/** A bet in numbers: a scan of bigints would take several times as long. */
+interface Box {
+  startTime: number;
+  endTime: number;
+  lower: number;
+  upper: number;
+  risk: number;
+}
 
 /**
  * Bets by market, to find the risk in the direction of another bet. A bet is added and removed in
  * constant time; a query scans the bets of one market.
  */
 export class OverlapIndex {
-  readonly #markets = new Map<string, MarketBets>();
+  readonly #markets = new Map<string, Map<string, Box>>();
 
   /** Adds a bet that is not there yet. */
   add(quoteHash: string, bet: BetAtRisk): void {
     const key = marketOf(bet);
-    let bets = this.#markets.get(key);
-    if (bets === undefined) this.#markets.set(key, bets = new MarketBets());
-    bets.add(quoteHash, bet);
+    const boxes = this.#markets.get(key) ?? new Map<string, Box>();
+    this.#markets.set(key, boxes.set(quoteHash, { ...boxOf(bet), risk: Number(riskOf(bet)) }));
   }
 
   /** Removes a bet. Does nothing if it is not there. */
@@ -34,64 +36,26 @@ export class OverlapIndex {
    * all if they share no price or no time.
    */
   correlatedRisk(bet: BetTerms, nowMs: number): number {
-    return this.#markets.get(marketOf(bet))?.correlatedRisk(bet, nowMs) ?? 0;
-  }
-}
-
-/** The bets of one market, without gaps: the last one moves to the slot of one that is removed. */
-class MarketBets {
-  #numbers = new Float64Array(INITIAL_CAPACITY * FIELDS);
-  readonly #hashes: string[] = [];
-  readonly #slots = new Map<string, number>();
-
-  add(quoteHash: string, bet: BetAtRisk): void {
-    const slot = this.#hashes.length;
-    if ((slot + 1) * FIELDS > this.#numbers.length) {
-      const larger = new Float64Array(this.#numbers.length * 2);
-      larger.set(this.#numbers);
-      this.#numbers = larger;
-    }
-    const { startTime, endTime, lowerPrice, upperPrice } = bet;
-    const range = [Number(lowerPrice), Number(upperPrice) + 1]; // both bounds belong to the range
-    this.#numbers.set([startTime, endTime, ...range, Number(riskOf(bet))], slot * FIELDS);
-    this.#hashes.push(quoteHash);
-    this.#slots.set(quoteHash, slot);
-  }
-
-  delete(quoteHash: string): void {
-    const slot = this.#slots.get(quoteHash);
-    if (slot === undefined) return;
-    const last = this.#hashes.pop()!; // it has a slot, so the list is not empty
-    this.#slots.delete(quoteHash);
-    if (last === quoteHash) return;
-    const from = this.#hashes.length * FIELDS;
-    this.#numbers.copyWithin(slot * FIELDS, from, from + FIELDS);
-    this.#hashes[slot] = last;
-    this.#slots.set(last, slot);
-  }
-
-  correlatedRisk({ startTime, endTime, lowerPrice, upperPrice }: BetTerms, nowMs: number): number {
-    const numbers = this.#numbers;
-    const end = this.#hashes.length * FIELDS;
+    const { startTime, endTime, lower, upper } = boxOf(bet);
     const start = Math.max(startTime, nowMs);
-    const lower = Number(lowerPrice);
-    const upper = Number(upperPrice) + 1;
     let sum = 0;
-    for (let at = 0; at < end; at += FIELDS) {
-      const otherStart = Math.max(numbers[at]!, nowMs); // `at` is below the length
-      const otherEnd = numbers[at + 1]!;
-      const sharedMs = Math.min(endTime, otherEnd) - Math.max(start, otherStart);
+    for (const other of this.#markets.get(marketOf(bet))?.values() ?? []) {
+      const otherStart = Math.max(other.startTime, nowMs);
+      const sharedMs = Math.min(endTime, other.endTime) - Math.max(start, otherStart);
       if (sharedMs <= 0) continue;
-      const otherLower = numbers[at + 2]!;
-      const otherUpper = numbers[at + 3]!;
-      const shared = Math.min(upper, otherUpper) - Math.max(lower, otherLower);
+      const shared = Math.min(upper, other.upper) - Math.max(lower, other.lower);
       if (shared <= 0) continue;
-      const smallerMs = Math.min(endTime - start, otherEnd - otherStart);
-      const smaller = Math.min(upper - lower, otherUpper - otherLower);
-      sum += numbers[at + 4]! * (sharedMs / smallerMs) * (shared / smaller);
+      const smallerMs = Math.min(endTime - start, other.endTime - otherStart);
+      const smaller = Math.min(upper - lower, other.upper - other.lower);
+      sum += other.risk * (sharedMs / smallerMs) * (shared / smaller);
     }
     return sum;
   }
+}
+
+function boxOf({ startTime, endTime, lowerPrice, upperPrice }: BetTerms): Omit<Box, "risk"> {
+  // Both bounds belong to the range.
+  return { startTime, endTime, lower: Number(lowerPrice), upper: Number(upperPrice) + 1 };
 }
 
 function marketOf({ base, quote }: BetTerms): string {

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
 import { LOG_ROOT } from "../../../lib/log/logging.ts";
 import { type Intent, StoreError } from "../../../lib/intents/intent.ts";
-import { RetryLoop } from "../../../lib/intents/retry_loop.ts";
+import { retryLoop } from "../../../lib/intents/retry_loop.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -18,7 +18,7 @@ class Bench {
     const outcome = { state: "committed", receipt: null, failure: null } as const;
     return this.store.finish(intent, outcome, this.clock.now());
   };
-  readonly loop = new RetryLoop({
+  readonly loop = retryLoop({
     store: {
       listUnfinished: (page) => this.store.listUnfinished(page),
     },
@@ -69,7 +69,7 @@ async function withBench(test: (bench: Bench) => Promise<void>): Promise<void> {
   }
 }
 
-Deno.test("RetryLoop: a start retries every unfinished intent, page by page", () =>
+Deno.test("retryLoop: a start retries every unfinished intent, page by page", () =>
   withBench(async (bench) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await bench.record(...keys);
@@ -79,7 +79,7 @@ Deno.test("RetryLoop: a start retries every unfinished intent, page by page", ()
     assert.equal(await bench.store.countUnfinished(), 0);
   }));
 
-Deno.test("RetryLoop: intents that fail do not block the others", () =>
+Deno.test("retryLoop: intents that fail do not block the others", () =>
   withBench(async (bench) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await bench.record(...keys);
@@ -92,7 +92,7 @@ Deno.test("RetryLoop: intents that fail do not block the others", () =>
     assert.equal((await bench.nextPass()).length, 60);
   }));
 
-Deno.test("RetryLoop: later passes skip intents that changed within the last second", () =>
+Deno.test("retryLoop: later passes skip intents that changed within the last second", () =>
   withBench(async (bench) => {
     bench.loop.start();
     await bench.untilScheduled();
@@ -103,7 +103,7 @@ Deno.test("RetryLoop: later passes skip intents that changed within the last sec
     assert.deepEqual(await bench.nextPass(), ["late"]);
   }));
 
-Deno.test("RetryLoop: a pass ends with its page once the node is lost", () =>
+Deno.test("retryLoop: a pass ends with its page once the node is lost", () =>
   withBench(async (bench) => {
     await bench.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
     bench.submit = () => {
@@ -115,7 +115,7 @@ Deno.test("RetryLoop: a pass ends with its page once the node is lost", () =>
     assert.equal(bench.retried.length, 50);
   }));
 
-Deno.test("RetryLoop: a store that cannot be read is read again in the next pass", () =>
+Deno.test("retryLoop: a store that cannot be read is read again in the next pass", () =>
   withBench(async (bench) => {
     await bench.record("one");
     const listUnfinished = bench.store.listUnfinished.bind(bench.store);
@@ -141,7 +141,7 @@ function withLevels(test: (bench: Bench, levels: () => Record<string, number>) =
     }));
 }
 
-Deno.test("RetryLoop: a store that cannot be read is logged once, and again after it could be read", () =>
+Deno.test("retryLoop: a store that cannot be read is logged once, and again after it could be read", () =>
   withLevels(async (bench, levels) => {
     const works = bench.store.listUnfinished.bind(bench.store);
     const fails = () => Promise.reject(new StoreError("Database failed: locked"));
@@ -156,7 +156,7 @@ Deno.test("RetryLoop: a store that cannot be read is logged once, and again afte
     }
   }));
 
-Deno.test("RetryLoop: each retry is logged with its result, but not those of a node that stays away", () =>
+Deno.test("retryLoop: each retry is logged with its result, but not those of a node that stays away", () =>
   withLevels(async (bench, levels) => {
     await bench.record("good", "stuck");
     const { submit } = bench;
@@ -175,7 +175,7 @@ Deno.test("RetryLoop: each retry is logged with its result, but not those of a n
     assert.deepEqual(levels(), { warning: 1 }, "the node answered");
   }));
 
-Deno.test("RetryLoop: a stop waits for the retries that are running", () =>
+Deno.test("retryLoop: a stop waits for the retries that are running", () =>
   withBench(async (bench) => {
     await bench.record("one");
     const started = Promise.withResolvers<void>();
@@ -199,7 +199,7 @@ Deno.test("RetryLoop: a stop waits for the retries that are running", () =>
     assert.equal(bench.clock.pending, 0);
   }));
 
-Deno.test("RetryLoop: nothing is retried after a stop", () =>
+Deno.test("retryLoop: nothing is retried after a stop", () =>
   withBench(async (bench) => {
     bench.loop.start();
     await bench.untilScheduled();
@@ -211,7 +211,7 @@ Deno.test("RetryLoop: nothing is retried after a stop", () =>
     assert.equal(bench.clock.pending, 0);
   }));
 
-Deno.test("RetryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
+Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
   withBench(async (bench) => {
     bench.loop.start();
     await bench.untilScheduled();
@@ -223,7 +223,7 @@ Deno.test("RetryLoop: an intent that changed exactly a second ago is retried, on
     assert.deepEqual(bench.retried, ["early"]);
   }));
 
-Deno.test("RetryLoop: passes come every second, back off while the node is lost, and come every second again", () =>
+Deno.test("retryLoop: passes come every second, back off while the node is lost, and come every second again", () =>
   withBench(async (bench) => {
     bench.loop.start();
     await bench.untilScheduled();
@@ -234,10 +234,10 @@ Deno.test("RetryLoop: passes come every second, back off while the node is lost,
       await bench.nextPass();
       waitsMs.push(bench.clock.now() - fromMs);
     }
-    assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 2_000, 2_000, 2_000, 1_000]);
+    assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
   }));
 
-Deno.test("RetryLoop: a node that is away gets one intent every 2 s, and all within 2 s of its return", () =>
+Deno.test("retryLoop: a node that is away gets one intent every 2 s, and all within 2 s of its return", () =>
   withBench(async (bench) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await bench.record(...keys);
