@@ -3,8 +3,6 @@ import type { Context } from "hono";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { NewestMap } from "../../lib/newest_map.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
-import { isFinal } from "../../lib/intents/intent.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
@@ -19,13 +17,8 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
 import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
-import { isBetOnChain } from "./execution/reconcile.ts";
-import { Executor } from "./execution/executor.ts";
-import { ExposureLimit } from "./risk/exposure_limit.ts";
-import { Reservations } from "./execution/reservations.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
-import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
-import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
+import { createExecution } from "./create_execution.ts";
 import { createPricing } from "./create_pricing.ts";
 import { followNode } from "./follow_node.ts";
 import { SolverMetrics } from "./metrics.ts";
@@ -36,7 +29,6 @@ import { OwnAccount } from "./own_account.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
-import { worstCaseLoss } from "./risk/worst_case_loss.ts";
 
 export { options, type SolverOptions };
 
@@ -57,34 +49,34 @@ export async function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  const { host, port, allowedHosts, chainId, maxRisk, dryRun } = options;
+  const { host, port, allowedHosts, chainId, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
   const registry = createRegistry(clock.now());
   const metrics = new SolverMetrics(registry, markets);
-  const faults = faultPointsAt(options.faultPoint);
   const client = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({
     ...options,
     ...{ name: "solver", signer, clock, registry, bindsKey: !dryRun },
   });
-  const { store, node, requireChain } = intents;
-  const decode = (payload: string) => decodeExecution(payload).quote;
-  const exposure = new ExposureBook(options.maxExposure, decode);
+  const { store } = intents;
+  const exposure = new ExposureBook(
+    options.maxExposure,
+    (payload) => decodeExecution(payload).quote,
+  );
   metrics.watchExposure(exposure);
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
   const pricing = await createPricing(options, markets, client, clock, exposure, store);
   const calibration = pricing.book?.calibration.bind(pricing.book);
   metrics.watchCalibration(calibration ?? (() => []));
-  const reservations = new Reservations({
-    store,
-    book: exposure,
-    node: client,
-    requireChain,
-    clock,
-    onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
+  const { strategy } = pricing;
+  const quoteSigner = new QuoteSigner(signer);
+  const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
+  const { executor, reservations, work } = createExecution(options, {
+    ...{ intents, client, signer, quoteSigner, markets, strategy, exposure, metrics, clock },
+    probabilityOf: (quoteHash) => probabilities.get(quoteHash),
   });
   const minimumBet = new MinimumBet();
   const follower = followNode(
@@ -97,82 +89,22 @@ export async function startSolver(
     dryRun ? undefined : reservations,
     pricing.book,
   );
-  const hedge = metrics.timed(
-    withFaultPoints("hedge", createHedge(options, clock), faults),
-  );
-  const checks = new PreTradeChecks({
-    node,
-    solver,
-    clock,
-    markets,
-    maxRisk,
-    hedgeMs: hedge.expectedMs,
-    strategy: pricing.strategy,
-  });
-  const quoteSigner = new QuoteSigner(signer);
-  const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
-  const executor = new Executor({
-    store,
-    submitter: intents,
-    checks,
-    exposure,
-    requireChain,
-    limit: new ExposureLimit({
-      book: exposure,
-      measure: worstCaseLoss,
-      onNear: businessLog.exposure,
-    }),
-    releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
-    hedge,
-    quoteSigner,
-    probabilityOf: (quoteHash) => probabilities.get(quoteHash),
-    onLook: metrics.looked,
-    signer,
-    chainId,
-    clock,
-    dryRun,
-  });
   const limiter = new RequestLimiter(options, registry);
+  const readiness = () =>
+    checkReadiness({
+      ...{ store, node: client, account: account.read, exposure, chainId, dryRun },
+      ...{ unpriced: () => pricing.book?.unpriced() ?? [], wsUrl: options.wsUrl },
+    });
+  const timeBounds = options.pricing === "mock" ? undefined : options;
   const app = createSolverApi({
     quoter: new Quoter({
-      strategy: pricing.strategy,
-      signer: quoteSigner,
-      solver,
-      chainId,
-      clock,
-      markets,
-      minimumBet,
-      timeBounds: options.pricing === "mock" ? undefined : options,
+      ...{ strategy, signer: quoteSigner, solver, chainId, clock, markets, minimumBet, timeBounds },
     }),
-    probabilities,
-    executor,
-    exposure,
-    metrics,
-    limiter: limiter.handle,
+    ...{ probabilities, executor, exposure, metrics, calibration, limiter: limiter.handle },
     ownBalance: () => account.lastKnown(),
-    calibration,
-    checkReadiness: cached(
-      () =>
-        checkReadiness({
-          store,
-          node: client,
-          account: account.read,
-          exposure,
-          unpriced: () => pricing.book?.unpriced() ?? [],
-          chainId,
-          wsUrl: options.wsUrl,
-          dryRun,
-        }),
-      NODE_ANSWER_MS,
-      clock,
-    ),
-    solver,
-    chainId,
-    dryRun,
+    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
+    ...{ solver, chainId, dryRun, clock, markets, corsOrigins: options.corsOrigins },
     basePayoutMultiplier: options.multiplier,
-    corsOrigins: options.corsOrigins,
-    clock,
-    markets,
   });
   const health = documented(operations.health, async (c: Context) => {
     // A dry run needs neither store nor node.
@@ -182,42 +114,17 @@ export async function startSolver(
   });
   let firstLook: Promise<void> = Promise.resolve();
   const close = async () => {
-    await Promise.all([
-      firstLook,
-      follower.stop(),
-      pricing.stop(),
-      limiter.stop(),
-      metrics.stop(),
-    ]);
+    const parts = [follower, pricing, limiter, metrics];
+    await Promise.all([firstLook, ...parts.map((part) => part.stop())]);
     await intents.close();
   };
   try {
     if (!dryRun) await store.refreshReservations(exposure);
     const service = startService({
-      name: "solver",
-      host,
-      port,
-      allowedHosts,
-      app,
-      health,
-      registry,
+      ...{ name: "solver", host, port, allowedHosts, app, health, registry, close },
       drain: () => intents.drain(),
-      close,
     });
-    if (!dryRun) {
-      intents.start({
-        termsOf: (intent) => executor.termsOf(intent),
-        beforeSigning: (intent) => executor.hedge(intent),
-        isOnChain: (intent) => isBetOnChain(client, intent, clock.now()),
-        observe(event, intent) {
-          if (event !== "final" || !isFinal(intent.state)) return;
-          metrics.executionEnded(intent.state);
-          if (intent.state === "committed") metrics.betCommitted(decode(intent.payload));
-          businessLog.ended(intent);
-        },
-        ended: (intent) => reservations.ended(intent),
-      });
-    }
+    if (!dryRun) intents.start(work);
     follower.start();
     pricing.start();
     if (!dryRun && options.pricing === "mock") warnOfMock();
@@ -227,12 +134,6 @@ export async function startSolver(
     await close();
     throw thrown;
   }
-}
-
-function createHedge(options: SolverOptions, clock: Clock): Hedge {
-  const { hedgeUrl: url, hedgeDelayMs: expectedMs, hedgeTimeoutMs: timeoutMs } = options;
-  if (url === undefined) return new SimulatedHedge(clock, expectedMs);
-  return new HttpHedge({ url, expectedMs, timeoutMs });
 }
 
 /** The default follows the specification; it is not a price. */

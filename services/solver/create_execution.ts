@@ -1,0 +1,83 @@
+import type { Clock } from "../../lib/clock.ts";
+import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
+import { isFinal } from "../../lib/intents/intent.ts";
+import type { IntentService, IntentWork } from "../../lib/intents/intent_service.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Signer } from "../../lib/protocol/signature.ts";
+import { businessLog } from "./business_log.ts";
+import { decodeExecution } from "./execution/execution.ts";
+import { Executor } from "./execution/executor.ts";
+import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
+import { isBetOnChain } from "./execution/reconcile.ts";
+import { Reservations } from "./execution/reservations.ts";
+import type { SolverMetrics } from "./metrics.ts";
+import type { SolverOptions } from "./options.ts";
+import type { PricingStrategy } from "./pricing/strategy.ts";
+import type { QuoteSigner } from "./quoting/quote_signer.ts";
+import type { ExposureBook } from "./risk/exposure_book.ts";
+import { ExposureLimit } from "./risk/exposure_limit.ts";
+import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
+import { worstCaseLoss } from "./risk/worst_case_loss.ts";
+
+/** What executions need of the rest of the solver. */
+export interface ExecutionParts {
+  intents: IntentService;
+  client: CoreClient;
+  signer: Signer;
+  quoteSigner: QuoteSigner;
+  markets: Markets;
+  strategy: PricingStrategy;
+  exposure: ExposureBook;
+  metrics: SolverMetrics;
+  /** The quoted probability, if known. */
+  probabilityOf(quoteHash: Hex): number | undefined;
+  clock: Clock;
+}
+
+/** The parts that check, reserve, hedge and submit signed quotes. */
+export function createExecution(options: SolverOptions, parts: ExecutionParts) {
+  const { intents, client, signer, quoteSigner, exposure, metrics, clock } = parts;
+  const { store, node, requireChain } = intents;
+  const { chainId, maxRisk, dryRun } = options;
+  const reservations = new Reservations({
+    ...{ store, book: exposure, node: client, requireChain, clock },
+    onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
+  });
+  const faults = faultPointsAt(options.faultPoint);
+  const hedge = metrics.timed(withFaultPoints("hedge", createHedge(options, clock), faults));
+  const executor = new Executor({
+    ...{ store, submitter: intents, exposure, requireChain, hedge, quoteSigner, signer },
+    ...{ chainId, clock, dryRun, probabilityOf: parts.probabilityOf, onLook: metrics.looked },
+    checks: new PreTradeChecks({
+      ...{ node, solver: signer.address, clock, markets: parts.markets, maxRisk },
+      ...{ hedgeMs: hedge.expectedMs, strategy: parts.strategy },
+    }),
+    limit: new ExposureLimit({
+      ...{ book: exposure, measure: worstCaseLoss, onNear: businessLog.exposure },
+    }),
+    releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
+  });
+  const work: IntentWork = {
+    termsOf: (intent) => executor.termsOf(intent),
+    beforeSigning: (intent) => executor.hedge(intent),
+    isOnChain: (intent) => isBetOnChain(client, intent, clock.now()),
+    observe(event, intent) {
+      if (event !== "final" || !isFinal(intent.state)) return;
+      metrics.executionEnded(intent.state);
+      const { quote } = decodeExecution(intent.payload);
+      if (intent.state === "committed") metrics.betCommitted(quote);
+      businessLog.ended(intent);
+    },
+    ended: (intent) => reservations.ended(intent),
+  };
+  return { executor, reservations, work };
+}
+
+function createHedge(options: SolverOptions, clock: Clock): Hedge {
+  const { hedgeUrl: url, hedgeDelayMs: expectedMs, hedgeTimeoutMs: timeoutMs } = options;
+  if (url === undefined) return new SimulatedHedge(clock, expectedMs);
+  return new HttpHedge({ url, expectedMs, timeoutMs });
+}
