@@ -43,12 +43,14 @@ const BET = 100_000_000n;
 const WINDOW_MS = 3_000;
 /** From the quote to the start of the window: time to sign and to execute. */
 const LEAD_MS = 1_000;
-/** Half widths of the range that are tried, as parts of the price: from half a percent down. */
-const RANGE_DIVISORS = [200n, 400n, 800n, 1_600n, 3_200n, 6_400n, 12_800n] as const;
+/** The widest half width of the range that is tried, as a part of the price: half a percent. */
+const WIDEST_DIVISOR = 200;
+/** Each half width is the one before divided by this. */
+const NARROWER = 1.25;
+/** Half widths that may be tried: the last is a part in 21,000 of the price. */
+const WIDTHS = 22;
 /** The widest range that pays as much is taken, in tenths of the bet. */
 const PAYOUT_TENTHS = 12n;
-/** A quote that the price has moved away from is replaced so often. */
-const QUOTES_MAX = 5;
 const STEP_TIMEOUT_MS = 10_000;
 /** Twice that: prices have to reach the oracle first, then the node. */
 const PRICES_TIMEOUT_MS = 20_000;
@@ -159,46 +161,55 @@ async function askForQuote(
   }
 }
 
-/** The widest range that pays well; the widest that is priced at all if none does. */
+/**
+ * The widest range that pays well, found by halving: a narrower one pays more. The narrowest that is
+ * priced at all if none does.
+ */
 async function findBet(
   client: RangemakerClient,
   clock: Clock,
 ): Promise<{ bet: Bet; payout: bigint }> {
-  let widest: { bet: Bet; payout: bigint } | undefined;
+  let found: { bet: Bet; payout: bigint } | undefined;
   let refusal: unknown;
-  for (const divisor of RANGE_DIVISORS) {
+  let [tooWide, paysWell] = [-1, WIDTHS];
+  while (paysWell - tooWide > 1) {
+    const width = (tooWide + paysWell) >> 1;
     const { price = 0n } = (await client.prices())[SYMBOL] ?? {};
     const startTime = clock.now() + LEAD_MS;
-    const half = price / divisor;
+    const half = price / BigInt(Math.round(WIDEST_DIVISOR * NARROWER ** width));
     const bet = {
       ...{ symbol: SYMBOL, lowerPrice: price - half, upperPrice: price + half, betAmount: BET },
       ...{ startTime, endTime: startTime + WINDOW_MS },
     };
     try {
       const { payout } = await client.estimate(bet);
-      if (10n * payout >= PAYOUT_TENTHS * BET) return { bet, payout };
-      widest ??= { bet, payout };
+      const isGood = 10n * payout >= PAYOUT_TENTHS * BET;
+      if (isGood || paysWell === WIDTHS) found = { bet, payout };
+      if (isGood) paysWell = width;
+      else tooWide = width;
     } catch (thrown) {
       if (!isRangemakerError(thrown) || thrown.retryable) throw thrown;
-      refusal = thrown; // too wide to pay anything, or too narrow
+      refusal = thrown;
+      if (isRangemakerError(thrown, "PAYOUT_TOO_LOW")) tooWide = width;
+      else paysWell = width; // too narrow
     }
   }
-  if (widest === undefined) throw refusal;
-  return widest;
+  if (found === undefined) throw refusal;
+  return found;
 }
 
-/** Executes an offer, or a newer one if the price has moved away from it. */
+/** Executes an offer, or a newer one as long as the price moves away from it. */
 async function executeOne(
   client: RangemakerClient,
   clock: Clock,
   first: Offer,
 ): Promise<Execution & { offer: Offer }> {
-  let offer = first;
-  for (let quotes = 1;; quotes += 1) {
+  const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
+  for (let offer = first;;) {
     try {
       return { ...await client.execute(offer), offer };
     } catch (thrown) {
-      if (!hasMoved(thrown) || quotes === QUOTES_MAX) throw thrown;
+      if (!hasMoved(thrown) || clock.now() >= deadlineMs) throw thrown;
       offer = await askForQuote(client, clock);
     }
   }
