@@ -23,7 +23,7 @@ import { description, operations } from "./operations.ts";
 import type { Quoter } from "./quoting/quoter.ts";
 import type { KnownBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
-import { viewTheses } from "./risk/theses.ts";
+import { viewTheses } from "./theses.ts";
 
 /** Dependencies of the solver's routes. */
 export interface SolverApi {

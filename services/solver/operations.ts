@@ -23,7 +23,7 @@ import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
-import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
+import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
 import type { SOLVER_STATUSES } from "./error_status.ts";
 
 const failureAnswer = failureAnswersOf<typeof SOLVER_STATUSES>();

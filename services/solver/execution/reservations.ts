@@ -48,21 +48,9 @@ export class Reservations {
 
   /** A thesis changed its state: releases it if it is settled. {@link reconcile} retries a failure. */
   async settled(thesis: Thesis): Promise<void> {
-    const { quoteHash, status } = thesis;
-    if (isUnsettled(status)) return;
-    try {
-      // Only one of the processes that see the result releases the reservation.
-      if (!await this.#options.store.release(quoteHash)) return;
-      businessLog.settled(thesis);
-      this.#reportOutcome(thesis, await this.#options.store.find(quoteHash));
-    } catch (thrown) {
-      if (!(thrown instanceof RangemakerError)) throw thrown;
-      this.#log.warn("Reservation of {quoteHash} cannot be released yet: {reason}", {
-        event: "reservations_kept",
-        quoteHash,
-        reason: messageOf(thrown),
-      });
-    }
+    if (isUnsettled(thesis.status)) return;
+    const { quoteHash } = thesis;
+    await this.#orLog(() => this.#release(quoteHash, thesis), { quoteHash });
   }
 
   /**
@@ -83,21 +71,46 @@ export class Reservations {
       if (signal?.aborted) break;
       if (isOpen(book.thesisOf(quoteHash))) continue;
       const intent = await this.#find(quoteHash);
-      if (intent?.state === "committed" && await this.#releaseIfOver(intent)) released += 1;
+      if (intent?.state !== "committed") continue;
+      const thesis = await this.#readThesis(intent);
+      if (thesis === undefined ? !this.#isForgotten(intent) : isOpen(thesis)) continue;
+      if (await this.#release(quoteHash, thesis)) released += 1;
+      book.release(quoteHash);
     }
     return released;
   }
 
   /** As {@link reconcile}; a failure is logged. The next pass tries again. */
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
+    await this.#orLog(() => this.reconcile(signal), {}, signal);
+  }
+
+  /** @returns Whether this process released it: of those that see a result, only one does. */
+  async #release(quoteHash: string, thesis: Thesis | undefined): Promise<boolean> {
+    const { store, onOutcome } = this.#options;
+    if (!await store.release(quoteHash)) return false;
+    if (thesis === undefined) return true;
+    businessLog.settled(thesis);
+    const intent = await this.#find(quoteHash);
+    const probability = intent && decodeExecution(intent.payload).probability;
+    if (probability !== undefined) onOutcome?.(probability, thesis.status);
+    return true;
+  }
+
+  async #orLog(
+    work: () => Promise<unknown>,
+    about: { quoteHash?: string },
+    signal?: AbortSignal,
+  ): Promise<void> {
     try {
-      await this.reconcile(signal);
+      await work();
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      if (signal.aborted) return;
-      this.#log.warn("Reservations cannot be reconciled: {reason}", {
+      if (signal?.aborted) return;
+      this.#log.warn("Reservations cannot be released yet: {reason}", {
         event: "reservations_kept",
-        reason: thrown.message,
+        ...about,
+        reason: messageOf(thrown),
       });
     }
   }
@@ -110,25 +123,6 @@ export class Reservations {
       if (thrown instanceof StoreDamagedError) return undefined;
       throw thrown;
     }
-  }
-
-  async #releaseIfOver(intent: Intent): Promise<boolean> {
-    const { store, book } = this.#options;
-    const thesis = await this.#readThesis(intent);
-    if (thesis === undefined ? !this.#isForgotten(intent) : isOpen(thesis)) return false;
-    const isReleased = await store.release(intent.key);
-    book.release(intent.key);
-    if (isReleased && thesis !== undefined) {
-      businessLog.settled(thesis);
-      this.#reportOutcome(thesis, intent);
-    }
-    return isReleased;
-  }
-
-  #reportOutcome({ status }: Thesis, intent: Intent | undefined): void {
-    if (intent === undefined) return;
-    const { probability } = decodeExecution(intent.payload);
-    if (probability !== undefined) this.#options.onOutcome?.(probability, status);
   }
 
   /** The thesis of a committed intent; undefined if the node has none. */

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
-import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import {
-  thesesAnswerSchema,
-  thesesQuerySchema,
-  viewTheses,
-} from "../../../services/solver/risk/theses.ts";
-import { quoteHashOf, stakeOf, thesisOf } from "../theses.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { thesesAnswerSchema, thesesQuerySchema, viewTheses } from "../../services/solver/theses.ts";
+import { quoteHashOf, stakeOf, thesisOf } from "./theses.ts";
 
 Deno.test("Theses: a page has the theses after its cursor, and the exposure of all", () => {
   const book = new ExposureBook(99n);
