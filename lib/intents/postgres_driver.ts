@@ -138,7 +138,7 @@ export class PostgresDriver implements SqlDriver {
     deadlineMs?: number,
   ): Promise<Answer> {
     const { text, name } = this.#textOf(sql);
-    const isNamed = values.length > 0 && !lease.isPooled;
+    const isNamed = values.length > 0 && lease.hasNames;
     const query = { text, values, ...(isNamed && { name }), query_timeout: deadlineMs };
     try {
       const { rows, command } = await lease.client.query(query);

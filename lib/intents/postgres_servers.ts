@@ -44,8 +44,8 @@ const ALL_IN_USE = /timeout exceeded when trying to connect/;
 /** A connection that one caller has to itself. */
 export interface Lease {
   client: pg.PoolClient;
-  /** A pooler hands each transaction to another session: no named statements. */
-  isPooled: boolean;
+  /** Statements may be prepared under a name: a pooler hands each transaction to another session. */
+  hasNames: boolean;
   /** Whether a change was answered that the standby may not have. */
   isDoubtful(): boolean;
   /** Gives the connection back, or closes it. */
@@ -71,6 +71,8 @@ export class PostgresServers {
   /** The one that last accepted a connection comes first. */
   #servers: readonly URL[];
   #isPooled = false;
+  /** Not behind a pooler that ignores the parameters of a session in place of refusing them. */
+  readonly #mayPrepare: boolean;
   #primary: Promise<Primary> | undefined;
   #failedAtMs: number | undefined;
   #isClosed = false;
@@ -78,6 +80,7 @@ export class PostgresServers {
   /** @param servers One URL each. */
   constructor(servers: readonly URL[]) {
     this.#servers = servers;
+    this.#mayPrepare = servers.every((url) => url.searchParams.get("prepare") !== "false");
   }
 
   /**
@@ -94,7 +97,7 @@ export class PostgresServers {
         const client = await pool.connect();
         return {
           client,
-          isPooled: this.#isPooled,
+          hasNames: !this.#isPooled && this.#mayPrepare,
           isDoubtful: () => doubtful.has(client),
           release: (isBroken) => client.release(isBroken || doubtful.has(client)),
           abandonServer: () => this.#abandon(opening),

@@ -2,12 +2,7 @@ import { toWire } from "../../lib/protocol/wire.ts";
 import { z } from "zod";
 import { uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
-import {
-  cursorSchema,
-  cutPage,
-  limitSchema,
-  nextCursorSchema,
-} from "../../lib/http/page_query.ts";
+import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** Theses per page: the bound, and the default. */

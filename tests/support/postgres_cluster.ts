@@ -152,8 +152,16 @@ export function withPair(databases: readonly string[], test: (pair: Pair) => Pro
   });
 }
 
-/** Runs a test with one server behind pgbouncer in transaction mode. @param test Gets the pooler's URL. */
-export function withPgbouncer(test: (url: string, server: ServerProcess) => Promise<void>) {
+/**
+ * Runs a test with one server behind pgbouncer in transaction mode.
+ *
+ * @param test Gets the pooler's URL.
+ * @param more Further lines of pgbouncer's settings.
+ */
+export function withPgbouncer(
+  test: (url: string, server: ServerProcess) => Promise<void>,
+  more = "",
+) {
   return withFolder(async (bin, folder, started) => {
     await runAsPostgres(`${bin}/initdb`, ["-D", `${folder}/one`, "-U", USER, "-A", "trust", "-N"]);
     const server = startServer(bin, `${folder}/one`, []);
@@ -169,7 +177,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 5
-`;
+${more}`;
     await Deno.writeTextFile(`${folder}/pgbouncer.ini`, settings);
     const pooler = new ServerProcess(PGBOUNCER, [`${folder}/pgbouncer.ini`], port);
     started.push(pooler);

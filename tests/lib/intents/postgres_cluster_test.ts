@@ -98,3 +98,23 @@ Deno.test({
       });
     }),
 });
+
+Deno.test({
+  name:
+    `PostgresDriver: with prepare=false works through pgbouncer that ignores the parameters of ` +
+    `sessions${NEEDS_PGBOUNCER}`,
+  ignore: NEEDS_PGBOUNCER !== "",
+  fn: () =>
+    withPgbouncer(async (url) => {
+      const store = await openIntentStore(`${url}?prepare=false`, "test");
+      try {
+        const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`);
+        const inserted = await Promise.all(keys.map((key) => store.insert(intentOf(key))));
+        assert.ok(inserted.every((one) => one.inserted));
+        const found = await Promise.all(keys.map((key) => store.find(key)));
+        assert.deepEqual(found.map((intent) => intent?.key), keys);
+      } finally {
+        await store.close();
+      }
+    }, "ignore_startup_parameters = options,statement_timeout,idle_in_transaction_session_timeout"),
+});
