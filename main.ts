@@ -159,6 +159,10 @@ function processContext(): CommandContext {
     },
     untilSignal,
     askSecret: (question) => askSecret(question, Deno.stdin, Deno.stderr),
+    readSecret: (question) =>
+      Deno.stdin.isTerminal()
+        ? askSecret(question, Deno.stdin, Deno.stderr)
+        : new Response(Deno.stdin.readable).text(),
     progress,
     color: Deno.stderr.isTerminal() && !Deno.noColor,
     printsColor: Deno.stdout.isTerminal() && !Deno.noColor,

@@ -43,6 +43,8 @@ export interface CommandContext {
   untilSignal(): Promise<void>;
   /** Asks on the terminal without showing the answer. @throws {UsageError} If there is no terminal. */
   askSecret(question: string): Promise<string>;
+  /** Reads all of standard input; on a terminal it asks, as {@link askSecret}. */
+  readSecret(question: string): Promise<string>;
   /** Shows progress on a terminal; does nothing elsewhere. */
   progress: ShowProgress;
   /** Colours may be used in logs. */

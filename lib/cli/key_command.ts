@@ -1,10 +1,11 @@
 /** `rangemaker key`: makes and reads encrypted keystores. */
 import { generatePrivateKey } from "viem/accounts";
+import type { Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { command, type CommandContext, ExitCode } from "./command.ts";
 import { createKeystore, KEYSTORE_COST, openKeystore, readPassword } from "./keystore.ts";
 import * as kinds from "./option_kinds.ts";
-import { type OptionTable, UsageError } from "./options.ts";
+import { type OptionsOf, type OptionTable, UsageError } from "./options.ts";
 import { keystoreOptions } from "./shared_options.ts";
 
 const { keystorePasswordFile } = keystoreOptions;
@@ -22,6 +23,21 @@ const newOptions = {
   },
 } satisfies OptionTable;
 
+/** Writes a key into a new keystore and prints its address. */
+async function writeKey(
+  privateKey: Hex,
+  { keystore, keystorePasswordFile }: OptionsOf<typeof newOptions>,
+  context: CommandContext,
+  cost: number,
+): Promise<number> {
+  const password = keystorePasswordFile === undefined
+    ? await askNewPassword(context)
+    : await readPassword(keystorePasswordFile);
+  await createKeystore(keystore, privateKey, password, cost);
+  context.print(new Signer(privateKey).address);
+  return ExitCode.ok;
+}
+
 const newKey = (cost: number) =>
   command({
     name: "key new",
@@ -35,16 +51,72 @@ const newKey = (cost: number) =>
         "with the password from a file",
       ],
     ],
-    async run({ keystore, keystorePasswordFile }, context) {
-      const password = keystorePasswordFile === undefined
-        ? await askNewPassword(context)
-        : await readPassword(keystorePasswordFile);
-      const privateKey = generatePrivateKey();
-      await createKeystore(keystore, privateKey, password, cost);
-      context.print(new Signer(privateKey).address);
-      return ExitCode.ok;
+    run: (options, context) => writeKey(generatePrivateKey(), options, context, cost),
+  });
+
+const importKey = (cost: number) =>
+  command({
+    name: "key import",
+    description: "Reads an existing private key from standard input, writes it into an encrypted " +
+      "keystore and prints its address. On a terminal it asks, and does not show the key.",
+    options: newOptions,
+    examples: [
+      ["rangemaker key import --keystore relayer.json", "asks for the key and a new password"],
+      [
+        "rangemaker key import --keystore relayer.json --keystore-password-file password",
+        "with the password from a file; add < key.txt for the key",
+      ],
+    ],
+    async run(options, context) {
+      const text = (await context.readSecret("Private key: ")).trim();
+      // The schema's error does not repeat the key.
+      const parsed = kinds.key.schema.safeParse(text);
+      if (!parsed.success) {
+        throw new UsageError(`Invalid private key: ${parsed.error.issues[0]?.message}`);
+      }
+      return await writeKey(text as Hex, options, context, cost); // the schema checked the form
     },
   });
+
+const passwordOptions = {
+  keystore: { ...keystoreOptions.keystore, required: true },
+  keystorePasswordFile: { ...keystorePasswordFile, description: "file with the present password" },
+  newPasswordFile: {
+    flags: "--new-password-file",
+    kind: kinds.file,
+    description: "file whose first line is the new password; asked for by default",
+  },
+  output: {
+    flags: "--output",
+    kind: kinds.outputFile,
+    required: true,
+    description: "file to create; the old one stays as it is",
+  },
+} satisfies OptionTable;
+
+const changePassword = (cost: number) =>
+  command({
+    name: "key passwd",
+    description: "Writes the key of a keystore into a new keystore with another password. Delete " +
+      "the old one when the service runs with the new one.",
+    options: passwordOptions,
+    examples: [["rangemaker key passwd --keystore old.json --output new.json", "asks for both"]],
+    async run({ keystore, keystorePasswordFile, newPasswordFile, output }, context) {
+      const privateKey = await unlock({ keystore, keystorePasswordFile }, context);
+      const written = { keystore: output, keystorePasswordFile: newPasswordFile };
+      return await writeKey(privateKey, written, context, cost);
+    },
+  });
+
+async function unlock(
+  { keystore, keystorePasswordFile }: OptionsOf<typeof newOptions>,
+  { askSecret }: CommandContext,
+): Promise<Hex> {
+  const password = keystorePasswordFile === undefined
+    ? await askSecret("Password of the keystore: ")
+    : await readPassword(keystorePasswordFile);
+  return await openKeystore(keystore, password);
+}
 
 async function askNewPassword({ askSecret }: CommandContext): Promise<string> {
   const password = await askSecret("Password of the new keystore: ");
@@ -75,11 +147,8 @@ const showKey = command({
       "the private key too",
     ],
   ],
-  async run({ keystore, keystorePasswordFile, reveal }, context) {
-    const password = keystorePasswordFile === undefined
-      ? await context.askSecret("Password of the keystore: ")
-      : await readPassword(keystorePasswordFile);
-    const privateKey = await openKeystore(keystore, password);
+  async run({ reveal, ...files }, context) {
+    const privateKey = await unlock(files, context);
     context.print(new Signer(privateKey).address);
     if (reveal) context.print(privateKey);
     return ExitCode.ok;
@@ -91,12 +160,20 @@ export const keyCommand = (cost: number) =>
   command({
     name: "key",
     description:
-      "Makes and reads encrypted keystores, which solver and bridge take with --keystore.",
+      "Makes and reads encrypted keystores, which solver, bridge and backfill take with --keystore.",
     options: {},
     subcommands: {
       new: {
         summary: "a new key in a new keystore",
         open: () => Promise.resolve({ run: newKey(cost) }),
+      },
+      import: {
+        summary: "an existing key in a new keystore",
+        open: () => Promise.resolve({ run: importKey(cost) }),
+      },
+      passwd: {
+        summary: "the same key in a new keystore, with another password",
+        open: () => Promise.resolve({ run: changePassword(cost) }),
       },
       show: {
         summary: "the address of a keystore's key",
@@ -107,7 +184,8 @@ export const keyCommand = (cost: number) =>
       ["rangemaker key new --keystore solver.json", "a new key"],
       ["rangemaker key show --keystore solver.json", "its address"],
     ],
-    run: () => Promise.reject(new UsageError("Missing command: expected new or show")),
+    run: () =>
+      Promise.reject(new UsageError("Missing command: expected new, import, passwd or show")),
   });
 
 /** The `key` command. */

@@ -10,12 +10,13 @@ import {
 import { tryNodeClock, tryPermission, tryWrites } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
-import { options } from "./mod.ts";
+import { adminSigner, options } from "./mod.ts";
 import { pageSchema } from "./trade_history.ts";
 
 export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
+  openSigner: adminSigner,
   special: ({ rpcUrl, historyUrl }, context) => [
     check("writes", rpcUrl, (url) => tryWrites(url, options.rpcUrl, context)),
     check("admin", rpcUrl, (url) => tryPermission("admin", url, context)),

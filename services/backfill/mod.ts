@@ -7,8 +7,20 @@ import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
-import { chainIdOption, marketsOption, rpcUrlOption } from "../../lib/cli/shared_options.ts";
+import { type KeyOptions, signerFrom } from "../../lib/cli/keystore.ts";
+import {
+  optionLabel,
+  type OptionsOf,
+  type OptionTable,
+  UsageError,
+} from "../../lib/cli/options.ts";
+import {
+  chainIdOption,
+  keystoreOptions,
+  marketsOption,
+  rpcUrlOption,
+} from "../../lib/cli/shared_options.ts";
+import type { Signer } from "../../lib/protocol/signature.ts";
 import { progressBar } from "../../lib/cli/progress.ts";
 import { type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
@@ -57,10 +69,10 @@ export const options = {
   privateKey: {
     flags: "-k, --private-key",
     kind: kinds.key,
-    required: true,
     env: "ADMIN_PRIVATE_KEY",
     description: "private key of an admin: 0x and 64 hex digits",
   },
+  ...keystoreOptions,
   historyUrl: {
     flags: "--history-url",
     kind: kinds.httpUrl,
@@ -80,6 +92,11 @@ export const options = {
 
 export type BackfillOptions = OptionsOf<typeof options>;
 
+/** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
+export function adminSigner(given: Pick<BackfillOptions, keyof KeyOptions>): Promise<Signer> {
+  return signerFrom(given, optionLabel(options.privateKey));
+}
+
 /** `rangemaker backfill` with a clock. */
 export function backfillCommand(clock: Clock) {
   return command({
@@ -93,6 +110,10 @@ export function backfillCommand(clock: Clock) {
       [
         "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
         "ten minutes of a market",
+      ],
+      [
+        "rangemaker backfill --thesis 7 --keystore admin.json --keystore-password-file password",
+        "with the admin's key from an encrypted keystore",
       ],
     ],
     defaultLogLevel: "warning",
@@ -114,6 +135,7 @@ async function backfill(
 ): Promise<number> {
   const markets = await readMarkets(options.markets);
   const request = requestOf(options, markets);
+  const signer = await adminSigner(options);
   const client = new CoreClient({ url: options.rpcUrl });
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
@@ -121,7 +143,7 @@ async function backfill(
   const { market, missing, thesis } = await targetOf(request, client, markets);
   const backfiller = new Backfiller({
     client,
-    signer: options.privateKey,
+    signer,
     chainId: options.chainId,
     history: new BinanceTradeHistory(new ExchangeHistory(options.historyUrl, clock)),
     clock,

@@ -60,11 +60,11 @@ const text: CommandText = {
   description:
     "Tries every URL, key, permission, store, file and port that services are configured to use, " +
     "and says how to fix what fails. It changes nothing and shows no secret. Without a service it " +
-    "checks all of them, as configured by the environment; with one, it also takes that service's " +
-    "options. Exit code 0 if nothing failed, 1 if something did.",
+    "checks those that the environment configures: all that need no key, and those whose key is " +
+    "set. With one, it also takes that service's options. Exit code 0 if nothing failed, 1 if something did.",
   operands: "[service...]",
   examples: [
-    ["rangemaker doctor", "all services, as configured by the environment"],
+    ["rangemaker doctor", "every service that the environment configures"],
     ["rangemaker doctor solver bridge", "two of them"],
     [
       "rangemaker doctor bridge --port 3001 --database data/bridge.sqlite",
@@ -88,13 +88,15 @@ export const run: RunnableCommand = Object.assign(
     const flagsAt = argv.findIndex((word) => word.startsWith("-"));
     const services = argv.slice(0, flagsAt < 0 ? argv.length : flagsAt);
     return reportErrors(text.name, context, async () => {
+      const flags = argv.slice(services.length);
       const names = services.length > 0 ? [...new Set(services)] : Object.keys(doctorTargets);
       const targets = await Promise.all(names.map(load));
-      const flags = argv.slice(services.length);
       const [first] = targets;
       if (names.length === 1 && first) return await doctorFor(first)(flags, context);
+      const isConfigured = (target: ServiceChecks) =>
+        services.length > 0 || hasKey(target, readable(context.env));
       return await examine(
-        targets,
+        targets.filter(isConfigured),
         { ...text, subcommands, options: doctorOptions },
         flags,
         context,
@@ -103,6 +105,13 @@ export const run: RunnableCommand = Object.assign(
   },
   { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
 );
+
+/** Whether the environment has the key of a service; true if it needs none. */
+function hasKey({ options }: ServiceChecks, env: Environment): boolean {
+  return Object.values(options).every(({ kind, env: variable }) =>
+    kind !== kinds.key || variable !== undefined && (env(variable) ?? "") !== ""
+  );
+}
 
 async function load(service: string): Promise<ServiceChecks> {
   const target = Object.hasOwn(doctorTargets, service) ? doctorTargets[service] : undefined;

@@ -164,8 +164,20 @@ Deno.test("doctor: a service named twice is checked once", async () => {
   assert.deepEqual(subjects(twice), subjects(once));
 });
 
-Deno.test("doctor: without a service it checks all six", async () => {
-  const env = { ORACLE_PROVIDERS: "okx", ORACLE_PROVIDER_URLS: `okx=${deadUrl("ws")}` };
+Deno.test("doctor: without a service it checks those that need no key and those whose key is set", async () => {
+  const { checks } = await diagnose([], { ADMIN_PRIVATE_KEY: keys.admin, BRIDGE_PRIVATE_KEY: "" });
+  const services = [...new Set(checks.map(({ service }) => service))];
+  assert.deepEqual(services, ["proxy", "oracle", "node", "backfill"]);
+});
+
+Deno.test("doctor: without a service, with all keys, it checks all six", async () => {
+  const env = {
+    ORACLE_PROVIDERS: "okx",
+    ORACLE_PROVIDER_URLS: `okx=${deadUrl("ws")}`,
+    SOLVER_PRIVATE_KEY: keys.solver,
+    BRIDGE_PRIVATE_KEY: keys.relayer,
+    ADMIN_PRIVATE_KEY: keys.admin,
+  };
   const { code, checks } = await diagnose([], env);
   assert.equal(code, 1);
   const services = [...new Set(checks.map(({ service }) => service))];
@@ -550,7 +562,7 @@ Deno.test("doctor: levels are coloured if results may be", async () => {
   const env = { HISTORY_URL: deadUrl() };
   assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));
   const { printed } = await runDoctor(argv, env, { printsColor: true });
-  assert(printed.startsWith("\x1b[31mfail\x1b[0m  backfill"), printed);
+  assert(printed.includes("\n\x1b[31mfail\x1b[0m  backfill"), printed);
 });
 
 Deno.test("doctor: shows the unfinished checks, then clears them", async () => {

@@ -7,7 +7,11 @@ const main = new URL("../../main.ts", import.meta.url).pathname;
 
 /** Runs the doctor with the permissions of some flags. */
 async function doctorWith(flags: readonly string[], args: readonly string[]) {
-  const program = new Program(["doctor", ...args], { BRIDGE_PRIVATE_KEY: `0x${"2".repeat(64)}` }, {
+  const keys = ["SOLVER", "BRIDGE", "ADMIN"].map((owner) => [
+    `${owner}_PRIVATE_KEY`,
+    `0x${"2".repeat(64)}`,
+  ]);
+  const program = new Program(["doctor", ...args], Object.fromEntries(keys), {
     command: Deno.execPath(),
     args: ["run", "--no-prompt", ...flags, main],
     cwd: new URL("../..", import.meta.url).pathname,

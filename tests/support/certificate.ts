@@ -8,15 +8,23 @@ export interface Certificate {
   key: string;
 }
 
-/** Makes a certificate with `openssl`, for a test that may run only where there is one. */
-export async function withCertificate(test: (made: Certificate) => Promise<void>): Promise<void> {
+/**
+ * Makes a certificate with `openssl`, for a test that may run only where there is one.
+ *
+ * @param names Further names in it.
+ */
+export async function withCertificate(
+  test: (made: Certificate) => Promise<void>,
+  names: readonly string[] = [],
+): Promise<void> {
   const folder = await Deno.makeTempDir();
   const openssl = async (...args: string[]) => {
     const { success, stderr } = await new Deno.Command("openssl", { args, cwd: folder }).output();
     assert(success, new TextDecoder().decode(stderr));
   };
   try {
-    const name = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    const alternatives = ["DNS:localhost", "IP:127.0.0.1", ...names.map((name) => `DNS:${name}`)];
+    const name = `subjectAltName=${alternatives.join(",")}`;
     const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
     await openssl("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca");
     await openssl("req", ...key, "-keyout", "key.pem", "-out", "a.csr", "-subj", "/CN=localhost");

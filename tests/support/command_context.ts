@@ -21,6 +21,7 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
     printError: (line) => errors.push(line),
     untilSignal: () => new Promise(() => {}),
     askSecret: () => Promise.reject(new Error("Nobody can be asked")),
+    readSecret: () => Promise.reject(new Error("Nothing is on standard input")),
     progress: () => {},
     color: false,
     printsColor: false,

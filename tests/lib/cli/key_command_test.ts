@@ -9,11 +9,14 @@ import { withFolder } from "../../support/with_folder.ts";
 const run = keyCommand(1_024);
 
 /** Runs `key` with what a person answers to its questions. */
-async function runKey(args: readonly string[], answers: readonly string[] = []) {
+async function runKey(args: readonly string[], answers: readonly string[] = [], input = "") {
   const { context, printed, errors } = recordedContext();
   const left = [...answers];
   const askSecret = () => Promise.resolve(left.shift() ?? assert.fail("One question too many"));
-  const code = await run(args, { ...context, askSecret });
+  const code = await run(args, {
+    ...{ ...context, askSecret },
+    readSecret: () => Promise.resolve(input),
+  });
   return { code, printed, errors: errors.join("\n") };
 }
 
@@ -64,5 +67,43 @@ Deno.test("key new, key show: the password from a prompt, asked for twice", () =
 Deno.test("key: without a subcommand it names them, exit code 2", async () => {
   const { code, errors } = await runKey([]);
   assert.equal(code, 2);
-  assert.match(errors, /^Missing command: expected new or show/);
+  assert.match(errors, /^Missing command: expected new, import, passwd or show/);
 });
+
+const KEY = `0x${"5e".repeat(32)}`;
+
+Deno.test("key import: writes the key from standard input into a keystore of its owner", () =>
+  inFolder(async (keystore, keystorePasswordFile) => {
+    const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
+    const { code, printed, errors } = await runKey(["import", ...files], [], `${KEY}\n`);
+    assert.equal(code, 0, errors);
+    assert.deepEqual(printed, [new Wallet(KEY).address]);
+    assert.equal((await Deno.stat(keystore)).mode! & 0o777, 0o600);
+    assert.equal((await runKey(["show", ...files, "--reveal"])).printed[1], KEY);
+  }));
+
+Deno.test("key import: refuses what is no key without repeating it, and writes nothing", () =>
+  inFolder(async (keystore) => {
+    for (const input of ["", KEY.slice(0, -1), KEY.slice(2), `0x${"f".repeat(64)}`]) {
+      const { code, errors } = await runKey(["import", "--keystore", keystore], [], input);
+      assert.equal(code, 2);
+      assert.match(errors, /^Invalid private key: (Expected 0x and 64|Not a private key)/);
+      assert(input === "" || !errors.includes(input.slice(2, 40)), errors);
+    }
+    await assert.rejects(Deno.stat(keystore), Deno.errors.NotFound);
+  }));
+
+Deno.test("key passwd: the key in a new keystore opens with the new password, the old one stays", () =>
+  inFolder(async (keystore, keystorePasswordFile) => {
+    const old = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
+    await runKey(["import", ...old], [], KEY);
+    const output = `${keystore}.new`;
+    const changed = await runKey(["passwd", ...old, "--output", output], ["other", "other"]);
+    assert.equal(changed.code, 0, changed.errors);
+    const show = ["show", "--reveal", "--keystore"];
+    assert.equal((await runKey([...show, output], ["other"])).printed[1], KEY);
+    assert.equal((await runKey([...show, output], ["correct horse"])).code, 1);
+    assert.equal((await runKey([...show, keystore], ["correct horse"])).printed[1], KEY);
+    const again = await runKey(["passwd", ...old, "--output", output], ["x", "x"]);
+    assert.match(again.errors, /cannot be written: it exists/);
+  }));

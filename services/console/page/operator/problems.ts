@@ -122,9 +122,14 @@ const RULES: Readonly<Record<ServiceName, Rules>> = {
     const missed = history.increase("node_checkpoints_missed_total");
     if (missed > 10) say("NodeCheckpointsMissed", false, `${missed} checkpoints were skipped.`);
     const pulls = history.increase("node_oracle_pulls_total");
-    const failed = pulls - history.increase("node_oracle_pulls_total", { outcome: "ok" });
+    const failed = pulls - history.increase("node_oracle_pulls_total", { outcome: "ok" }) -
+      history.increase("node_oracle_late_answers_total");
     if (failed > 0.05 * pulls && history.spanMs >= WATCHED_MIN_MS) {
-      say("NodePullsFail", false, `${formatShare(failed / pulls)} of its oracle pulls fail.`);
+      say(
+        "NodePullsFail",
+        false,
+        `${formatShare(failed / pulls)} of its oracle pulls bring no price.`,
+      );
     }
     for (const { labels: { market = "" } } of history.latest.of("node_price_slots_missing_total")) {
       const slots = history.increase("node_price_slots_missing_total", { market });

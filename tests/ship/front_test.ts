@@ -1,0 +1,174 @@
+/** nginx, HAProxy and Caddy with the configurations of docs/deployment/front, as real programs. */
+import assert from "node:assert/strict";
+import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { withCertificate } from "../support/certificate.ts";
+import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/ports.ts";
+import { withFolder } from "../support/with_folder.ts";
+import { hasProgram, readText } from "./support.ts";
+
+const NAMES = ["rpc.example", "solver.example", "bridge.example"];
+
+/** How to start a front with a file, and what of the file a test changes. */
+const FRONTS = {
+  nginx: {
+    file: "nginx.conf",
+    args: (file: string, folder: string) => [
+      ...["-c", file, "-p", folder, "-e", `${folder}/error.log`, "-g"],
+      `daemon off; pid ${folder}/pid;`,
+    ],
+    listens: (text: string, port: number) =>
+      text.replaceAll("listen 443", `listen 127.0.0.1:${port}`)
+        .replace("http {", "http {\n access_log off;"),
+    version: "-v",
+  },
+  haproxy: {
+    file: "haproxy.cfg",
+    args: (file: string) => ["-db", "-f", file],
+    listens: (text: string, port: number) =>
+      text.replace("bind :443", `bind 127.0.0.1:${port}`).replace("maxconn 20000", "maxconn 200"),
+    version: "-v",
+  },
+  caddy: {
+    file: "Caddyfile",
+    args: (file: string) => ["run", "--config", file, "--adapter", "caddyfile"],
+    listens: (text: string, port: number) =>
+      text.replaceAll(/^https:\/\/([\w.]+)/gm, `https://$1:${port}`)
+        .replace("{\n\tservers", "{\n\tadmin off\n\tauto_https off\n\tservers"),
+    version: "version",
+  },
+} as const;
+
+/** Other spellings of a path that is not public. */
+const SPELLINGS = [
+  ...["/metrics", "/%6detrics", "/%6Detrics", "//metrics", "/./metrics", "/x/../metrics"],
+  ...["/ws/../metrics", "/%2e/metrics", "/metrics/", "/metrics?x=/ws", "/METRICS", "/theses"],
+];
+
+interface Front {
+  /** Sends a request to one of the names. @returns The answer's status and text. */
+  send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
+}
+
+interface Answer {
+  status: number;
+  text: string;
+}
+
+/** Starts a front before `services`, whose ports take the place of those in its file. */
+function withFront(
+  program: keyof typeof FRONTS,
+  services: Record<"8546" | "3000" | "3001", number>,
+  test: (front: Front) => Promise<void>,
+): Promise<void> {
+  const { file, args, listens } = FRONTS[program];
+  return withFolder((folder) =>
+    withCertificate(async ({ authority, cert, key }) => {
+      const port = freePort();
+      await Deno.writeTextFile(`${folder}/cert.pem`, cert);
+      await Deno.writeTextFile(`${folder}/key.pem`, key);
+      await Deno.writeTextFile(`${folder}/both.pem`, cert + key);
+      let text = listens(readText(`docs/deployment/front/${file}`), port)
+        .replaceAll("/etc/ssl/rangemaker", folder);
+      for (const [own, used] of Object.entries(services)) {
+        text = text.replaceAll(`127.0.0.1:${own}`, `127.0.0.1:${used}`);
+      }
+      await Deno.writeTextFile(`${folder}/${file}`, text);
+      const child = new Deno.Command(program, {
+        args: args(`${folder}/${file}`, folder),
+        env: { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+        stdout: "null",
+        stderr: "null",
+      }).spawn();
+      const caCerts = [await Deno.readTextFile(authority)];
+      const send = async (name: string, line: string, headers: string[] = [], body = "") => {
+        const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
+        using connection = await Deno.startTls(tcp, { hostname: name, caCerts });
+        const length = body === "" ? [] : [`Content-Length: ${body.length}`];
+        const head = [`${line} HTTP/1.1`, `Host: ${name}`, ...headers, ...length, "", body];
+        await connection.write(new TextEncoder().encode(head.join("\r\n")));
+        const answer = new Uint8Array(4_096);
+        const read = await connection.read(answer) ?? 0;
+        const shown = new TextDecoder().decode(answer.subarray(0, read));
+        return { status: Number(/^HTTP\/1\.\d (\d+)/.exec(shown)?.[1]), text: shown };
+      };
+      try {
+        await eventually(`${program} answers`, async () =>
+          await send("rpc.example", "GET /nowhere").then(() => true, () => undefined));
+        await test({ send });
+      } finally {
+        child.kill("SIGTERM");
+        await child.status;
+      }
+    }, NAMES)
+  );
+}
+
+for (const [program, { version }] of Object.entries(FRONTS)) {
+  Deno.test({
+    name:
+      `${program}: public paths reach the services over TLS, no other path does, the address is the caller's`,
+    ignore: !hasProgram(program, version) || !hasProgram("openssl", "version"),
+    async fn() {
+      const stack = await startStack({ ports: FREE_PORTS, seed: 1, allowedHosts: NAMES });
+      const reached: { path: string; forwardedFor: string | null }[] = [];
+      const echo = Deno.serve(
+        { hostname: "127.0.0.1", port: 0, onListen() {} },
+        async (request) => {
+          const { pathname: path } = new URL(request.url);
+          const forwardedFor = request.headers.get("x-forwarded-for");
+          const isWhole = await request.text().then(() => true, () => false);
+          if (isWhole) reached.push({ path, forwardedFor });
+          return new Response("echo");
+        },
+      );
+      const { port } = echo.addr;
+      const services = {
+        "8546": Number(new URL(stack.urls.proxy).port),
+        "3000": port,
+        "3001": port,
+      };
+      try {
+        await withFront(program as keyof typeof FRONTS, services, async ({ send }) => {
+          const json = ["Content-Type: application/json"];
+          const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+          const answer = await send("rpc.example", "POST /", json, call);
+          assert.equal(answer.status, 200, answer.text);
+          const handshake = await send("rpc.example", "GET /ws", [
+            ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+          ]);
+          assert.equal(handshake.status, 101, handshake.text);
+
+          const forged = [...json, "X-Forwarded-For: 203.0.113.9"];
+          assert.equal((await send("solver.example", "POST /quote", forged, "{}")).status, 200);
+          assert.equal((await send("bridge.example", "POST /deposit", forged, "{}")).status, 200);
+          assert.deepEqual(reached.splice(0), [
+            { path: "/quote", forwardedFor: "127.0.0.1" },
+            { path: "/deposit", forwardedFor: "127.0.0.1" },
+          ]);
+
+          for (const name of NAMES) {
+            for (const path of SPELLINGS) {
+              const { text } = await send(name, `GET ${path}`);
+              assert.doesNotMatch(
+                text,
+                /process_start_time|# HELP|echo/,
+                `${name} ${path}: ${text}`,
+              );
+            }
+          }
+          assert.deepEqual(reached, []);
+
+          // Some fronts close the connection while the body is sent.
+          await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
+            .catch(() => {});
+          assert.deepEqual(reached, []);
+        });
+      } finally {
+        await echo.shutdown();
+        await stack.stop();
+      }
+    },
+  });
+}
