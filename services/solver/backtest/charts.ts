@@ -76,7 +76,7 @@ function drawCalibration(report: Report): string {
   const side = 280;
   const panels = [undefined, ...durationsMs];
   const rows = Math.ceil(panels.length / columns);
-  const makers = [focus, compared];
+  const makers = [...focus, compared];
   return page(
     WIDTH,
     130 + rows * (side + 100),

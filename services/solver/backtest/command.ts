@@ -69,7 +69,7 @@ export const run = command({
     const report = reportOn(results, {
       ...plan,
       makers: participants.makers.map(({ name }) => name),
-      focus: "barrier",
+      focus: participants.focus,
       compared: "HAR, fitted",
     });
     describeReport(report).forEach(context.print);
@@ -119,7 +119,7 @@ async function createParticipants(
   options: BacktestOptions,
   { durationsMs, fitUntilMs, reportFromMs }: BacktestPlan & { fitUntilMs: number },
   source: BarSource,
-): Promise<Participants> {
+): Promise<Participants & { focus: string[] }> {
   const { margin, userLeadMs, minDurationMs, minWidthTicks, priceAgeMs, volatility } = options;
   const market = new TapeMarket({
     floor: options.volatilityFloor,
@@ -153,6 +153,7 @@ async function createParticipants(
   return {
     market,
     makers: [...tested, ...rivals],
+    focus: tested.filter(({ name }) => name !== "mock").map(({ name }) => name),
     watched: new Set(tested.map(({ name }) => name)),
   };
 }

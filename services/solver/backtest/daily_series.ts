@@ -1,7 +1,7 @@
 /**
  * Sums by day. Boxes of one day overlap and share its market, so a day is the unit that standard errors
- * are calculated from; boxes of a day may reach into the next, so neighbouring days may be correlated
- * (Newey and West, 1987, one lag).
+ * are calculated from; boxes of a day may reach into the next and volatility lasts for days, so days may
+ * be correlated (Newey and West, 1987, three lags).
  */
 
 /** A mean with the error that comes from the choice of days. */
@@ -26,6 +26,9 @@ export interface DailyPath extends DailyMean {
 }
 
 const DAY_MS = 86_400_000;
+
+/** Days whose correlation counts. */
+const LAGS = 3;
 
 /** Fewer days are too few to estimate their spread. */
 const DAYS_MIN = 3;
@@ -68,13 +71,13 @@ export class DailySeries {
 
   /** Mean of all values. */
   mean(): DailyMean {
-    return meanOfDays(this.#counts, this.#sums);
+    return meanOfDays(this.#days, this.#counts, this.#sums);
   }
 
   /** Mean of this less that of another series whose values have the same times. */
   meanLess(other: DailySeries): DailyMean {
     const sums = this.#sums.map((sum, place) => sum - (other.#sums[place] ?? 0));
-    return meanOfDays(this.#counts, sums);
+    return meanOfDays(this.#days, this.#counts, sums);
   }
 
   /** Gains and losses day by day. */
@@ -101,19 +104,25 @@ export class DailySeries {
   }
 }
 
-function meanOfDays(counts: readonly number[], sums: readonly number[]): DailyMean {
+function meanOfDays(
+  days: readonly number[],
+  counts: readonly number[],
+  sums: readonly number[],
+): DailyMean {
   const count = counts.reduce((total, value) => total + value, 0);
   const mean = sums.reduce((total, value) => total + value, 0) / count;
-  const days = counts.length;
-  if (days < DAYS_MIN) return { mean, error: Number.NaN, count, days };
+  const length = days.length;
+  if (length < DAYS_MIN) return { mean, error: Number.NaN, count, days: length };
+  // One sum and one count per day.
+  const residuals = new Map(days.map((day, place) => [day, sums[place]! - mean * counts[place]!]));
   let variance = 0;
-  let before = 0;
-  for (let place = 0; place < days; place++) {
-    const residual = sums[place]! - mean * counts[place]!; // one per day
-    // Bartlett weight of one lag: ½, counted in both directions.
-    variance += residual * residual + residual * before;
-    before = residual;
+  for (let lag = 0; lag <= Math.min(LAGS, length - 2); lag++) {
+    // Weights of Bartlett; every lag counts in both directions.
+    const weight = lag === 0 ? 1 : 2 * (1 - lag / (LAGS + 1));
+    for (const [day, residual] of residuals) {
+      variance += weight * residual * (residuals.get(day - lag) ?? 0);
+    }
   }
-  const error = Math.sqrt(Math.max(0, variance) * days / (days - 1)) / count;
-  return { mean, error, count, days };
+  const error = Math.sqrt(Math.max(0, variance) * length / (length - 1)) / count;
+  return { mean, error, count, days: length };
 }

@@ -19,8 +19,20 @@ export interface TrialKind {
 export interface Offer {
   /** Probability that the box holds by its model; undefined if it has none. */
   probability: number | undefined;
+  /** What the payout is calculated from, if it is more than the probability. */
+  chargedProbability?: number | undefined;
+  margin?: number | undefined;
   /** Payout over bet; undefined if it refuses the bet. */
   ratio: number | undefined;
+}
+
+/** A bet that was executed. */
+export interface TrialBet {
+  user: string;
+  /** Index of the maker. */
+  maker: number;
+  /** That the box holds, by the maker's model when it executed the bet. */
+  probability: number | undefined;
 }
 
 /** A box from its quotes to its end. */
@@ -30,8 +42,7 @@ export interface Trial {
   quotedMs: number;
   /** By index of the maker. */
   offers: (Offer | undefined)[];
-  /** Bets that were placed: user and index of the maker. */
-  bets: { user: string; maker: number }[];
+  bets: TrialBet[];
   /** Users and makers who have not decided yet; each is asked at every bar until it returns true. */
   undecided: ((nowMs: number) => boolean)[];
   broken: boolean;
@@ -72,7 +83,7 @@ export abstract class ModelMaker implements Maker {
     const probability = this.probability(box, kind, nowMs);
     if (probability === undefined) return undefined;
     const ratio = Math.min(RATIO_MAX, (1 - this.#margin) / probability);
-    return { probability, ratio: ratio > 1 ? ratio : undefined };
+    return { probability, margin: this.#margin, ratio: ratio > 1 ? ratio : undefined };
   }
 
   /** Accepts until its margin is gone, without a last look of its own. */

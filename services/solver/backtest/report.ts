@@ -1,5 +1,5 @@
 import { type DailyMean, type DailyPath, DailySeries } from "./daily_series.ts";
-import { BUCKETS, type Results } from "./results.ts";
+import { BUCKETS, type GainSeries, type Results } from "./results.ts";
 import { USERS } from "./users.ts";
 
 /** The plan and data of a report. */
@@ -7,8 +7,8 @@ export interface ReportPlan {
   makers: readonly string[];
   durationsMs: readonly number[];
   widths: readonly number[];
-  /** The maker in focus, and its comparison. */
-  focus: string;
+  /** The makers in focus, the first one above all, and their comparison. */
+  focus: readonly string[];
   compared: string;
 }
 
@@ -16,6 +16,42 @@ export interface ReportPlan {
 export interface CalibrationPoint {
   predicted: number;
   held: DailyMean;
+  /** Held less predicted. */
+  difference: DailyMean;
+}
+
+/** Mean distance of held from predicted over tenths. */
+export interface CalibrationError {
+  mean: number;
+  /** What a model that is right has by chance alone; NaN for fewer than three days. */
+  chance: number;
+}
+
+/** The gain of a maker from a user, per bet of 1. */
+export interface GainReport {
+  user: string;
+  maker: string;
+  path: DailyPath;
+  /** Mean by the maker itself. */
+  expected: number;
+  /** The gain less what the maker expected. */
+  surprise: DailyMean;
+  /** Parts of `expected`, in the order of `PARTS`. */
+  parts: readonly number[];
+  /** The part of the surprise that everyone's bets have. */
+  mispricing: number;
+  /** The rest of it: from which bets this user chose. */
+  selection: number;
+}
+
+/** One duration and width of a maker. */
+export interface CellReport {
+  durationMs: number;
+  width: number;
+  score: DailyMean | undefined;
+  everyone: DailyMean | undefined;
+  expected: number | undefined;
+  informed: DailyMean | undefined;
 }
 
 /** The results of a backtest. */
@@ -23,61 +59,90 @@ export interface Report extends ReportPlan {
   boxes: number;
   days: number;
   /** Brier scores by duration and maker; the last row is all durations. */
-  scores: { durationMs: number | undefined; byMaker: (DailyMean | undefined)[]; gain: DailyMean }[];
+  scores: { durationMs: number | undefined; byMaker: (DailyMean | undefined)[] }[];
+  /** Scores of each maker less that of one, by duration as in `scores`. */
+  scoresAbove(maker: string): DailyMean[][];
   /** By maker and duration; undefined for all durations. */
   calibration(maker: string, durationMs?: number): CalibrationPoint[];
-  /** Earnings of makers per bet of 1, by user. */
-  gains: { user: string; maker: string; path: DailyPath }[];
-  /** The maker in focus by duration and width. */
-  cells: {
-    durationMs: number;
-    width: number;
-    score: DailyMean | undefined;
-    everyone: DailyPath | undefined;
-    informed: DailyPath | undefined;
-  }[];
+  calibrationError(maker: string, durationMs?: number): CalibrationError;
+  gains: readonly GainReport[];
+  /** By duration and width. */
+  cells(maker: string): CellReport[];
 }
+
+/** Share of a standard deviation that a normal value is away from its mean, on average. */
+const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 
 /** Sums up the results. */
 export function reportOn(results: Results, plan: ReportPlan): Report {
-  const { makers, durationsMs, widths, focus, compared } = plan;
+  const { makers, durationsMs, widths, focus } = plan;
   const merged = (maker: string, durations: readonly number[]) =>
-    DailySeries.merge(durations.flatMap((durationMs) =>
-      widths.flatMap((width) => {
-        const series = results.score(maker, { durationMs, width });
-        return series === undefined ? [] : [series];
-      })
-    ));
-  const scoreRow = (durations: readonly number[], durationMs?: number) => ({
-    durationMs,
-    byMaker: makers.map((maker) => merged(maker, durations).mean()),
-    gain: merged(compared, durations).meanLess(merged(focus, durations)),
-  });
-  const all = merged(focus, durationsMs).mean();
+    DailySeries.merge(
+      durations.flatMap((durationMs) =>
+        widths.flatMap((width) => results.score(maker, { durationMs, width }) ?? [])
+      ),
+    );
+  const rows = [...durationsMs.map((ms) => [ms]), durationsMs];
+  const first = focus[0] ?? makers[0] ?? "";
   return {
     ...plan,
     boxes: results.boxes,
-    days: all.days,
-    scores: [...durationsMs.map((ms) => scoreRow([ms], ms)), scoreRow(durationsMs)],
+    days: merged(first, durationsMs).mean().days,
+    scores: rows.map((durations, row) => ({
+      durationMs: durationsMs[row],
+      byMaker: makers.map((maker) => merged(maker, durations).mean()),
+    })),
+    scoresAbove: (maker) =>
+      rows.map((durations) => {
+        const own = merged(maker, durations);
+        return makers.map((other) => merged(other, durations).meanLess(own));
+      }),
     calibration: (maker, durationMs) => calibrationOf(results, plan, maker, durationMs),
+    calibrationError(maker, durationMs) {
+      const points = calibrationOf(results, plan, maker, durationMs);
+      const meanOf = (values: number[]) =>
+        values.reduce((sum, value) => sum + value, 0) / points.length;
+      return {
+        mean: meanOf(points.map(({ difference }) => Math.abs(difference.mean))),
+        chance: MEAN_DISTANCE * meanOf(points.map(({ difference }) => difference.error)),
+      };
+    },
     gains: Object.values(USERS).flatMap((user) =>
-      makers.flatMap((maker) => {
-        const path = results.gain(user, maker)?.path();
-        return path === undefined ? [] : [{ user, maker, path }];
-      })
+      makers.flatMap((maker) => gainOf(results, user, maker) ?? [])
     ),
-    cells: durationsMs.flatMap((durationMs) =>
-      widths.map((width) => {
-        const kind = { durationMs, width };
-        return {
-          durationMs,
-          width,
-          score: results.score(focus, kind)?.mean(),
-          everyone: results.gain(USERS.everyone, focus, kind)?.path(),
-          informed: results.gain(USERS.informed, focus, kind)?.path(),
-        };
-      })
-    ),
+    cells: (maker) =>
+      durationsMs.flatMap((durationMs) =>
+        widths.map((width) => {
+          const kind = { durationMs, width };
+          const everyone = results.gain(USERS.everyone, maker, kind);
+          return {
+            ...kind,
+            score: results.score(maker, kind)?.mean(),
+            everyone: everyone?.gain.mean(),
+            expected: everyone?.expected.mean().mean,
+            informed: results.gain(USERS.informed, maker, kind)?.gain.mean(),
+          };
+        })
+      ),
+  };
+}
+
+function gainOf(results: Results, user: string, maker: string): GainReport | undefined {
+  const series = results.gain(user, maker);
+  if (series === undefined) return undefined;
+  const surpriseOf = ({ gain, expected }: GainSeries) => gain.meanLess(expected);
+  const surprise = surpriseOf(series);
+  const everyone = results.gain(USERS.everyone, maker);
+  const mispricing = everyone === undefined ? 0 : surpriseOf(everyone).mean;
+  return {
+    user,
+    maker,
+    path: series.gain.path(),
+    expected: series.expected.mean().mean,
+    surprise,
+    parts: series.parts.map((part) => part.mean().mean),
+    mispricing,
+    selection: surprise.mean - mispricing,
   };
 }
 
@@ -91,9 +156,12 @@ function calibrationOf(
   return Array.from({ length: BUCKETS }, (_, index) => {
     const buckets = durations.flatMap((ms) => results.bucket(maker, ms, index) ?? []);
     if (buckets.length === 0) return undefined;
+    const predicted = DailySeries.merge(buckets.map((bucket) => bucket.predicted));
+    const held = DailySeries.merge(buckets.map((bucket) => bucket.held));
     return {
-      predicted: DailySeries.merge(buckets.map(({ predicted }) => predicted)).mean().mean,
-      held: DailySeries.merge(buckets.map(({ held }) => held)).mean(),
+      predicted: predicted.mean().mean,
+      held: held.mean(),
+      difference: held.meanLess(predicted),
     };
   }).filter((point) => point !== undefined);
 }

@@ -1,5 +1,6 @@
 import type { DailyMean } from "./daily_series.ts";
 import type { Report } from "./report.ts";
+import { PARTS } from "./results.ts";
 
 /** What the models of every backtest are, by their names in the tables. */
 const MODELS: Readonly<Record<string, string>> = {
@@ -12,49 +13,90 @@ const MODELS: Readonly<Record<string, string>> = {
 
 /** The report as lines for a person; every ± is a standard error by days. */
 export function describeReport(report: Report): string[] {
+  const { makers, focus, compared } = report;
   return [
     `${report.boxes} boxes over ${report.days} ${report.days === 1 ? "day" : "days"}; ` +
     "± is a standard error by days",
     "",
     "Models",
-    ...report.makers.map((maker) =>
-      `  ${maker.padEnd(widthOf(report.makers))}  ${MODELS[maker] ?? "the strategy of --strategy"}`
+    ...makers.map((maker) =>
+      `  ${maker.padEnd(widthOf(makers))}  ${MODELS[maker] ?? "the strategy of --strategy"}`
     ),
     "",
-    "Brier score (0 is perfect, 0.25 a coin); the gain is over the model beside it",
+    "Brier score (0 is perfect, 0.25 a coin)",
     ...aligned(scoreTable(report)),
     "",
-    ...[report.compared, report.focus].flatMap((maker) => [
+    ...focus.flatMap((maker) => [
+      `Brier score less that of ${maker}: above 0, ${maker} is better`,
+      ...aligned(differenceTable(report, maker)),
+      "",
+    ]),
+    "Mean distance of held from predicted over tenths, and what chance alone gives",
+    ...aligned(calibrationErrors(report)),
+    "",
+    ...[compared, ...focus].flatMap((maker) => [
       `Calibration of ${maker}`,
       ...aligned(calibrationTable(report, maker)),
       "",
     ]),
-    "The maker's gain per bet of 1",
+    "The maker's gain per bet of 1, and what it expected by its own probabilities",
     ...aligned(gainTable(report)),
     "",
-    `${report.focus} by duration and width`,
-    ...aligned(cellTable(report)),
+    "What the gain consists of: margin, limit of the payout and charge for users ahead make up what was",
+    "expected; the rest is probabilities that were wrong, and the user's choice of bets",
+    ...aligned(partsTable(report)),
+    "",
+    ...focus.flatMap((maker) => [
+      `${maker} by duration and width`,
+      ...aligned(cellTable(report, maker)),
+      "",
+    ]),
+  ].slice(0, -1);
+}
+
+function scoreTable({ makers, scores }: Report): string[][] {
+  return [
+    ["duration", ...makers],
+    ...scores.map(({ durationMs, byMaker }) => [
+      rowName(durationMs),
+      ...byMaker.map((score) => score?.mean.toFixed(4) ?? ""),
+    ]),
   ];
 }
 
-function scoreTable({ makers, scores, focus, compared }: Report): string[][] {
+function differenceTable({ makers, scores, scoresAbove }: Report, maker: string): string[][] {
+  const others = makers.filter((other) => other !== maker);
+  const rows = scoresAbove(maker);
   return [
-    ["duration", ...makers, `${compared} less ${focus}`],
-    ...scores.map(({ durationMs, byMaker, gain }) => [
-      durationMs === undefined ? "all" : formatDuration(durationMs),
-      ...byMaker.map((score) => score?.mean.toFixed(4) ?? ""),
-      withError(gain),
+    ["duration", ...others],
+    ...scores.map(({ durationMs }, row) => [
+      rowName(durationMs),
+      ...(rows[row] ?? []).filter((_, index) => makers[index] !== maker).map(withError),
+    ]),
+  ];
+}
+
+function calibrationErrors({ makers, scores, calibrationError }: Report): string[][] {
+  return [
+    ["duration", ...makers.flatMap((maker) => [maker, "chance"])],
+    ...scores.map(({ durationMs }) => [
+      rowName(durationMs),
+      ...makers.flatMap((maker) => {
+        const { mean, chance } = calibrationError(maker, durationMs);
+        return [mean.toFixed(3), errorText(chance, 3)];
+      }),
     ]),
   ];
 }
 
 function calibrationTable(report: Report, maker: string): string[][] {
   return [
-    ["predicted", "held", "±", "boxes"],
-    ...report.calibration(maker).map(({ predicted, held }) => [
+    ["predicted", "held", "difference", "±", "boxes"],
+    ...report.calibration(maker).map(({ predicted, held, difference }) => [
       predicted.toFixed(3),
       held.mean.toFixed(3),
-      errorText(held.error, 3),
+      signed(difference.mean, 3),
+      errorText(difference.error, 3),
       String(held.count),
     ]),
   ];
@@ -62,13 +104,19 @@ function calibrationTable(report: Report, maker: string): string[][] {
 
 function gainTable({ gains }: Report): string[][] {
   return [
-    ["user", "maker", "bets", "mean", "±", "deviation", "losing days", "worst day", "drawdown"],
-    ...gains.map(({ user, maker, path }) => [
+    [
+      ...["user", "maker", "bets", "mean", "±", "expected", "mean less expected", "±"],
+      ...["deviation", "losing days", "worst day", "drawdown"],
+    ],
+    ...gains.map(({ user, maker, path, expected, surprise }) => [
       user,
       maker,
       String(path.count),
       signed(path.mean),
       errorText(path.error, 4),
+      signed(expected),
+      signed(surprise.mean),
+      errorText(surprise.error, 4),
       path.deviation.toFixed(2),
       `${Math.round(100 * path.losingDays)} %`,
       path.worstDay.toFixed(0),
@@ -77,15 +125,30 @@ function gainTable({ gains }: Report): string[][] {
   ];
 }
 
-function cellTable({ cells }: Report): string[][] {
+function partsTable({ gains }: Report): string[][] {
   return [
-    ["duration", "width", "Brier", "boxes", "bets", "mean", "±", "informed bets", "mean", "±"],
-    ...cells.map(({ durationMs, width, score, everyone, informed }) => [
+    ["user", "maker", ...PARTS, "mispricing", "selection", "gain"],
+    ...gains.map(({ user, maker, parts, mispricing, selection, path }) => [
+      user,
+      maker,
+      ...[...parts, mispricing, selection, path.mean].map((part) => signed(part)),
+    ]),
+  ];
+}
+
+function cellTable(report: Report, maker: string): string[][] {
+  return [
+    [
+      ...["duration", "width", "Brier", "boxes", "bets", "mean", "±", "expected"],
+      ...["informed bets", "mean", "±"],
+    ],
+    ...report.cells(maker).map(({ durationMs, width, score, everyone, expected, informed }) => [
       formatDuration(durationMs),
       String(width),
       score?.mean.toFixed(4) ?? "",
       String(score?.count ?? 0),
       ...gainCells(everyone),
+      expected === undefined ? "" : signed(expected),
       ...gainCells(informed),
     ]),
   ];
@@ -95,6 +158,10 @@ function gainCells(path: DailyMean | undefined): string[] {
   return path === undefined
     ? ["0", "", ""]
     : [String(path.count), signed(path.mean), errorText(path.error, 3)];
+}
+
+function rowName(durationMs: number | undefined): string {
+  return durationMs === undefined ? "all" : formatDuration(durationMs);
 }
 
 function widthOf(words: readonly string[]): number {
@@ -118,8 +185,8 @@ function errorText(error: number, decimals: number): string {
   return Number.isNaN(error) ? "n/a" : error.toFixed(decimals);
 }
 
-function signed(value: number): string {
-  return `${value < 0 ? "" : "+"}${value.toFixed(4)}`;
+function signed(value: number, decimals = 4): string {
+  return `${value < 0 ? "" : "+"}${value.toFixed(decimals)}`;
 }
 
 /** Rows as columns: text to the left, numbers to the right. */

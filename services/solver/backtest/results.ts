@@ -1,5 +1,5 @@
 import { DailySeries } from "./daily_series.ts";
-import type { Trial, TrialKind } from "./maker.ts";
+import type { Offer, Trial, TrialKind } from "./maker.ts";
 
 /** Calibration is shown by tenths of the scale. */
 export const BUCKETS = 10;
@@ -10,12 +10,40 @@ export interface Bucket {
   held: DailySeries;
 }
 
+/**
+ * Parts of the gain that a maker expects of a bet of 1: they add up to 1 - probability · ratio. What is
+ * left of the gain is that the box did not hold as often as the maker said.
+ */
+export const PARTS = ["margin", "cap", "lead"] as const;
+
+/** @returns The parts in the order of {@link PARTS}. */
+export function partsOf(offer: Offer, probability: number): [number, number, number] {
+  const { ratio = 0, chargedProbability = offer.probability ?? probability } = offer;
+  // Of a maker without a margin of its own, all that it expects is one.
+  const margin = offer.margin ?? 1 - chargedProbability * ratio;
+  const full = (1 - margin) / chargedProbability;
+  return [
+    margin,
+    probability * (full - ratio),
+    (1 - margin) * (1 - probability / chargedProbability),
+  ];
+}
+
+/** The gains of a maker from a user. */
+export interface GainSeries {
+  gain: DailySeries;
+  /** By the maker itself. */
+  expected: DailySeries;
+  /** In the order of {@link PARTS}. */
+  parts: readonly DailySeries[];
+}
+
 /** Collects the results of a backtest as daily sums: memory does not grow with the number of boxes. */
 export class Results {
   /** Scores by maker and kind. */
   readonly #scores = new Map<string, DailySeries>();
   readonly #buckets = new Map<string, Bucket>();
-  readonly #gains = new Map<string, DailySeries>();
+  readonly #gains = new Map<string, GainSeries>();
   #boxes = 0;
 
   /** Boxes whose result is known. */
@@ -39,11 +67,18 @@ export class Results {
         outcomes.add(quotedMs, held);
       });
     }
-    for (const { user, maker } of trial.bets) {
-      const gain = 1 - held * (trial.offers[maker]?.ratio ?? 0);
+    for (const { user, maker, probability } of trial.bets) {
+      const offer = trial.offers[maker];
+      if (offer?.ratio === undefined) continue;
+      const gain = 1 - held * offer.ratio;
+      const parts = partsOf(offer, probability ?? offer.probability ?? 0);
       const name = makers[maker]!; // one name per offer
-      seriesOf(this.#gains, `${user}|${name}`).add(quotedMs, gain);
-      seriesOf(this.#gains, `${user}|${keyOf(name, kind)}`).add(quotedMs, gain);
+      for (const key of [`${user}|${name}`, `${user}|${keyOf(name, kind)}`]) {
+        const series = this.#gainsOf(key);
+        series.gain.add(quotedMs, gain);
+        series.expected.add(quotedMs, parts[0] + parts[1] + parts[2]);
+        parts.forEach((part, index) => series.parts[index]?.add(quotedMs, part));
+      }
     }
   }
 
@@ -53,13 +88,25 @@ export class Results {
   }
 
   /** Gains per bet of 1, of all kinds or of one. */
-  gain(user: string, maker: string, kind?: TrialKind): DailySeries | undefined {
+  gain(user: string, maker: string, kind?: TrialKind): GainSeries | undefined {
     return this.#gains.get(`${user}|${kind === undefined ? maker : keyOf(maker, kind)}`);
   }
 
   /** Calibration at one duration, by tenth; undefined for tenths without boxes. */
   bucket(maker: string, durationMs: number, index: number): Bucket | undefined {
     return this.#buckets.get(`${maker}|${durationMs}|${index}`);
+  }
+
+  #gainsOf(key: string): GainSeries {
+    let series = this.#gains.get(key);
+    if (series === undefined) {
+      const parts = PARTS.map(() => new DailySeries());
+      this.#gains.set(
+        key,
+        series = { gain: new DailySeries(), expected: new DailySeries(), parts },
+      );
+    }
+    return series;
   }
 
   #bucketOf(maker: string, durationMs: number, probability: number): Bucket {

@@ -1,4 +1,4 @@
-import type { Maker, Trial } from "./maker.ts";
+import type { Maker, Trial, TrialBet } from "./maker.ts";
 
 /** Behaviour of users. */
 export interface UserPlan {
@@ -36,29 +36,37 @@ export interface QuotedMaker {
  * The maker's second look at an offer that is accepted now. Bars that are longer than its wait cannot
  * show what happens meanwhile: there the offer is executed at once.
  *
- * @returns Takes what to do once the offer is executed.
+ * @returns Adds the bet of a user, once it is executed.
  */
 function secondLook(
   trial: Trial,
-  maker: Maker,
+  { index, maker }: QuotedMaker,
   ratio: number,
   { nowMs: acceptedMs, barMs }: { nowMs: number; barMs: number },
-): (executed: () => void) => void {
-  const holdMs = maker.holdMs?.(trial.box) ?? 0;
-  if (holdMs < barMs) return (executed) => executed();
-  let waiting: (() => void)[] = [];
-  let isExecuted: boolean | undefined;
+): (user: string) => void {
+  const { box, kind, bets } = trial;
+  const probability = (nowMs: number) => maker.offer(box, kind, nowMs)?.probability;
+  const holdMs = maker.holdMs?.(box) ?? 0;
+  if (holdMs < barMs) {
+    const now = acceptedMs === trial.quotedMs
+      ? trial.offers[index]?.probability
+      : probability(acceptedMs);
+    return (user) => bets.push({ user, maker: index, probability: now });
+  }
+  const waiting: string[] = [];
+  let executed: Omit<TrialBet, "user"> | "refused" | undefined;
+  const bet = (user: string) => {
+    if (executed === undefined) waiting.push(user);
+    else if (executed !== "refused") bets.push({ user, ...executed });
+  };
   trial.undecided.push((nowMs) => {
     if (nowMs < acceptedMs + holdMs) return false;
-    isExecuted = maker.confirms?.(trial.box, ratio) ?? true;
-    if (isExecuted) waiting.forEach((executed) => executed());
-    waiting = [];
+    const isConfirmed = maker.confirms?.(box, ratio) ?? true;
+    executed = isConfirmed ? { maker: index, probability: probability(nowMs) } : "refused";
+    waiting.forEach(bet);
     return true;
   });
-  return (executed) => {
-    if (isExecuted === undefined) waiting.push(executed);
-    else if (isExecuted) executed();
-  };
+  return bet;
 }
 
 /** Lets the users of a maker decide on a fresh offer; some decide later. */
@@ -68,14 +76,13 @@ export function decide(
   { leadMs, waitMs }: UserPlan,
   barMs: number,
 ): void {
-  const { index, maker, informant, watched } = quoted;
+  const { index, informant, maker, watched } = quoted;
   const ratio = trial.offers[index]?.ratio;
   if (ratio === undefined) return;
-  const bet = (user: string) => () => trial.bets.push({ user, maker: index });
-  const onceExecuted = secondLook(trial, maker, ratio, { nowMs: trial.quotedMs, barMs });
-  onceExecuted(bet(USERS.everyone));
+  const bet = secondLook(trial, quoted, ratio, { nowMs: trial.quotedMs, barMs });
+  bet(USERS.everyone);
   if (informed(trial.offers[informant.index]?.probability, ratio)) {
-    onceExecuted(bet(USERS.informed));
+    bet(USERS.informed);
   }
   if (!watched) return;
   const probability = (nowMs: number) =>
@@ -84,7 +91,7 @@ export function decide(
     // The maker quoted by its own price; the user decides by a newer one.
     trial.undecided.push((nowMs) => {
       if (nowMs < trial.quotedMs + leadMs) return false;
-      if (informed(probability(nowMs), ratio)) onceExecuted(bet(USERS.earlier));
+      if (informed(probability(nowMs), ratio)) bet(USERS.earlier);
       return true;
     });
   }
@@ -96,7 +103,7 @@ export function decide(
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
         return false;
       }
-      secondLook(trial, maker, ratio, { nowMs, barMs })(bet(USERS.patient));
+      secondLook(trial, quoted, ratio, { nowMs, barMs })(USERS.patient);
       return true;
     });
   }

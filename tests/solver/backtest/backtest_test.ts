@@ -23,13 +23,13 @@ function report(results: Results) {
   return reportOn(results, {
     ...plan,
     makers: MAKERS,
-    focus: "barrier",
+    focus: ["barrier"],
     compared: "plain",
   });
 }
 
 function meanGain(results: Results, user: string, maker: string): number {
-  return results.gain(user, maker)?.mean().mean ?? assert.fail(`${user} bets with ${maker}`);
+  return results.gain(user, maker)?.gain.mean().mean ?? assert.fail(`${user} bets with ${maker}`);
 }
 
 Deno.test("Backtest: where volatility is known, the model is right within sampling error", () =>
@@ -75,7 +75,7 @@ Deno.test("Backtest: a user who sees prices earlier beats a maker that does not 
     assert.ok(meanGain(careless, USERS.earlier, "barrier") < -0.1);
     const careful = await runMakers(source, random, { ...given, userLeadMs: 1_000 });
     const total = (results: Results) => {
-      const path = results.gain(USERS.earlier, "barrier")?.path();
+      const path = results.gain(USERS.earlier, "barrier")?.gain.path();
       return path === undefined ? 0 : path.mean * path.count;
     };
     assert.ok(total(careful) > 0.2 * total(careless), `${total(careful)}, ${total(careless)}`);
@@ -85,7 +85,7 @@ Deno.test("Backtest: a user who waits wears down the margin of a maker without l
   withSeed(async (random) => {
     const given = { volatility: VOLATILITY, waitMs: 15_000 };
     const results = await runMakers(simulated(random, 2), random, given);
-    const bets = (maker: string) => results.gain(USERS.patient, maker)?.mean().count ?? 0;
+    const bets = (maker: string) => results.gain(USERS.patient, maker)?.gain.mean().count ?? 0;
     assert.ok(bets("plain") > 100);
     assert.ok(bets("barrier") < bets("plain") / 10);
   }));

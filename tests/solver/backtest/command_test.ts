@@ -35,7 +35,9 @@ Deno.test("solver backtest: prints scores, calibration and gains of trades, and 
     assert.doesNotMatch(stdout, /strategy of --strategy/);
     assert.match(stdout, /^duration +barrier +mock +terminal only +base rate +HAR/m);
     assert.match(stdout, /^15 s +0\.\d{4}/m);
-    assert.match(stdout, /Calibration of barrier\npredicted +held/);
+    assert.match(stdout, /Calibration of barrier\npredicted +held +difference/);
+    assert.match(stdout, /^15 s +[-+]0\.\d{4} ± n\/a/m);
+    assert.match(stdout, /^user +maker +margin +cap +lead +mispricing +selection +gain/m);
     assert.match(stdout, /^knows the best rival model +mock +\d+ +[+-]0\.\d{4}/m);
     for (const name of ["brier", "calibration", "gains"]) {
       const picture = await Deno.readTextFile(`${folder}/pictures/${name}.svg`);
@@ -62,6 +64,11 @@ Deno.test("solver backtest: candles, with docs/examples/strategy.ts", () =>
     assert.equal(code, 0, stderr);
     const row = /^bets on everything +nearer-bound +(\d+) +([+-]\d\.\d+) +n\/a/m.exec(stdout);
     assert.ok(row !== null && Number(row[1]) > 1_000, stdout);
+    for (const maker of ["barrier", "nearer-bound"]) {
+      for (const head of [`Calibration of ${maker}`, `${maker} by duration and width`]) {
+        assert.match(stdout, new RegExp(`^${head}$`, "m"));
+      }
+    }
   }));
 
 Deno.test("solver backtest: candles may begin at any second of the minute", () =>

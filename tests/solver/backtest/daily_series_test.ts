@@ -17,6 +17,22 @@ Deno.test("Daily series: mean over values, error over days", () => {
   assert.ok(Math.abs(error - Math.sqrt(12) / 6) < 1e-12);
 });
 
+Deno.test("Daily series: up to three days apart, days may be correlated", () => {
+  // Residuals against the mean of 3: -2, 0, 0, 2, of days 0, 1, 2 and 3.
+  const byLag = (third: number) => {
+    const series = new DailySeries();
+    for (const [day, value] of [[0, 1], [third, 5], [1, 3], [2, 3]] as const) {
+      series.add(day * DAY_MS, value);
+    }
+    return series.mean().error ** 2 * 16 * 3 / 4;
+  };
+  // Four days have at most two lags.
+  assert.ok(Math.abs(byLag(3) - 8) < 1e-9);
+  const { error } = seriesOf([[1], [3], [3], [5], [3]]).mean();
+  // Squares of 8, and a quarter of -4 in both directions, times 5/4.
+  assert.ok(Math.abs(error - Math.sqrt((8 - 2) * 5 / 4) / 5) < 1e-12);
+});
+
 Deno.test("Daily series: the same value many times a day is no more certain", () => {
   const once = seriesOf([[1], [0], [3], [1]]).mean();
   const often = seriesOf([1, 0, 3, 1].map((value) => new Array(50).fill(value))).mean();
