@@ -81,7 +81,7 @@ Deno.test("solver backtest: candles may begin at any second of the minute", () =
       const args = ["--candles", file, "--durations-ms", "900000", "--widths", "1"];
       const { code, stdout, stderr } = await runHere(["solver", "backtest", ...args]);
       assert.equal(code, 0, stderr);
-      const [, boxes = "", scores = ""] = /^(\d+) boxes.*^all (.*?)$/ms.exec(stdout) ?? [];
+      const [, boxes = "", scores = ""] = /^(\d+) boxes.*?^all (.*?)$/ms.exec(stdout) ?? [];
       return [boxes, ...scores.matchAll(/[-+]?\d\.\d+/g)].map(Number);
     };
     const [expected, found] = [await reportOf(candles), await reportOf(shifted)];
