@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { options } from "../../services/node/mod.ts";
-import { assertAllowsPage, everyOption, PAGE } from "../support/every_option.ts";
+import {
+  assertAllowsPage,
+  assertAnswersAsName,
+  everyOption,
+  NAME,
+  PAGE,
+} from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withMarketsFile } from "../support/markets_file.ts";
 import { freePort } from "../support/ports.ts";
@@ -33,6 +39,7 @@ Deno.test(
               const given = {
                 port: freePort(),
                 host: "127.0.0.2",
+                allowedHosts: [NAME],
                 corsOrigins: [PAGE],
                 readPort: freePort(),
                 oracleUrl: oracle.url,
@@ -62,6 +69,7 @@ Deno.test(
                 await observe(given, {
                   port: () => assert.equal(new URL(node.url).port, String(given.port)),
                   host: () => assert.equal(new URL(node.url).hostname, given.host),
+                  allowedHosts: () => assertAnswersAsName(node.url),
                   corsOrigins: () => assertAllowsPage(`${node.url}/health`),
                   readPort: async () => {
                     assert.equal(new URL(node.readUrl).port, String(given.readPort));
