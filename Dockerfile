@@ -12,7 +12,7 @@ COPY docs/deployment/health_check.ts ./
 # Only what the program reaches goes into the image: 3 MB in place of 140 MB of packages.
 RUN ["deno", "bundle", "--frozen", "--platform=deno", "--code-splitting", "--outdir=/app", "main.ts", "health_check.ts"]
 # The console's page, which its service would bundle itself where it has the sources.
-RUN ["deno", "bundle", "--frozen", "--platform=browser", "--minify", "--outdir=/app/console_page", "services/console/page/main.tsx"]
+RUN ["deno", "bundle", "--frozen", "--platform=browser", "--minify", "--code-splitting", "--outdir=/app/console_page", "services/console/page/main.tsx"]
 # Empty, and the service's own: a volume mounted there takes over its owner.
 RUN ["mkdir", "/data"]
 

@@ -92,6 +92,7 @@ await deno(
   "bundle",
   "--platform=browser",
   "--minify",
+  "--code-splitting",
   `--outdir=${outdir}/bundle/console_page`,
   "services/console/page/main.tsx",
 );

@@ -48,14 +48,22 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
   return app;
 }
 
-function answerFile(c: Context, { mediaType, etag, plain, gzip }: PageFile): Response {
-  const headers = { etag, "cache-control": "no-cache", vary: "accept-encoding" };
+function answerFile(c: Context, file: PageFile): Response {
+  const { mediaType, etag, isImmutable, plain } = file;
+  const headers = {
+    etag,
+    "cache-control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
+    vary: "accept-encoding",
+  };
   if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
-  const packs = /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");
-  return c.body(packs ? gzip : plain, 200, {
+  const accepted = c.req.header("accept-encoding") ?? "";
+  const brotli = /\bbr\b/.test(accepted) ? file.brotli() : undefined;
+  const gzip = /\bgzip\b/.test(accepted) ? file.gzip : undefined;
+  const packed = brotli ?? gzip;
+  return c.body(packed ?? plain, 200, {
     ...headers,
     "content-type": mediaType,
-    ...(packs && { "content-encoding": "gzip" }),
+    ...(packed && { "content-encoding": packed === brotli ? "br" : "gzip" }),
   });
 }
 

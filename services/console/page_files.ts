@@ -1,13 +1,21 @@
 /** The page as files in memory: bundled from its sources, or read from a finished bundle. */
+import { promisify } from "node:util";
+import { brotliCompress } from "node:zlib";
 import config from "../../deno.json" with { type: "json" };
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
 
 /** One file of the page, ready to be served. */
 export interface PageFile {
   mediaType: string;
   etag: string;
-  plain: Uint8Array<ArrayBuffer>;
-  gzip: Uint8Array<ArrayBuffer>;
+  /** Its name changes with its content, so that browsers may keep it for good. */
+  isImmutable: boolean;
+  plain: Bytes;
+  gzip: Bytes;
+  /** Undefined until a second after the first call: packing takes long. */
+  brotli(): Bytes | undefined;
 }
 
 /** Files by the path of their URL. */
@@ -31,7 +39,8 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The document. Scripts and styles are files, so that the policy can forbid inline ones. */
-const DOCUMENT = `<!DOCTYPE html>
+const documentOf = (script: string, styles: string) =>
+  `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -41,9 +50,9 @@ const DOCUMENT = `<!DOCTYPE html>
 <meta name="generator" content="rangemaker console ${config.version}">
 <title>rangemaker</title>
 <link rel="icon" href="/icon.svg">
-<link rel="stylesheet" href="/main.css">
+<link rel="stylesheet" href="/${styles}">
 <link rel="preload" href="/config.json" as="fetch" crossorigin>
-<script type="module" src="/main.js"></script>
+<script type="module" src="/${script}"></script>
 </head>
 <body>
 <div id="page"><p class="boot">Loading the console …</p></div>
@@ -63,24 +72,48 @@ const ICON =
  * @throws {PageError} If it cannot be bundled.
  */
 export async function loadPage(): Promise<PageFiles> {
-  const built = await readBuilt() ?? await bundle();
+  const built = await Promise.all((await readBuilt() ?? await bundle()).map(hashed));
+  const nameOf = (entry: string) => built.find(({ from }) => from === entry)?.name ?? entry;
+  const html = documentOf(nameOf("main.js"), nameOf("main.css"));
   const encoder = new TextEncoder();
-  const files = { "index.html": encoder.encode(DOCUMENT), "icon.svg": encoder.encode(ICON) };
-  const entries = [...Object.entries(files), ...built].map(
-    async ([name, bytes]): Promise<[string, PageFile]> => [`/${name}`, await fileOf(name, bytes)],
+  const files = [
+    ...built,
+    { name: "index.html", bytes: encoder.encode(html) },
+    { name: "icon.svg", bytes: encoder.encode(ICON) },
+  ];
+  const entries = files.map(
+    async ({ name, bytes }): Promise<[string, PageFile]> => [`/${name}`, await fileOf(name, bytes)],
   );
   return new Map(await Promise.all(entries));
 }
 
-type NamedBytes = [name: string, bytes: Uint8Array<ArrayBuffer>];
+type NamedBytes = [name: string, bytes: Bytes];
+
+/** Names with a digest of the content; those of the bundler's own parts have one. */
+const HASHED = /-[A-Z0-9]{8}\.js$/;
+
+async function hashed(
+  [from, bytes]: NamedBytes,
+): Promise<{ from: string; name: string; bytes: Bytes }> {
+  if (HASHED.test(from)) return { from, name: from, bytes };
+  const digest = (await digestOf(bytes)).slice(0, 5).toHex().slice(0, 8).toUpperCase();
+  return { from, name: from.replace(/\.(\w+)$/, `-${digest}.$1`), bytes };
+}
+
+async function digestOf(bytes: Bytes): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+}
 
 async function readBuilt(): Promise<NamedBytes[] | undefined> {
-  const read = async (name: string): Promise<NamedBytes> => [
-    name,
-    await Deno.readFile(new URL(BUILT_FOLDER + name, import.meta.url)),
-  ];
+  const folder = new URL(BUILT_FOLDER, import.meta.url);
   try {
-    return await Promise.all([read("main.js"), read("main.css")]);
+    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+    return await Promise.all(
+      names.map(async (name): Promise<NamedBytes> => [
+        name,
+        await Deno.readFile(new URL(name, folder)),
+      ]),
+    );
   } catch (thrown) {
     if (thrown instanceof Deno.errors.NotFound) return undefined;
     throw new PageError(messageOf(thrown), thrown);
@@ -93,6 +126,7 @@ async function bundle(): Promise<NamedBytes[]> {
     entrypoints: [decodeURIComponent(entry.pathname)],
     platform: "browser",
     minify: true,
+    codeSplitting: true,
     write: false,
     outputDir: "page",
   }).catch((thrown: unknown) => {
@@ -112,13 +146,25 @@ async function bundle(): Promise<NamedBytes[]> {
   });
 }
 
-async function fileOf(name: string, plain: Uint8Array<ArrayBuffer>): Promise<PageFile> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", plain));
+async function fileOf(name: string, plain: Bytes): Promise<PageFile> {
   const packed = new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"));
   return {
     mediaType: MEDIA_TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
-    etag: `"${digest.slice(0, 16).toHex()}"`,
+    etag: `"${(await digestOf(plain)).slice(0, 16).toHex()}"`,
+    isImmutable: /-[A-Z0-9]{8}\.\w+$/.test(name),
     plain,
     gzip: new Uint8Array(await new Response(packed).arrayBuffer()),
+    brotli: inBackground(() => promisify(brotliCompress)(plain)),
+  };
+}
+
+/** What a task gives, once it is done; the first call starts it. */
+function inBackground(task: () => Promise<Uint8Array>): () => Bytes | undefined {
+  let isStarted = false;
+  let done: Bytes | undefined;
+  return () => {
+    if (!isStarted) void task().then((bytes) => done = Uint8Array.from(bytes));
+    isStarted = true;
+    return done;
   };
 }

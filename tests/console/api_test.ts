@@ -3,6 +3,7 @@ import { consoleApi } from "../../services/console/api.ts";
 import { configOf, options } from "../../services/console/mod.ts";
 import { loadPage } from "../../services/console/page_files.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { eventually } from "../support/eventually.ts";
 
 const page = await loadPage();
 const config = await configOf(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
@@ -26,16 +27,51 @@ Deno.test("Console: the page may load its own files and call the configured serv
   assert(!/<script(?![^>]* src=)|style=|\son\w+=/.test(html), "nothing inline");
 });
 
+/** The path of the page's script, whose name changes with its content. */
+const script = [...page.keys()].find((path) => /^\/main-\w{8}\.js$/.test(path)) ?? "";
+
 Deno.test("Console: files are compressed, and not sent again while they are the same", async () => {
-  const packed = await app.request("/main.js", { headers: { "accept-encoding": "gzip, br" } });
-  assert.equal(packed.headers.get("content-encoding"), "gzip");
-  const bytes = (await packed.arrayBuffer()).byteLength;
-  const plain = await (await app.request("/main.js")).arrayBuffer();
-  assert(bytes < plain.byteLength / 2 && bytes < 300_000, `${bytes} bytes`);
-  const etag = packed.headers.get("etag") ?? "";
-  const again = await app.request("/main.js", { headers: { "if-none-match": etag } });
+  const read = async (encodings: string) => {
+    const answer = await app.request(script, { headers: { "accept-encoding": encodings } });
+    const { byteLength } = await answer.arrayBuffer();
+    return { byteLength, encoding: answer.headers.get("content-encoding"), answer };
+  };
+  const plain = await read("identity");
+  const gzip = await read("gzip");
+  assert.deepEqual([plain.encoding, gzip.encoding], [null, "gzip"]);
+  assert.equal((await read("gzip, br")).encoding, "gzip", "until it is packed better");
+  const brotli = await eventually("Brotli", async () => {
+    const found = await read("gzip, br");
+    return found.encoding === "br" ? found : undefined;
+  });
+  assert(brotli.byteLength < gzip.byteLength && gzip.byteLength < plain.byteLength / 2);
+  const etag = gzip.answer.headers.get("etag") ?? "";
+  const again = await app.request(script, { headers: { "if-none-match": etag } });
   assert.equal(again.status, 304);
   assert.equal((await again.arrayBuffer()).byteLength, 0);
+});
+
+Deno.test("Console: a first load is at most 110 kB, and what its names identify is kept for good", async () => {
+  const html = await (await app.request("/")).text();
+  assert(html.includes(`src="${script}"`));
+  // The document, what it names, and what these import before anything is shown.
+  const needed = new Set(["/index.html", "/icon.svg", ...html.match(/(?<=")\/main-[^"]+/g) ?? []]);
+  for (const path of needed) {
+    const text = new TextDecoder().decode(page.get(path)?.plain);
+    const imports = text.matchAll(/(?:from|import)"\.(\/[^"]+\.js)"/g);
+    for (const [, found = ""] of imports) needed.add(found);
+  }
+  let bytes = 0;
+  for (const path of needed) {
+    const packed = await eventually(path, () => page.get(path)?.brotli());
+    bytes += packed.byteLength;
+    const answer = await app.request(path);
+    await answer.body?.cancel();
+    const isImmutable = /immutable/.test(answer.headers.get("cache-control") ?? "");
+    assert.equal(isImmutable, !/index|icon/.test(path), path);
+  }
+  assert(bytes > 50_000 && bytes <= 110_000, `${bytes} bytes`);
+  assert([...page.keys()].length > needed.size, "views on demand");
 });
 
 Deno.test("Console: the page is given where the services are; 503 while nobody knows", async () => {

@@ -117,6 +117,7 @@ Deno.test(
     emit("disconnect", { code: 1013 });
     assert.equal(user.value, before, "the same account, and a wallet that reconnects by itself");
     emit("accountsChanged", [BOB.toLowerCase()]);
+    await settle();
     assert.equal(user.value?.address, BOB);
     emit("accountsChanged", []);
     assert.equal(user.value, undefined);

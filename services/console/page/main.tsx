@@ -4,9 +4,7 @@ import { render } from "preact";
 import { messageOf } from "./format.ts";
 import { pageConfigSchema } from "../page_config.ts";
 import { openPageModel } from "./data/page_model.ts";
-import { openMakerView } from "./maker/maker_view.tsx";
-import { openOperatorView } from "./operator/operator_view.tsx";
-import { Shell } from "./shell.tsx";
+import { Shell, viewOnDemand } from "./shell.tsx";
 import { openTradeView } from "./trade/trade_view.tsx";
 
 /** Retry delay for `/config.json`: short, because a starting stack is ready within a second. */
@@ -38,6 +36,14 @@ if (root !== null) {
   });
   const model = openPageModel(config, globalThis.window);
   root.replaceChildren();
-  const views = [openTradeView(model), openMakerView(model), openOperatorView(model)];
+  const views = [
+    openTradeView(model),
+    viewOnDemand("maker", "Maker", async () => {
+      return (await import("./maker/maker_view.tsx")).openMakerView(model);
+    }),
+    viewOnDemand("operator", "Operator", async () => {
+      return (await import("./operator/operator_view.tsx")).openOperatorView(model);
+    }),
+  ];
   render(<Shell model={model} views={views} />, root);
 }

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
@@ -10,6 +10,24 @@ export interface View {
   id: string;
   label: string;
   Body: ComponentType;
+}
+
+/** A view whose code is loaded when it is first shown; few traders look at it. */
+export function viewOnDemand(id: string, label: string, load: () => Promise<View>): View {
+  const loaded = signal<View | "loading" | "failed">("loading");
+  let isAsked = false;
+  const Body = () => {
+    useEffect(() => {
+      if (isAsked) return;
+      isAsked = true;
+      load().then((view) => loaded.value = view, () => loaded.value = "failed");
+    }, []);
+    const view = loaded.value;
+    if (typeof view === "object") return <view.Body />;
+    const text = view === "loading" ? "Loading …" : "This view was not loaded: reload the page.";
+    return <main class="board note">{text}</main>;
+  };
+  return { id, label, Body };
 }
 
 /** The frame of every view: name, tabs, account and problems. */

@@ -91,7 +91,9 @@ export class Session {
       if (wallet === undefined || isFound) return;
       isFound = true;
       void sharedAccounts(wallet.provider).then(([address]) => {
-        if (address !== undefined && this.user.peek() === undefined) this.#open(wallet, address);
+        if (address !== undefined && this.user.peek() === undefined) {
+          void this.#open(wallet, address);
+        }
       });
     });
   }
@@ -111,7 +113,7 @@ export class Session {
    * @throws {WalletError} If it shares no account.
    */
   async connect(wallet: InjectedWallet): Promise<void> {
-    this.#open(wallet, await this.#clientOf(wallet.provider).address());
+    await this.#open(wallet, await this.#clientOf(wallet.provider).address());
     this.#options.store.setItem(LAST_PLACE, wallet.id);
   }
 
@@ -130,16 +132,18 @@ export class Session {
     this.user.value = { ...user, portfolio: this.#portfolioOf(user.client, user.address) };
   }
 
-  #open(wallet: InjectedWallet, address: Address): void {
+  async #open(wallet: InjectedWallet, shared: Address): Promise<void> {
     const { provider } = wallet;
-    const account = { address };
     const request: typeof provider.request = (call) => provider.request(call);
-    const user = this.#enter({ request, account }, address, wallet.name);
+    const signer = { request, account: { address: shared } };
+    // In EIP-55 form, in which wallets do not always share it.
+    const address = await this.#clientOf(signer).address();
+    const user = this.#enter(signer, address, wallet.name);
     this.#wallet = wallet;
     followWallet(provider, {
       onAccounts: ([next]) => {
         if (next === undefined) this.#exit();
-        else if (next !== address) this.#open(wallet, next);
+        else if (next.toLowerCase() !== address.toLowerCase()) void this.#open(wallet, next);
       },
       onChain: (chainId) => user.walletChainId.value = chainId,
     }, this.#following.signal);
