@@ -52,6 +52,7 @@ const documentOf = (script: string, styles: string) =>
 <link rel="icon" href="/icon.svg">
 <link rel="stylesheet" href="/${styles}">
 <link rel="preload" href="/config.json" as="fetch" crossorigin>
+<script src="/no_eval.js"></script>
 <script type="module" src="/${script}"></script>
 </head>
 <body>
@@ -60,6 +61,12 @@ const documentOf = (script: string, styles: string) =>
 </body>
 </html>
 `;
+
+/**
+ * Runs before everything else: zod must not try to compile code, which the security policy forbids. As
+ * a module it would be too late, since the bundler moves what several views use before all of them.
+ */
+const NO_EVAL = "globalThis.__zod_globalConfig = { jitless: true };\n";
 
 /** The icon of the page: a price line inside a box. */
 const ICON =
@@ -78,6 +85,7 @@ export async function loadPage(): Promise<PageFiles> {
   const encoder = new TextEncoder();
   const files = [
     ...built,
+    { name: "no_eval.js", bytes: encoder.encode(NO_EVAL) },
     { name: "index.html", bytes: encoder.encode(html) },
     { name: "icon.svg", bytes: encoder.encode(ICON) },
   ];

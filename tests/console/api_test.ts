@@ -55,7 +55,12 @@ Deno.test("Console: a first load is at most 110 kB, and what its names identify 
   const html = await (await app.request("/")).text();
   assert(html.includes(`src="${script}"`));
   // The document, what it names, and what these import before anything is shown.
-  const needed = new Set(["/index.html", "/icon.svg", ...html.match(/(?<=")\/main-[^"]+/g) ?? []]);
+  const needed = new Set([
+    "/index.html",
+    "/no_eval.js",
+    "/icon.svg",
+    ...html.match(/(?<=")\/main-[^"]+/g) ?? [],
+  ]);
   for (const path of needed) {
     const text = new TextDecoder().decode(page.get(path)?.plain);
     const imports = text.matchAll(/(?:from|import)"\.(\/[^"]+\.js)"/g);
@@ -68,7 +73,7 @@ Deno.test("Console: a first load is at most 110 kB, and what its names identify 
     const answer = await app.request(path);
     await answer.body?.cancel();
     const isImmutable = /immutable/.test(answer.headers.get("cache-control") ?? "");
-    assert.equal(isImmutable, !/index|icon/.test(path), path);
+    assert.equal(isImmutable, !/index|icon|no_eval/.test(path), path);
   }
   assert(bytes > 50_000 && bytes <= 110_000, `${bytes} bytes`);
   assert([...page.keys()].length > needed.size, "views on demand");

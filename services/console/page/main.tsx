@@ -1,4 +1,3 @@
-import "./no_eval.ts";
 import "./styles.css";
 import { render } from "preact";
 import { messageOf } from "./format.ts";

@@ -9,6 +9,8 @@ import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
 import { Calibration } from "./calibration_card.tsx";
+import { CalibrationPictures } from "./calibration_picture.tsx";
+import { Exposure } from "./exposure_card.tsx";
 import { LineChart } from "./line_chart.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
 import { OpenBoxes } from "./open_boxes.tsx";
@@ -75,7 +77,9 @@ function Maker({ model, state: known, service }: MakerProps) {
       </div>
       <Trend state={state} results={results} />
       <ByMarket state={state} markets={model.markets.list} />
+      <Exposure model={model} theses={state.theses} />
       <OpenBoxes model={model} theses={state.theses} />
+      <CalibrationPictures markets={state.info.calibration ?? []} />
       <Calibration metrics={service.history.latest} />
       <Answers metrics={service.history.latest} />
     </>

@@ -167,9 +167,9 @@ function point(
   chosen.value = betAt(own, place.timeMs, place.price);
   const isFree = chosen.value === undefined && grip === "new" && place.timeMs > nowMs;
   const isDraft = slip.stage.peek().name === "draft";
-  const [low = 0, high = 0] = y.domain();
   const [, endMs = 0] = x.domain();
-  const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, low, high });
+  const spot = model.feed.seriesOf(market.symbol).prices.at(-1) ?? 0;
+  const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
   const parsed = parseDecimal(slip.fields.peek().amount);
   const amount = typeof parsed === "bigint" ? parsed : 10_000_000n;
   const bet = isFree && isDraft && model.feed.stateOf(market.symbol) === "fresh" && draft

@@ -12,8 +12,8 @@ export interface Place {
   price: number;
 }
 
-/** A box that a pointer suggests: an eighth of the future long, and an eighth of the chart high. */
-const PART = 8;
+/** A box that a pointer suggests lasts this part of the future that is shown. */
+const PART = 4;
 
 export interface ProbeOptions {
   /** Asks one thing at a time, bounds the pauses and aborts what is outdated. */
@@ -52,25 +52,21 @@ export class ChartProbe {
     const here = `${formatQuotePrice(price)} at ${formatTime(timeMs)}`;
     const state = this.#options.estimator.state.peek();
     if (state === undefined) return here;
-    if ("failure" in state) return `${here}: no bet here`;
+    if ("failure" in state) return `${here}: no bet up to here`;
     const { bet: { startTime, endTime, betAmount }, estimate: { payout } } = state;
     const ratio = (Number(payout) / Number(betAmount)).toFixed(2);
-    return `${here}: ${formatDuration(endTime - startTime)} pay × ${ratio}`;
+    return `${here}: staying this close for ${formatDuration(endTime - startTime)} pays × ${ratio}`;
   }
 }
 
-/** The box that is suggested at a place of a chart that shows so much. */
+/** A box around the newest price that reaches as far as a place, from its time on. */
 export function draftAt(
   { timeMs, price }: Place,
   nowMs: number,
-  shown: { futureMs: number; low: number; high: number },
+  { futureMs, spot }: { futureMs: number; spot: number },
 ): Draft | undefined {
-  const half = (shown.high - shown.low) / PART / 2;
+  const half = Math.abs(price - spot);
   const fromMs = timeMs - nowMs;
-  return draftOf({
-    fromMs,
-    toMs: fromMs + Math.max(1_000, shown.futureMs / PART),
-    low: price - half,
-    high: price + half,
-  });
+  const toMs = fromMs + Math.max(1_000, futureMs / PART);
+  return draftOf({ fromMs, toMs, low: spot - half, high: spot + half });
 }

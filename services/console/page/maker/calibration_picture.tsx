@@ -1,0 +1,58 @@
+import type { SolverInfo } from "@rangemaker/client";
+import { formatDuration } from "../format.ts";
+
+type Market = NonNullable<SolverInfo["calibration"]>[number];
+
+/** Half of a 95 % confidence band, in standard errors. */
+const BAND = 1.96;
+
+const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
+
+/** Predicted against held boxes, one picture for each market and length of a window. */
+export function CalibrationPictures({ markets }: { markets: readonly Market[] }) {
+  const pictures = markets.flatMap(({ symbol, horizons }) =>
+    horizons.filter(({ boxes }) => boxes.length > 0).map((horizon) => ({ symbol, ...horizon }))
+  );
+  if (pictures.length === 0) return null;
+  return (
+    <section class="card" aria-label="Forecasts">
+      <h2>Forecasts against the market</h2>
+      <div class="calibrations">
+        {pictures.map(({ symbol, horizonMs, windows, boxes }) => (
+          <figure key={`${symbol} ${horizonMs}`} class="calibration">
+            <figcaption>
+              {symbol}, {formatDuration(horizonMs)}
+              <span class="note">{windows.toFixed(0)} windows</span>
+            </figcaption>
+            <svg
+              viewBox="-4 -4 108 108"
+              role="img"
+              aria-label={boxes.map(({ predicted, held, error }) =>
+                `predicted ${percent(predicted)}, held ${percent(held)} ± ${percent(BAND * error)}`
+              ).join("; ")}
+            >
+              <path class="mark" d="M0 100 L100 0" />
+              {boxes.map(({ predicted, held, error }) => {
+                const [x, y, half] = [100 * predicted, 100 - 100 * held, 100 * BAND * error];
+                return (
+                  <g key={predicted}>
+                    <path
+                      class="value"
+                      d={`M${x} ${Math.max(0, y - half)} V${Math.min(100, y + half)}`}
+                    />
+                    <circle cx={x} cy={y} r="3" />
+                  </g>
+                );
+              })}
+            </svg>
+          </figure>
+        ))}
+      </div>
+      <p class="note">
+        Across: the predicted probability that a box around the price holds; up: how often it held,
+        with the band of chance (95 %), in windows that nobody has to bet on. On the line, both
+        agree.
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,218 @@
+/** How the page feels under a thumb, by keyboard alone, and with reduced motion. */
+import assert from "node:assert/strict";
+import type { Page } from "puppeteer-core";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
+import { seriousViolations } from "./accessibility.ts";
+import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+
+const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
+
+Deno.test({
+  name: "Console: a phone, a keyboard and a calm page",
+  ignore: !hasChromium,
+  timeout: 180_000,
+  async fn(t) {
+    const startedMs = performance.now();
+    const stack = await startStack({
+      ports: { ...FREE_PORTS, console: 0 },
+      ...{ seed: 1, pricing: STACK_PRICING },
+    });
+    const browser = await launchBrowser();
+    const open = (prepare?: Parameters<typeof Visitor.open>[2]) =>
+      Visitor.open(browser, stack.urls.console ?? assert.fail(), prepare);
+    try {
+      await t.step("the stack's solver quotes by its model within 5 s of prices", async () => {
+        const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+        await waitForPrices(stack.urls, client, systemClock);
+        for (;;) {
+          const estimate = await estimateOf(client, 4_000n).catch(() => undefined);
+          if (estimate?.probability !== undefined) break;
+          assert(performance.now() - startedMs < 10_000, "a busy machine may take twice as long");
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      });
+
+      await t.step(
+        "on a phone, the next step is in reach of the thumb at every moment",
+        async () => {
+          const visitor = await open((page) => page.setViewport(PHONE));
+          const { page } = visitor;
+          await visitor.sees(/Live/);
+          for (
+            const [action, then] of [
+              ["Make a test account", /Take test money/],
+              ["Take test money", /1,000\.00 USDC/],
+            ] as const
+          ) {
+            await assertInReach(page, action);
+            await visitor.press(action);
+            await visitor.sees(then);
+          }
+          await visitor.press("Suggest a box");
+          await visitor.sees(/Times your bet/);
+          await visitor.sees(/Break-even chance/);
+          for (
+            const [action, then] of [
+              ["Get a firm quote", /can be signed for/],
+              ["Sign and place the bet", /is placed/],
+              ["Make another bet", /Draw on the chart/],
+            ] as const
+          ) {
+            await assertInReach(page, action);
+            assert.deepEqual(await seriousViolations(page), [], action);
+            await visitor.press(action);
+            await visitor.sees(then);
+          }
+          await visitor.close({ outages: true });
+        },
+      );
+
+      await t.step(
+        "a swipe over the past scrolls the page, one over the future draws",
+        async () => {
+          const visitor = await open((page) => page.setViewport(PHONE));
+          const { page } = visitor;
+          await visitor.sees(/ETH\/USDT\s+[23],\d{3}/);
+          assert.equal(await swipe(page, 0.6), 0, "drawn");
+          const drawn = await page.$eval("input[name=lower]", ({ value }) => value);
+          assert.notEqual(drawn, "");
+          assert(await swipe(page, 0.1) > 100, "scrolled");
+          assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), drawn);
+          await visitor.close({ outages: true });
+        },
+      );
+
+      await t.step("by keyboard, the focus goes to the next step; Escape goes back", async () => {
+        const visitor = await open();
+        const { page } = visitor;
+        await visitor.sees(/Live/);
+        await page.waitForSelector("button[data-next]:not(:disabled)");
+        await page.focus("button[data-next]");
+        await visitor.sees(/Make a test account/);
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Take test money");
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Suggest a box");
+        await page.keyboard.press("Enter");
+        await visitor.sees(/Times your bet/);
+        await page.focus(".chart canvas");
+        const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
+        await page.keyboard.press("ArrowUp");
+        await page.waitForFunction(
+          (input, before) => Number(input && Reflect.get(input, "value")) > before,
+          {},
+          await page.$("input[name=upper]"),
+          before,
+        );
+        await visitor.sees(/Times your bet/);
+        await page.focus("input[name=amount]");
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Sign and place the bet");
+        await page.keyboard.press("Escape");
+        await focusIsOn(page, "Get a firm quote");
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Sign and place the bet");
+        await visitor.sees(/The quote pays [\d.]+ USDC\. Sign it within \d+ s\./);
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Make another bet");
+        await visitor.close({ outages: true });
+      });
+
+      await t.step("with reduced motion, the chart rests, and follows a drag at once", async () => {
+        const visitor = await open(async (page) => {
+          await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
+          await page.evaluateOnNewDocument(() => {
+            const prototype = Reflect.get(globalThis, "CanvasRenderingContext2D").prototype;
+            const { save } = prototype;
+            Object.assign(globalThis, { painted: 0 });
+            prototype.save = function () {
+              Object.assign(globalThis, { painted: Reflect.get(globalThis, "painted") + 1 });
+              return save.call(this);
+            };
+          });
+        });
+        const { page } = visitor;
+        await visitor.sees(/ETH\/USDT\s+[23],\d{3}/);
+        await page.mouse.move(5, 5);
+        const painted = () => page.evaluate(() => Number(Reflect.get(globalThis, "painted")));
+        const resting = await painted();
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        const rested = await painted() - resting;
+        assert(rested >= 1 && rested <= 10, `${rested} in 2 s: two for each half second`);
+        const canvas = await page.$(".chart canvas");
+        const box = await canvas?.boundingBox() ?? assert.fail();
+        await page.mouse.move(box.x + 0.6 * box.width, box.y + 0.3 * box.height);
+        await page.mouse.down();
+        const before = await painted();
+        const STEPS = 30;
+        for (let step = 1; step <= STEPS; step++) {
+          await page.mouse.move(
+            box.x + (0.6 + 0.006 * step) * box.width,
+            box.y + (0.3 + 0.012 * step) * box.height,
+          );
+          await page.evaluate(() =>
+            new Promise((resolve) => Reflect.get(globalThis, "requestAnimationFrame")(resolve))
+          );
+        }
+        const dragged = await painted() - before;
+        assert(dragged >= STEPS * 0.8, `${dragged} frames for ${STEPS} moves`);
+        await page.mouse.up();
+        await visitor.close({ outages: true });
+      });
+    } finally {
+      await browser.close();
+      await stack.stop();
+    }
+  },
+});
+
+async function estimateOf(client: RangemakerClient, divisor: bigint) {
+  const { price = 0n } = (await client.prices())["ETH/USDT"] ?? {};
+  const startTime = Date.now() + 1_000;
+  return await client.estimate({
+    ...{ symbol: "ETH/USDT", betAmount: 10_000_000n, startTime, endTime: startTime + 15_000 },
+    ...{ lowerPrice: price - price / divisor, upperPrice: price + price / divisor },
+  });
+}
+
+/** A button is wholly on the screen, high enough for a finger, and nothing is wider than the page. */
+async function assertInReach(page: Page, name: string): Promise<void> {
+  const button = await page.waitForSelector(`::-p-aria([name="${name}"][role="button"])`);
+  const box = await button?.evaluate((found) => {
+    const { top, bottom, height } = found.getBoundingClientRect();
+    return { top, bottom, height };
+  }) ?? assert.fail();
+  assert(box.top >= 0 && box.bottom <= PHONE.height, `${name}: ${JSON.stringify(box)}`);
+  assert(box.height >= 44, `${name} is ${box.height} high`);
+  const width = await page.$eval("html", ({ scrollWidth }) => scrollWidth);
+  assert.equal(width, PHONE.width);
+}
+
+/** Swipes up over the chart. @returns How far the page has scrolled. */
+async function swipe(page: Page, share: number): Promise<number> {
+  const box = await (await page.$(".chart canvas"))?.boundingBox() ?? assert.fail();
+  const before = await page.evaluate(() => Number(Reflect.get(globalThis, "scrollY")));
+  const session = await page.createCDPSession();
+  await session.send("Input.synthesizeScrollGesture", {
+    x: box.x + share * box.width,
+    y: box.y + 0.7 * box.height,
+    yDistance: -150,
+    xDistance: share > 0.5 ? 60 : 0,
+    gestureSourceType: "touch",
+    speed: 600,
+  });
+  await session.detach();
+  return await page.evaluate(() => Number(Reflect.get(globalThis, "scrollY"))) - before;
+}
+
+async function focusIsOn(page: Page, text: string): Promise<void> {
+  await page.waitForFunction(
+    (html, text) => html?.querySelector(":focus")?.textContent?.trim() === text,
+    {},
+    await page.$("html"),
+    text,
+  );
+}
