@@ -1,10 +1,12 @@
 /** How the page feels under a thumb, by keyboard alone, and with reduced motion. */
 import assert from "node:assert/strict";
+import { fileURLToPath as fromFileUrl } from "node:url";
 import type { Page } from "puppeteer-core";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
+import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 
@@ -15,26 +17,15 @@ Deno.test({
   ignore: !hasChromium,
   timeout: 180_000,
   async fn(t) {
-    const startedMs = performance.now();
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
-      ...{ seed: 1, pricing: STACK_PRICING },
+      seed: 1,
+      pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
     });
     const browser = await launchBrowser();
     const open = (prepare?: Parameters<typeof Visitor.open>[2]) =>
       Visitor.open(browser, stack.urls.console ?? assert.fail(), prepare);
     try {
-      await t.step("the stack's solver quotes by its model within 5 s of prices", async () => {
-        const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
-        await waitForPrices(stack.urls, client, systemClock);
-        for (;;) {
-          const estimate = await estimateOf(client, 4_000n).catch(() => undefined);
-          if (estimate?.probability !== undefined) break;
-          assert(performance.now() - startedMs < 10_000, "a busy machine may take twice as long");
-          await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-      });
-
       await t.step(
         "on a phone, the next step is in reach of the thumb at every moment",
         async () => {
@@ -66,21 +57,6 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
-          await visitor.close({ outages: true });
-        },
-      );
-
-      await t.step(
-        "a swipe over the past scrolls the page, one over the future draws",
-        async () => {
-          const visitor = await open((page) => page.setViewport(PHONE));
-          const { page } = visitor;
-          await visitor.sees(/ETH\/USDT\s+[23],\d{3}/);
-          assert.equal(await swipe(page, 0.6), 0, "drawn");
-          const drawn = await page.$eval("input[name=lower]", ({ value }) => value);
-          assert.notEqual(drawn, "");
-          assert(await swipe(page, 0.1) > 100, "scrolled");
-          assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), drawn);
           await visitor.close({ outages: true });
         },
       );
@@ -169,6 +145,25 @@ Deno.test({
   },
 });
 
+Deno.test("Console: the solver of the stack prices by its model within 5 s", async () => {
+  const startedMs = performance.now();
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });
+  try {
+    const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+    await waitForPrices(stack.urls, client, systemClock);
+    const narrow = await eventually("an estimate", () => {
+      return estimateOf(client, 4_000n).catch(() => undefined);
+    });
+    const tookMs = performance.now() - startedMs;
+    assert(tookMs < 10_000, `${tookMs} ms: a busy machine may take twice as long`);
+    const wide = await estimateOf(client, 2_500n);
+    assert(narrow.payout > wide.payout, "a tighter box pays more");
+    assert(narrow.probability !== undefined && narrow.probability < (wide.probability ?? 0));
+  } finally {
+    await stack.stop();
+  }
+});
+
 async function estimateOf(client: RangemakerClient, divisor: bigint) {
   const { price = 0n } = (await client.prices())["ETH/USDT"] ?? {};
   const startTime = Date.now() + 1_000;
@@ -189,23 +184,6 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert(box.height >= 44, `${name} is ${box.height} high`);
   const width = await page.$eval("html", ({ scrollWidth }) => scrollWidth);
   assert.equal(width, PHONE.width);
-}
-
-/** Swipes up over the chart. @returns How far the page has scrolled. */
-async function swipe(page: Page, share: number): Promise<number> {
-  const box = await (await page.$(".chart canvas"))?.boundingBox() ?? assert.fail();
-  const before = await page.evaluate(() => Number(Reflect.get(globalThis, "scrollY")));
-  const session = await page.createCDPSession();
-  await session.send("Input.synthesizeScrollGesture", {
-    x: box.x + share * box.width,
-    y: box.y + 0.7 * box.height,
-    yDistance: -150,
-    xDistance: share > 0.5 ? 60 : 0,
-    gestureSourceType: "touch",
-    speed: 600,
-  });
-  await session.detach();
-  return await page.evaluate(() => Number(Reflect.get(globalThis, "scrollY"))) - before;
 }
 
 async function focusIsOn(page: Page, text: string): Promise<void> {

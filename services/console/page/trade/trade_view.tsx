@@ -52,10 +52,12 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
   const market = model.markets.bySymbol(slip.symbol.value);
   if (market === undefined) return null;
   // What is to be done next is on top.
-  const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const isReady = balance > 0n;
+  const user = model.session.user.value;
+  const balance = user?.portfolio.account.value?.balance;
+  const isReady = balance !== undefined && balance > 0n;
   const side = useRef<HTMLElement>(null);
-  useNextFocus(side, `${model.session.user.value?.address} ${isReady} ${slip.stage.value.name}`);
+  const money = balance === undefined ? "unknown" : isReady;
+  useNextFocus(side, `${user?.address} ${money} ${slip.stage.value.name}`);
   const account = <AccountPanel key="account" model={model} />;
   const bet = <BetPanel key="bet" model={model} slip={slip} />;
   return (
