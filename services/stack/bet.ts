@@ -50,7 +50,7 @@ const NARROWER = 1.25;
 /** Half widths that may be tried: the last is a part in 21,000 of the price. */
 const WIDTHS = 22;
 /** The widest range that pays as much is taken, in tenths of the bet. */
-const PAYOUT_TENTHS = 12n;
+const PAYOUT_TENTHS = 11n;
 const STEP_TIMEOUT_MS = 10_000;
 /** Twice that: prices have to reach the oracle first, then the node. */
 const PRICES_TIMEOUT_MS = 20_000;
