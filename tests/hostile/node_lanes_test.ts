@@ -33,6 +33,7 @@ function badTransaction(number: number): unknown {
 }
 
 const name = "Hostile: deposits succeed while strangers fill the node's queue of writes";
+const JSON_BODY = { "content-type": "application/json" };
 Deno.test(name, { timeout: 180_000 }, () =>
   withNode(async ({ node }) => {
     await using stack = new AsyncDisposableStack();
@@ -68,10 +69,10 @@ Deno.test(name, { timeout: 180_000 }, () =>
     for (let nonce = 1n; nonce <= DEPOSITS; nonce++) {
       const request = signedRequest({ nonce });
       const answeredBefore = answered;
-      let answer = await post(`${bridge.url}/deposit`, request);
+      let answer = await post(`${bridge.url}/deposit`, request, JSON_BODY);
       while (answer.status === 503 && answered - answeredBefore < ANSWERS_MAX) {
         await answer.body?.cancel();
-        answer = await post(`${bridge.url}/deposit`, request);
+        answer = await post(`${bridge.url}/deposit`, request, JSON_BODY);
       }
       assert.deepEqual([answer.status, (await answer.json()).error], [200, undefined]);
     }
