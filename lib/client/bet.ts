@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { estimateAnswerSchema } from "../protocol/answers.ts";
 import type { Market, Markets } from "../protocol/markets.ts";
-import type { Hex } from "../protocol/scalars.ts";
 import { InputError } from "./errors.ts";
 import { requireAmount, requireObject, requireTime } from "./input.ts";
 
@@ -31,12 +30,6 @@ export const pricedEstimateSchema = estimateAnswerSchema.extend({
   ...estimate,
   probability: pricing?.probability,
 }));
-
-/** A bet that the chain took. */
-export interface Execution {
-  thesisId: number;
-  txHash: Hex;
-}
 
 /** Recorded prices, one for each slot of 100 ms, and the spans of slots without one. */
 export interface PriceHistory {

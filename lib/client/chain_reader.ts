@@ -1,21 +1,12 @@
-import type { Clock } from "../clock.ts";
-import { CoreReader, type ThesisFilter } from "../net/core_reader.ts";
+import type { ThesisFilter } from "../net/core_reader.ts";
 import { type Page, pagesOf } from "../net/pages.ts";
-import { Markets, SPEC_MARKETS } from "../protocol/markets.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
-import { ChainError } from "./errors.ts";
-import { requireAddress, requireObject, requireThesisId, requireTime } from "./input.ts";
-import {
-  baseUrls,
-  chainIdOf,
-  type ClientOptions,
-  type ClientUrls,
-  clockOf,
-  requireWebSocket,
-} from "./options.ts";
+import { requireAddress, requireThesisId, requireTime } from "./input.ts";
+import { type Context, contextOf } from "./context.ts";
+import { type ClientOptions, requireWebSocket } from "./options.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
 /** Some theses, oldest first. A page may be empty although more follow. */
@@ -25,24 +16,14 @@ export interface ThesesPage extends Page {
 
 /** The reading half of the client, which needs no wallet. */
 export class ChainReader {
-  protected readonly urls: ClientUrls;
-  protected readonly node: CoreReader;
-  /** The chain that the client was made for. */
-  protected readonly ownChainId: number;
-  protected readonly clock: Clock;
-  protected readonly markets: Markets;
-  protected readonly connect: ClientOptions["connect"];
+  protected readonly context: Context;
 
-  /** @throws {InputError} Without the URLs of the services or the chain id. */
+  /**
+   * @throws {InputError} Without the URLs of the services or the chain id.
+   * @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes.
+   */
   constructor(options: ClientOptions) {
-    requireObject("options", options, "Expected an object with urls and chainId");
-    const { urls, connect, markets } = options;
-    this.urls = baseUrls(urls);
-    this.ownChainId = chainIdOf(options);
-    this.node = new CoreReader({ url: urls.proxy });
-    this.clock = clockOf(options);
-    this.markets = markets === undefined ? SPEC_MARKETS : new Markets(markets);
-    this.connect = connect;
+    this.context = contextOf(options);
   }
 
   /**
@@ -54,13 +35,7 @@ export class ChainReader {
    * ```
    */
   chainId(): Promise<number> {
-    return this.node.chainId();
-  }
-
-  /** @throws {ChainError} If the node has another chain than the client was made for. */
-  protected async requireChain(): Promise<void> {
-    const actual = await this.chainId();
-    if (actual !== this.ownChainId) throw new ChainError("node", this.ownChainId, actual);
+    return this.context.node.chainId();
   }
 
   /**
@@ -76,7 +51,7 @@ export class ChainReader {
    * ```
    */
   genesisHash(): Promise<Hex | null> {
-    return this.node.genesisHash();
+    return this.context.node.genesisHash();
   }
 
   /**
@@ -88,7 +63,7 @@ export class ChainReader {
    * ```
    */
   prices(): Promise<Record<string, NodePrice>> {
-    return this.node.getPrices();
+    return this.context.node.getPrices();
   }
 
   /**
@@ -107,13 +82,14 @@ export class ChainReader {
    * ```
    */
   watchPrices(handlers: PriceHandlers): PriceWatch {
-    requireWebSocket(this.connect);
+    const { urls, clock, connect } = this.context;
+    requireWebSocket(connect);
     return new PriceWatch({
       ...handlers,
-      url: this.urls.proxyWs,
-      clock: this.clock,
+      url: urls.proxyWs,
+      clock,
       random: Math.random,
-      connect: this.connect,
+      connect,
     });
   }
 
@@ -126,11 +102,12 @@ export class ChainReader {
    * ```
    */
   async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
-    const { base, quote } = marketOf(symbol, this.markets);
+    const { base, quote } = marketOf(symbol, this.context.markets);
     requireTime("from", from);
     requireTime("to", to);
     const history: PriceHistory = { prices: [], missing: [] };
-    const read = (cursor?: string) => this.node.getPriceHistory({ base, quote, from, to, cursor });
+    const read = (cursor?: string) =>
+      this.context.node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices, missing } of pagesOf(read)) {
       history.prices = history.prices.concat(prices);
       history.missing = history.missing.concat(missing);
@@ -148,7 +125,7 @@ export class ChainReader {
    */
   async thesis(id: number): Promise<Thesis | null> {
     requireThesisId("id", id);
-    return await this.node.getThesis(id);
+    return await this.context.node.getThesis(id);
   }
 
   /**
@@ -167,6 +144,6 @@ export class ChainReader {
   theses({ cursor: first, ...filter }: ThesisFilter = {}): AsyncGenerator<ThesesPage, void> {
     requireAddress("user", filter.user);
     requireAddress("solver", filter.solver);
-    return pagesOf((cursor = first) => this.node.getTheses({ ...filter, cursor }));
+    return pagesOf((cursor = first) => this.context.node.getTheses({ ...filter, cursor }));
   }
 }

@@ -101,14 +101,20 @@ export class QuoteError extends RangemakerError {
 export class ExecutionError extends RangemakerError {}
 
 /** Why a watch has no answer. */
-export type WatchErrorCode = "NO_WEBSOCKET" | "NOT_CONNECTED" | "WATCH_TIMEOUT" | "WATCH_CLOSED";
+export type WatchErrorCode =
+  | "NO_WEBSOCKET"
+  | "NOT_CONNECTED"
+  | "UNKNOWN_THESIS"
+  | "WATCH_TIMEOUT"
+  | "WATCH_CLOSED";
 
 /** A watch could not be opened, was closed, or saw nothing that fits in time. */
 export class WatchError extends RangemakerError {
   declare readonly code: WatchErrorCode;
 
-  constructor(code: WatchErrorCode, message: string) {
-    super(code, message, { retryable: code === "NOT_CONNECTED" || code === "WATCH_TIMEOUT" });
+  constructor(code: WatchErrorCode, message: string, details: Record<string, unknown> = {}) {
+    const retryable = code === "NOT_CONNECTED" || code === "WATCH_TIMEOUT";
+    super(code, message, { details, retryable });
   }
 }
 

@@ -14,9 +14,10 @@
  *
  * @module
  */
-export type { Bet, Estimate, Execution, PriceHistory } from "./bet.ts";
+export type { Bet, Estimate, PriceHistory } from "./bet.ts";
 export type { ThesesPage } from "./chain_reader.ts";
 export { RangemakerClient } from "./client.ts";
+export type { Execution } from "./execute.ts";
 export {
   ChainError,
   ExecutionError,

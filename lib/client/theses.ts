@@ -126,7 +126,7 @@ export class ThesisWatch {
       };
       const cancel = clock.after(timeoutMs, () => {
         const message = `No subscription at ${url} within ${timeoutMs} ms: ${this.#lastFailure}`;
-        opener.reject(new WatchError("NOT_CONNECTED", message));
+        opener.reject(new WatchError("NOT_CONNECTED", message, { timeoutMs }));
       });
       this.#openers.add(opener);
     });
@@ -156,7 +156,8 @@ export class ThesisWatch {
         reject: (reason) => (end(), reject(reason)),
       };
       const cancel = this.#options.clock.after(timeoutMs, () => {
-        waiter.reject(new WatchError("WATCH_TIMEOUT", `No thesis fitted within ${timeoutMs} ms`));
+        const message = `No thesis fitted within ${timeoutMs} ms`;
+        waiter.reject(new WatchError("WATCH_TIMEOUT", message, { timeoutMs }));
       });
       this.#waiters.add(waiter);
     });

@@ -8,6 +8,7 @@ import { RangemakerError } from "../errors.ts";
 import { describeInput, shown } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { COMMON_STATUSES, type ErrorStatuses, statusOfCode } from "./error_status.ts";
+import { httpFailure } from "./failures.ts";
 import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
@@ -60,10 +61,7 @@ export function acceptJson(
   maxBytes: number = BODY_BYTES_MAX,
 ): MiddlewareHandler {
   const refuse = () => {
-    throw new RangemakerError(
-      "BODY_TOO_LARGE",
-      `Body is over ${maxBytes} bytes: send a smaller one`,
-    );
+    throw httpFailure("BODY_TOO_LARGE", { maxBytes });
   };
   const limit = bodyLimit({ maxSize: maxBytes, onError: refuse });
   return async (c, next) => {
@@ -154,7 +152,10 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
 export function parseInput<S extends z.ZodType>(value: unknown, schema: S): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new RangemakerError("INVALID_REQUEST", describeInput(parsed.error, value));
+  const field = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw new RangemakerError("INVALID_REQUEST", describeInput(parsed.error, value), {
+    details: { field },
+  });
 }
 
 /**
@@ -193,8 +194,7 @@ export function answerFailures(
   const log = serviceLog(service);
   app.notFound((c) => {
     const { method, path } = c.req;
-    const message = `No route ${method} ${path}: GET / says where the endpoints are described`;
-    return answerFailure(c, new RangemakerError("NOT_FOUND", message));
+    return answerFailure(c, httpFailure("NOT_FOUND", { method, path }));
   });
   app.onError((thrown, c) => {
     const error = asCallerError(thrown, statuses);

@@ -2,8 +2,8 @@
 import type { MiddlewareHandler } from "hono";
 import { Counter, type Registry } from "prom-client";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { RangemakerError } from "../errors.ts";
 import { type CallerAddress, callerAddress } from "./caller_address.ts";
+import { httpFailure } from "./failures.ts";
 
 /**
  * Requests are counted in windows of this length, so short bursts above the rate pass: at 100 a
@@ -59,9 +59,7 @@ export class RequestLimiter {
     const seconds = await this.count(callerAddress(c.req.raw.headers, remote, this.#trustProxy));
     if (seconds === undefined) return await next();
     c.header("retry-after", String(seconds));
-    throw new RangemakerError("RATE_LIMITED", `Too many requests: retry after ${seconds} s`, {
-      retryable: true,
-    });
+    throw httpFailure("RATE_LIMITED", { retryAfterMs: seconds * 1_000 });
   };
 
   /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */

@@ -38,8 +38,12 @@ export interface ChainGuardOptions {
 
 /** The node's chain is not the one that the store knows: nothing is submitted. */
 export class ChainError extends RangemakerError {
-  constructor(code: "CHAIN_MISMATCH" | "CHAIN_REWOUND", message: string) {
-    super(code, message, { retryable: true });
+  constructor(
+    code: "CHAIN_MISMATCH" | "CHAIN_REWOUND",
+    message: string,
+    details: Record<string, unknown>,
+  ) {
+    super(code, message, { retryable: true, details });
   }
 }
 
@@ -216,6 +220,7 @@ function requireSame(url: string, actual: Hex | null, expected: Hex | null): voi
     `Core node at ${redactUrls(url)} ${has}, but the database belongs to the chain that begins ` +
       `with ${expected}, so nothing is submitted: set --rpc-url to a node of that chain, or ` +
       "--database to a new database",
+    { expected, actual },
   );
 }
 
@@ -225,6 +230,7 @@ function rewound(url: string, evidence: string): ChainError {
     `Core node at ${redactUrls(url)} ${evidence}: it was restored from a backup, so nothing is ` +
       "submitted. Restore a newer one, or run bridge replay and solver reconcile " +
       "(docs/operating.md, Backup and restore)",
+    { evidence },
   );
 }
 

@@ -5,6 +5,7 @@ export const INTENT_STATUSES = {
   ...COMMON_STATUSES,
   DEADLINE_PASSED: 400,
   INVALID_SIGNATURE: 401,
+  WRONG_CHAIN: 401,
   // Nothing was done; the same request may succeed later.
   STORE_UNAVAILABLE: 503,
   STORE_DAMAGED: 503,

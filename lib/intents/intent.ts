@@ -175,7 +175,7 @@ export class OutcomeUnknownError extends RangemakerError {
       "OUTCOME_UNKNOWN",
       `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is unknown: ` +
         `the same request may be sent again (${messageOf(cause)})`,
-      { cause, retryable: true },
+      { cause, retryable: true, details: { txHash } },
     );
   }
 }

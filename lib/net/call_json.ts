@@ -32,6 +32,18 @@ const ANSWER_TEXT_MAX = 300;
 /** Statuses after which the same request may succeed: too many requests, a service that is down. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+/** Codes with such a status that stay until an operator acts, or for good. */
+const LASTING_CODES: ReadonlySet<string> = new Set([
+  "CHAIN_MISMATCH",
+  "CHAIN_REWOUND",
+  "DRY_RUN",
+  "HEDGE_REFUSED",
+  "PERMISSION_DENIED",
+  "RECEIPT_DROPPED",
+  "STORE_DAMAGED",
+  "TRANSACTION_FAILED",
+]);
+
 /**
  * `GET`s JSON or, with a body, `POST`s it, and parses the answer.
  *
@@ -50,7 +62,7 @@ export async function callJson<S extends z.ZodType>(
   const failure = failureSchema.safeParse(value);
   if (failure.success) {
     const { code, error, details } = failure.data;
-    const retryable = RETRYABLE_STATUSES.has(status);
+    const retryable = RETRYABLE_STATUSES.has(status) && !LASTING_CODES.has(code);
     const options = { status, retryable, ...(details && { details }) };
     const prefix = `${code}: `;
     const message = error.startsWith(prefix) ? error.slice(prefix.length) : error;
@@ -58,7 +70,8 @@ export async function callJson<S extends z.ZodType>(
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const message = `${url} answered ${status}: ${text.slice(0, ANSWER_TEXT_MAX)}`;
+  const message = `Not a rangemaker service: ${url} answered ${status}: ` +
+    text.slice(0, ANSWER_TEXT_MAX);
   // A gateway in front of a service that is down sends its own error page.
   const retryable = RETRYABLE_STATUSES.has(status);
   throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });

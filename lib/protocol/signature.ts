@@ -18,8 +18,13 @@ const DIGEST_BYTES = 32;
 
 /** A signature was refused; `details` has the digest and addresses a caller needs to debug it. */
 export class SignatureError extends RangemakerError {
-  constructor(message: string, details: Record<string, unknown> = {}, cause?: unknown) {
-    super("INVALID_SIGNATURE", message, { details, cause });
+  constructor(
+    message: string,
+    details: Record<string, unknown> = {},
+    cause?: unknown,
+    code: "INVALID_SIGNATURE" | "WRONG_CHAIN" = "INVALID_SIGNATURE",
+  ) {
+    super(code, message, { details, cause });
   }
 }
 
@@ -133,5 +138,44 @@ export function requireSigner(what: string, digest: Hex, signature: Hex, expecte
       `${what} is by another key: checked digest ${digest}, recovered ${recovered}, expected ${expected}`,
       { digest, recovered, expected },
     );
+  }
+}
+
+/** Ids that front ends sign for by mistake: Ethereum, its test network, Geth's, Anvil and Hardhat. */
+const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
+
+/**
+ * Checks that `expected` made a user's signature for a chain. Whoever sends wrong signatures makes it
+ * check at most four more digests, about 1 ms.
+ *
+ * @param digestFor The digest that is signed on a chain.
+ * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is for
+ * another well-known chain.
+ */
+export function requireSignerOn(
+  chainId: number,
+  what: string,
+  digestFor: (chainId: number) => Hex,
+  signature: Hex,
+  expected: Address,
+): void {
+  try {
+    requireSigner(what, digestFor(chainId), signature, expected);
+  } catch (thrown) {
+    if (!(thrown instanceof SignatureError) || thrown.details.recovered === undefined) throw thrown;
+    const actual = KNOWN_CHAIN_IDS.find((id) => recoversTo(expected, digestFor(id), signature));
+    if (actual === undefined) throw thrown;
+    const message = `${what} is for chain ${actual}: expected chain ${chainId}; GET /typed-data ` +
+      "describes what to sign";
+    const details = { expected: chainId, actual };
+    throw new SignatureError(message, details, thrown, "WRONG_CHAIN");
+  }
+}
+
+function recoversTo(address: Address, digest: Hex, signature: Hex): boolean {
+  try {
+    return recoverSigner(digest, signature) === address;
+  } catch {
+    return false; // it recovers to no key at all
   }
 }

@@ -1,14 +1,15 @@
 import type { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import type { Intent, IntentFailure } from "../../lib/intents/intent.ts";
+import type { Intent } from "../../lib/intents/intent.ts";
 import type { IntentService, IntentWork } from "../../lib/intents/intent_service.ts";
 import type { TransactionTerms } from "../../lib/intents/signed_transaction.ts";
 import { SubmissionFailure } from "../../lib/intents/submitter_options.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
-import { requireSigner } from "../../lib/protocol/signature.ts";
+import { requireSigner, requireSignerOn } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
+import { failure } from "./failures.ts";
 
 /** Dependencies of a {@link Depositor}. */
 export interface DepositorOptions {
@@ -113,18 +114,15 @@ export class Depositor {
   async deposit(request: DepositRequest): Promise<Hex> {
     const { intents, clock, chainId, onRefused } = this.#options;
     if (clock.now() > request.deadline) {
-      throw new RangemakerError(
-        "DEADLINE_PASSED",
-        `Deposit request expired: its deadline ${request.deadline} passed ${
-          clock.now() - request.deadline
-        } ms ago; sign a new one with a later deadline`,
-      );
+      const { deadline } = request;
+      throw failure("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
     }
-    const digest = hashDepositRequest(request, chainId);
-    requireSigner("Deposit signature", digest, request.signature, request.user);
+    const { user, signature } = request;
+    const digestFor = (chainId: number) => hashDepositRequest(request, chainId);
+    requireSignerOn(chainId, "Deposit signature", digestFor, signature, user);
     let intent: Intent;
     try {
-      intent = await this.#record(request, digest);
+      intent = await this.#record(request, digestFor(chainId));
     } catch (thrown) {
       if (thrown instanceof RangemakerError) onRefused?.(request, thrown);
       throw thrown;
@@ -149,24 +147,15 @@ export class Depositor {
   }
 }
 
-/** Contains transaction and state of the first request: its answer may have been lost. */
-function nonceUsed(request: DepositRequest, intent: Intent): RangemakerError {
-  const became = intent.transaction === null ? "" : ` by transaction ${intent.transaction.txHash}`;
-  const reason = intent.failure === null ? "" : ` (${describe(intent.failure)})`;
-  return new RangemakerError(
-    "NONCE_USED",
-    `Nonce ${request.nonce} of ${request.user} is used${became}: deposit is ${intent.state}${reason}; ` +
-      "sign another nonce for another deposit",
-  );
+function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerError {
+  const { state, transaction, failure: reason } = intent;
+  return failure("NONCE_USED", { user, nonce, state, txHash: transaction?.txHash ?? null, reason });
 }
 
 function txHashOf(intent: Intent): Hex {
   if (intent.state === "committed" && intent.transaction !== null) return intent.transaction.txHash;
-  const failure = intent.failure ?? { code: "UNKNOWN", message: "no reason given" };
-  const code = FAILURE_CODES.has(failure.code) ? failure.code : "TRANSACTION_FAILED";
-  throw new RangemakerError(code, `Deposit failed: ${describe(failure)}`);
-}
-
-function describe({ code, message }: IntentFailure): string {
-  return `${code}: ${message}`;
+  const reason = intent.failure ?? { code: "UNKNOWN", message: "no reason given" };
+  const code = FAILURE_CODES.has(reason.code) ? reason.code : "TRANSACTION_FAILED";
+  const message = `Deposit failed: ${reason.code}: ${reason.message}`;
+  throw new RangemakerError(code, message, { details: { reason } });
 }

@@ -8,9 +8,9 @@ import {
   timestampSchema,
   uint256Schema,
 } from "../../lib/protocol/scalars.ts";
-import { RangemakerError } from "../../lib/errors.ts";
 import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts";
 import { decodePayload, depositKey } from "./depositor.ts";
+import { failure } from "./failures.ts";
 
 /** Deposits per page: the bound, and the default. */
 const PAGE_MAX = 100;
@@ -53,14 +53,11 @@ export class DepositBook {
     this.#store = store;
   }
 
-  /** One deposit. @throws {RangemakerError} `NOT_FOUND` if there is none. */
+  /** One deposit. @throws A RangemakerError: `NOT_FOUND` if there is none. */
   async find({ user, nonce }: z.output<typeof depositPathSchema>): Promise<DepositView> {
     const intent = await this.#store.find(depositKey(user, nonce));
     if (intent !== undefined) return viewOf(intent);
-    throw new RangemakerError(
-      "NOT_FOUND",
-      `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists those there are`,
-    );
+    throw failure("NOT_FOUND", { user, nonce });
   }
 
   /** A page of a user's deposits, newest first. */

@@ -112,7 +112,7 @@ export const operations = {
         "A field does not fit, or the deadline has passed",
       ),
       401: failureAnswer(
-        ["INVALID_SIGNATURE"],
+        ["INVALID_SIGNATURE", "WRONG_CHAIN"],
         "The signature fails its check; `details` has the digest that was checked",
       ),
       409: failureAnswer(

@@ -42,8 +42,10 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
   }
   answerFailures(app, "console");
   app.notFound((c) => {
-    const message = `No route ${c.req.method} ${c.req.path}: the page is at GET /`;
-    return answerFailure(c, new RangemakerError("NOT_FOUND", message));
+    const { method, path } = c.req;
+    const message = `No route ${method} ${path}: the page is at GET /`;
+    const details = { method, path };
+    return answerFailure(c, new RangemakerError("NOT_FOUND", message, { details }));
   });
   return app;
 }

@@ -2,6 +2,7 @@ import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../lib/errors.ts";
+import { failure } from "./failures.ts";
 
 /** Bounds of a quote (spec: quote solver, "Limits"). Amounts in USDC with 6 decimals. */
 export const LIMITS = {
@@ -49,21 +50,11 @@ export const QUOTE_RULES = [
   "INVALID_PRICE_RANGE",
 ] as const;
 
-/** One of {@link QUOTE_RULES}. */
-export type QuoteRule = (typeof QUOTE_RULES)[number];
-
-/** A quote that breaks a rule. */
-export class QuoteRuleError extends RangemakerError {
-  constructor(rule: QuoteRule, message: string, details: Record<string, string> = {}) {
-    super(rule, message, { details });
-  }
-}
-
 /**
  * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
  *
  * @param minBetAmount That of {@link MinimumBet}.
- * @throws {QuoteRuleError} The first rule broken.
+ * @throws {RangemakerError} The first rule broken, one of {@link QUOTE_RULES}.
  */
 export function requireRules(
   bet: BetTerms,
@@ -73,7 +64,7 @@ export function requireRules(
   requirePair(bet, markets);
   requireBetAmount(bet.betAmount, minBetAmount);
   requireDuration(bet.endTime - bet.startTime);
-  requirePriceRange(bet.lowerPrice, bet.upperPrice);
+  requirePriceRange(bet);
 }
 
 /**
@@ -82,21 +73,11 @@ export function requireRules(
  * @throws {RangemakerError} `INVALID_TIME_RANGE` with the bound.
  */
 export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: TimeBounds): void {
-  const aheadMs = startTime - nowMs;
-  if (aheadMs > bounds.maxStartAheadMs) {
-    throw new RangemakerError(
-      "INVALID_TIME_RANGE",
-      `Window starts ${aheadMs} ms from now, above ${bounds.maxStartAheadMs} ms ` +
-        "(--max-start-ahead-ms): choose an earlier start",
-    );
-  }
-  if (-aheadMs > bounds.maxStartBehindMs) {
-    throw new RangemakerError(
-      "INVALID_TIME_RANGE",
-      `Window started ${-aheadMs} ms ago, above ${bounds.maxStartBehindMs} ms ` +
-        "(--max-start-behind-ms): choose a later start",
-    );
-  }
+  const { maxStartAheadMs, maxStartBehindMs } = bounds;
+  const startsInMs = startTime - nowMs;
+  if (startsInMs <= maxStartAheadMs && -startsInMs <= maxStartBehindMs) return;
+  const facts = { startTime, startsInMs, maxStartAheadMs, maxStartBehindMs };
+  throw failure("INVALID_TIME_RANGE", facts);
 }
 
 /**
@@ -111,50 +92,28 @@ export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBou
     "INVALID_REQUEST",
     `deadline: Expected at most ${bounds.maxDeadlineMs} ms from now (--max-deadline-ms): ` +
       `received ${aheadMs} ms`,
+    { details: { field: "deadline", aheadMs, maxDeadlineMs: bounds.maxDeadlineMs } },
   );
 }
 
 function requirePair({ base, quote }: BetTerms, markets: Markets): void {
-  if (markets.find(base, quote) === undefined) {
-    throw new QuoteRuleError(
-      "UNSUPPORTED_PAIR",
-      `Pair ${base} / ${quote} is not supported: GET /pairs lists those that are`,
-    );
-  }
+  if (markets.find(base, quote) === undefined) throw failure("UNSUPPORTED_PAIR", { base, quote });
 }
 
-function requireBetAmount(amount: bigint, minBetAmount: bigint): void {
+function requireBetAmount(betAmount: bigint, minBetAmount: bigint): void {
   const { maxBetAmount } = LIMITS;
-  if (amount < minBetAmount) {
-    throw new QuoteRuleError("BET_TOO_SMALL", `Bet ${amount} is below ${minBetAmount}: bet more`);
-  }
-  if (amount > maxBetAmount) {
-    throw new QuoteRuleError("BET_TOO_LARGE", `Bet ${amount} is above ${maxBetAmount}: bet less`);
-  }
+  if (betAmount < minBetAmount) throw failure("BET_TOO_SMALL", { betAmount, minBetAmount });
+  if (betAmount > maxBetAmount) throw failure("BET_TOO_LARGE", { betAmount, maxBetAmount });
 }
 
 function requireDuration(durationMs: number): void {
   const { minDurationMs, maxDurationMs } = LIMITS;
   if (durationMs < minDurationMs) {
-    throw new QuoteRuleError(
-      "DURATION_TOO_SHORT",
-      `Duration of ${durationMs} ms is below ${minDurationMs} ms: choose a longer window`,
-    );
+    throw failure("DURATION_TOO_SHORT", { durationMs, minDurationMs });
   }
-  if (durationMs > maxDurationMs) {
-    throw new QuoteRuleError(
-      "DURATION_TOO_LONG",
-      `Duration of ${durationMs} ms is above ${maxDurationMs} ms: choose a shorter window`,
-    );
-  }
+  if (durationMs > maxDurationMs) throw failure("DURATION_TOO_LONG", { durationMs, maxDurationMs });
 }
 
-function requirePriceRange(lower: bigint, upper: bigint): void {
-  if (lower >= upper) {
-    throw new QuoteRuleError(
-      "INVALID_PRICE_RANGE",
-      `Lower price ${lower} is not below upper price ${upper}: raise the upper one`,
-      { lowerPrice: `${lower}`, upperPrice: `${upper}` },
-    );
-  }
+function requirePriceRange({ lowerPrice, upperPrice }: BetTerms): void {
+  if (lowerPrice >= upperPrice) throw failure("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
 }

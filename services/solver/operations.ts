@@ -235,7 +235,7 @@ export const operations = {
           "look: then the execution has failed for good",
       ),
       401: failureAnswer(
-        ["INVALID_SIGNATURE"],
+        ["INVALID_SIGNATURE", "WRONG_CHAIN"],
         "A signature fails its check; `details` has the digest that was checked",
       ),
       ...bodyFailures,

@@ -104,7 +104,11 @@ Deno.test("Bridge: deposit rule 2, a signature by another key names digest and a
     const error = await assertFailure(post(`${url}/deposit`, forged), 401, /checked digest 0x/);
     assert.ok(error.includes(`recovered ${stranger.address}`), error);
     assert.ok(error.includes(`expected ${user.address}`), error);
-    await assertFailure(post(`${url}/deposit`, signedRequest({}, { chainId: 1 })), 401, "digest");
+    await assertFailure(
+      post(`${url}/deposit`, signedRequest({}, { chainId: 1 })),
+      401,
+      "is for chain 1: expected",
+    );
     assert.equal(node.received.length, 0);
     assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
   }));

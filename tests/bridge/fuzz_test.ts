@@ -49,7 +49,7 @@ const forgeries: Forgery[] = [
   {
     name: "another chain",
     forge: (body) => ({ ...signedAgain(body, { chainId: 1 }) }),
-    error: /is by another key/,
+    error: /is for chain \d+: expected chain 1337/,
   },
   {
     name: "another signer",

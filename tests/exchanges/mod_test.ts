@@ -78,6 +78,7 @@ Deno.test("Exchanges: what is no WebSocket, and what is not there, is answered s
       success: false,
       code: "NOT_FOUND",
       error: "NOT_FOUND: No route GET /nothing: GET / says where the endpoints are described",
+      details: { method: "GET", path: "/nothing" },
     });
     const wrong = await fetch(`${url}/api/v3/aggTrades?symbol=NOPE`);
     assert.equal(wrong.status, 400);

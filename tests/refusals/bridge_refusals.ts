@@ -53,6 +53,10 @@ function requestsRefused(): Refused[] {
       ...{ names: "Deposit signature is by another key", advice: `expected ${user.address}` },
     },
     {
+      ...{ ...signature, code: "WRONG_CHAIN", body: signedRequest({}, { chainId: 31_337 }) },
+      ...{ names: "Deposit signature is for chain 31337", advice: "GET /typed-data" },
+    },
+    {
       ...{ ...signature, body: { ...good, signature: "0x1234" } },
       ...{ names: "Signature has 2 bytes", advice: "expected 65" },
     },

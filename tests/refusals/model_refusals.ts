@@ -18,7 +18,7 @@ function betsRefused(now: number): Refused[] {
   const list: [body: unknown, code: string, names: string, advice: string][] = [
     [around(1e6, far), "OUTSIDE_RANGE", "Price 3000", "choose a range around it"],
     [around(1), "RANGE_TOO_NARROW", "Range of 0.000002", "choose a wider one"],
-    [around(2e9), "PAYOUT_TOO_LOW", "Bet 10000000", "choose a narrower range"],
+    [around(2e9), "PAYOUT_TOO_LOW", "Bet of 10 USDC", "choose a narrower range"],
     [around(1e6, { endTime: now + 1_500 }), "DURATION_TOO_SHORT", "ms", "choose a longer window"],
     [around(1e6, { startTime: now - 9e3, endTime: now - 1e3 }), "WINDOW_ENDED", "ms ago", "later"],
     [

@@ -1,4 +1,6 @@
 import { eventually } from "../support/eventually.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { withField } from "../support/bad_bodies.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
@@ -41,11 +43,16 @@ const BROKEN_RULES: [
   advice: string,
 ][] = [
   [{ base: solver.address }, "UNSUPPORTED_PAIR", `Pair ${solver.address}`, "GET /pairs"],
-  [{ betAmount: "0" }, "BET_TOO_SMALL", "Bet 0 is below 1", "bet more"],
-  [{ betAmount: "1000000000001" }, "BET_TOO_LARGE", "Bet 1000000000001 is above", "bet less"],
+  [{ betAmount: "0" }, "BET_TOO_SMALL", "Bet of 0 USDC is below 0.000001 USDC", "bet more"],
+  [
+    { betAmount: "1000000000001" },
+    "BET_TOO_LARGE",
+    "Bet of 1000000.000001 USDC is above",
+    "bet less",
+  ],
   [{ startTime: 0, endTime: 1 }, "DURATION_TOO_SHORT", "Duration of 1 ms", "longer window"],
   [{ startTime: 0, endTime: 9e7 }, "DURATION_TOO_LONG", "Duration of 90000000", "shorter window"],
-  [{ lowerPrice: "1700000000" }, "INVALID_PRICE_RANGE", "1700000000 is not below", "raise"],
+  [{ lowerPrice: "1700000000" }, "INVALID_PRICE_RANGE", "1700 is not below", "raise"],
 ];
 
 /** What is wrong with any POST body. */
@@ -105,6 +112,7 @@ function requestsRefused(): Refused[] {
 /** Wrong fields of `POST /execute`. */
 async function executionsRefused(url: string): Promise<Refused[]> {
   const good = await execution(url);
+  const onMainnet = user.sign(hashQuote(quoteSchema.parse(good.quote), 1));
   const stranger = { ...good, userSignature: good.quote.signature };
   const path = "/execute";
   const wrong = (field: string, value: unknown, received: string, advice: string): Refused => {
@@ -117,6 +125,10 @@ async function executionsRefused(url: string): Promise<Refused[]> {
     wrong("quote.priceRange.lower", undefined, "nothing", "Expected a decimal integer"),
     wrong("quote.oraclePair.base", "0x", '"0x"', "Expected an address"),
     wrong("userSignature", "hello", '"hello"', "Expected a signature: 0x and hex digits"),
+    {
+      ...{ ...signature, code: "WRONG_CHAIN", body: { ...good, userSignature: onMainnet } },
+      ...{ names: "User signature is for chain 1", advice: "GET /typed-data" },
+    },
     { ...signature, body: stranger, names: "User signature", advice: `expected ${user.address}` },
     {
       ...{ ...signature, body: { ...good, userSignature: good.userSignature.slice(0, -2) } },
@@ -178,11 +190,15 @@ const SCENES: ExecutionScene[] = [
     change: (node) => node.credited.set(user.address, 0n),
   },
   {
-    ...{ code: "BALANCE_TOO_LOW", names: "Solver balance 0", advice: "bet less" },
+    ...{ code: "BALANCE_TOO_LOW", names: "Solver balance of 0 USDC", advice: "bet less" },
     change: (node) => node.credited.set(solver.address, 0n),
   },
   {
-    ...{ code: "EXPOSURE_TOO_LARGE", names: "--max-exposure 1", advice: "wait for settlements" },
+    ...{
+      code: "EXPOSURE_TOO_LARGE",
+      names: "--max-exposure 0.000001 USDC",
+      advice: "wait for settlements",
+    },
     ...{ given: { maxExposure: 1n }, until: knowsOpenBets },
   },
   {
@@ -237,7 +253,12 @@ export async function refuseAtSolver(refusals: Refusals): Promise<void> {
     for (const refused of await executionsRefused(url)) await refusals.ask(url, refused);
     const careful = await startTestSolver(node, { maxRisk: 10n });
     const body = await execution(url);
-    const risk = { status: 400, code: "RISK_TOO_LARGE", names: "above 10", advice: "bet less" };
+    const risk = {
+      status: 400,
+      code: "RISK_TOO_LARGE",
+      names: "above 0.00001 USDC",
+      advice: "bet less",
+    };
     await refusals.ask(careful.url, { path: "/execute", body, ...risk });
     await careful.stop();
   });

@@ -41,6 +41,22 @@ const rpcSchema = z.strictObject({
   }),
 });
 
+/** Codes whose text may have nothing that a program could use. */
+const WITHOUT_FACTS: ReadonlySet<string> = new Set([
+  "INVALID_REQUEST", // of a body that is no JSON
+  "METHOD_NOT_ALLOWED",
+  "UPGRADE_REQUIRED",
+  "STARTING",
+  "DRY_RUN",
+  "EXPOSURE_UNKNOWN",
+  "HEDGE_REFUSED", // a recorded execution keeps code and text of its failure
+  "NODE_UNREACHABLE",
+  "STORE_DAMAGED",
+  "STORE_UNAVAILABLE",
+  "STORE_CONNECTION_LOST",
+  "INTERNAL_ERROR",
+]);
+
 /** A valid transaction that the chain's rules refuse. */
 const receiptSchema = z.object({
   result: z.object({
@@ -108,7 +124,11 @@ export class Refusals {
 
 function failureOf(answer: unknown): { code: string; message: string } {
   const envelope = envelopeSchema.safeParse(answer);
-  if (envelope.success) return { code: envelope.data.code, message: envelope.data.error };
+  if (envelope.success) {
+    const { code, error: message, details } = envelope.data;
+    assert(details !== undefined || WITHOUT_FACTS.has(code), `${code} has no details: ${message}`);
+    return { code, message };
+  }
   const receipt = receiptSchema.safeParse(answer);
   if (receipt.success) return receipt.data.result.error;
   const rpc = rpcSchema.safeParse(answer);

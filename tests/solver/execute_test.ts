@@ -157,7 +157,7 @@ Deno.test("Execute: --max-risk bounds payout minus bet of a quote that an earlie
     const body = await execution(url);
     const careful = await startTestSolver(node, { maxRisk: 10n });
     try {
-      await assertFailure(post(`${careful.url}/execute`, body), 400, "above 10");
+      await assertFailure(post(`${careful.url}/execute`, body), 400, "above 0.00001 USDC");
       assert.equal(node.received.length, 0);
     } finally {
       await careful.stop();
@@ -170,8 +170,14 @@ Deno.test("Execute: a balance too low for what is at risk is refused, and says b
     const quote = quoteSchema.parse(body.quote);
     const risk = quote.payout - quote.betAmount;
     node.credited.set(solver.address, risk - 1n);
-    const words = `Solver balance ${risk - 1n} is 1 short of the ${risk} at risk`;
-    await assertFailure(post(`${url}/execute`, body), 503, words);
+    const answer = await post(`${url}/execute`, body);
+    await assertFailure(
+      Promise.resolve(answer),
+      503,
+      /^Solver balance of \S+ USDC is 0.000001 USDC short/,
+    );
+    const details = { balance: `${risk - 1n}`, needed: `${risk}`, missing: "1" };
+    assert.deepEqual(answer.body.details, details);
     node.credited.set(solver.address, risk);
     assert.equal((await post(`${url}/execute`, body)).status, 200);
   }));
@@ -242,9 +248,12 @@ Deno.test("Execute: a user without the money is refused before anything is recor
       await assertFailure(
         Promise.resolve(answer),
         400,
-        /^Balance 0 of user 0x\w{40} is 10000000 short of the bet 10000000: deposit first/,
+        /^Balance of 0 USDC of user 0x\w{40} is 10 USDC short of the bet of 10 USDC: deposit first/,
       );
       assert.equal(answer.body.code, "INSUFFICIENT_BALANCE");
+      const [balance, missing] = ["0", "10000000"];
+      const facts = { user: user.address, balance, betAmount: missing, reserved: "0", missing };
+      assert.deepEqual(answer.body.details, facts);
     }
     assert.equal(node.received.length, 0);
     const { exposure } = await (await fetch(`${url}/theses`)).json();

@@ -92,7 +92,7 @@ Deno.test("Solver: executions at once cannot pass --max-exposure together", () =
       await assertFailure(
         Promise.resolve(answer),
         503,
-        /^Exposure would be \d+, above --max-exposure 21000000: /,
+        /^Exposure would be [\d.]+ USDC, above --max-exposure 21 USDC: /,
       );
     }
   }, { maxExposure: BOUND, hedgeDelayMs: 20 }));

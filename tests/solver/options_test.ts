@@ -209,7 +209,7 @@ Deno.test(
           privateKey: () => assert.equal(info.address, solver.address),
           maxRisk: async () => {
             const { error } = await execute(await execution(url));
-            assert.match(String(error), /above 400000; bet less/);
+            assert.match(String(error), /above 0.4 USDC; bet less/);
           },
           hedgeDelayMs: async () => {
             const { error } = await execute(

@@ -14,7 +14,7 @@ import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
-import { requireSigner, SignatureError, type Signer } from "../../../lib/protocol/signature.ts";
+import { requireSignerOn, SignatureError, type Signer } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
   encodeExecution,
@@ -93,7 +93,7 @@ export class Executor {
     const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.require(quoteHash, quote.signature);
-    this.#requireUserSignature(quoteHash, execution);
+    this.#requireUserSignature(execution);
     let running = this.#running.get(quoteHash);
     if (running === undefined) {
       running = this.#carryOut(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
@@ -103,9 +103,11 @@ export class Executor {
   }
 
   /** A late quote fails by its deadline, even if a signature is wrong too (spec: "POST /execute"). */
-  #requireUserSignature(quoteHash: Hex, { quote, userSignature }: Execution): void {
+  #requireUserSignature({ quote, userSignature }: Execution): void {
+    const { chainId } = this.#options;
+    const hashFor = (chainId: number) => hashQuote(quote, chainId);
     try {
-      requireSigner("User signature", quoteHash, userSignature, quote.user);
+      requireSignerOn(chainId, "User signature", hashFor, userSignature, quote.user);
     } catch (thrown) {
       if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);
       throw thrown;

@@ -6,6 +6,7 @@ import { NetworkError, request } from "../../../lib/net/http_request.ts";
 import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { businessLog } from "../business_log.ts";
+import { failure } from "../failures.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
 export interface Hedge {
@@ -95,10 +96,7 @@ export class HttpHedge implements Hedge {
     }
     if (parsed.data.hedged) return;
     const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
-    throw new RangemakerError(
-      "HEDGE_REFUSED",
-      `Execution was not hedged: ${reason}; request a new quote`,
-    );
+    throw failure("HEDGE_REFUSED", { reason });
   }
 
   #unavailable(

@@ -1,15 +1,14 @@
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import { formatPrice } from "../../../lib/protocol/price.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BoxPrice, type Charges, type MarketModel, payoutFor, priceBox } from "./box_price.ts";
 import { requireLastLook } from "./last_look.ts";
-import {
-  type MarketView,
-  type Price,
-  type PricingDetails,
-  PricingRefusedError,
-  type PricingStrategy,
-  type StrategyContext,
+import { refusal } from "./refusals.ts";
+import type {
+  MarketView,
+  Price,
+  PricingDetails,
+  PricingStrategy,
+  StrategyContext,
 } from "./strategy.ts";
 import type { VolatilityForecast } from "./volatility.ts";
 
@@ -63,13 +62,8 @@ export class BarrierStrategy implements PricingStrategy {
     };
     const payout = payoutFor(bet.betAmount, chargedProbability, margin, skew);
     if (payout !== undefined) return { payout, details };
-    throw new PricingRefusedError(
-      "PAYOUT_TOO_LOW",
-      `Bet ${bet.betAmount} would not pay more than itself: the user wins with a probability of ${
-        chargedProbability.toFixed(4)
-      } and the margin is ${margin}; choose a narrower range, a longer window or a larger bet`,
-      { pricing: details },
-    );
+    const facts = { betAmount: bet.betAmount, probability: chargedProbability, margin };
+    throw refusal("PAYOUT_TOO_LOW", facts, details);
   }
 
   /** By then this solver sees at least what the fastest user saw when the execution was accepted. */
@@ -92,7 +86,7 @@ export class BarrierStrategy implements PricingStrategy {
     requireLastLook({ ...bet, payout }, { probability, margin, skew, skewFrom });
   }
 
-  /** @throws {PricingRefusedError} If the bet has no price now, at any payout. */
+  /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
   #value(bet: BetTerms): Valuation {
     const { marketView, clock, userLeadMs, markets = SPEC_MARKETS } = this.#options;
     const nowMs = clock.now();
@@ -120,49 +114,29 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   #requireWindow({ startTime, endTime }: BetTerms, nowMs: number): void {
-    if (endTime <= nowMs) {
-      throw new PricingRefusedError(
-        "WINDOW_ENDED",
-        `Window ended at ${endTime}, ${nowMs - endTime} ms ago: choose a later one`,
-      );
-    }
+    if (endTime <= nowMs) throw refusal("WINDOW_ENDED", { endTime, agoMs: nowMs - endTime });
     const { minDurationMs } = this.#options;
-    if (endTime - startTime >= minDurationMs) return;
-    throw new PricingRefusedError(
-      "DURATION_TOO_SHORT",
-      `Duration of ${endTime - startTime} ms is below ${minDurationMs} ms ` +
-        "(--min-duration-ms): choose a longer window",
-    );
+    const durationMs = endTime - startTime;
+    if (durationMs < minDurationMs) {
+      throw refusal("DURATION_TOO_SHORT", { durationMs, minDurationMs });
+    }
   }
 
   #requireWidth({ lowerPrice, upperPrice }: BetTerms, { standing: { tick } }: MarketView): void {
     const { minWidthTicks } = this.#options;
-    if (tick === undefined || upperPrice - lowerPrice >= BigInt(minWidthTicks) * tick) return;
-    throw new PricingRefusedError(
-      "RANGE_TOO_NARROW",
-      `Range of ${
-        formatPrice(upperPrice - lowerPrice)
-      } is narrower than ${minWidthTicks} moves of ${formatPrice(tick)} ` +
-        "(--min-width-ticks): choose a wider one",
-    );
+    const width = upperPrice - lowerPrice;
+    if (tick === undefined || width >= BigInt(minWidthTicks) * tick) return;
+    throw refusal("RANGE_TOO_NARROW", { width, tick, minWidthTicks });
   }
 
   #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
     const { maxPriceAgeMs } = this.#options;
-    if (spot === undefined) {
-      throw new PricingRefusedError(
-        "PRICE_UNAVAILABLE",
-        `No price of ${symbol} is known yet: try again in a few seconds`,
-      );
+    const ageMs = spot === undefined ? null : Math.max(0, nowMs - spot.lastUpdateMs);
+    if (spot?.fresh && ageMs !== null && ageMs <= maxPriceAgeMs) {
+      return { price: spot.price, ageMs };
     }
-    const ageMs = Math.max(0, nowMs - spot.lastUpdateMs);
-    if (spot.fresh && ageMs <= maxPriceAgeMs) return { price: spot.price, ageMs };
-    throw new PricingRefusedError(
-      "PRICE_UNAVAILABLE",
-      `Price of ${symbol} is ${ageMs} ms old${
-        spot.fresh ? `, above ${maxPriceAgeMs} ms` : " and stale by the core node"
-      }: try again when there is a newer one`,
-    );
+    const isStale = spot !== undefined && !spot.fresh;
+    throw refusal("PRICE_UNAVAILABLE", { symbol, ageMs, isStale, maxPriceAgeMs });
   }
 }
 
@@ -173,30 +147,14 @@ function requireForecast(
   endMs: number,
 ): VolatilityForecast {
   const forecast = volatility.forecast(nowMs, endMs);
-  if (forecast === undefined) {
-    throw new PricingRefusedError(
-      "VOLATILITY_UNAVAILABLE",
-      `Price history of ${symbol} is too short for a volatility ` +
-        "(--volatility-history-ms): try again in a minute",
-    );
-  }
-  if (nowMs - historyEndMs <= HISTORY_LAG_MAX_MS) return forecast;
-  throw new PricingRefusedError(
-    "VOLATILITY_UNAVAILABLE",
-    `Price history of ${symbol} ends ${
-      nowMs - historyEndMs
-    } ms ago, above ${HISTORY_LAG_MAX_MS} ms: try again in a few seconds`,
-  );
+  const lagMs = forecast === undefined ? null : nowMs - historyEndMs;
+  if (forecast !== undefined && lagMs !== null && lagMs <= HISTORY_LAG_MAX_MS) return forecast;
+  throw refusal("VOLATILITY_UNAVAILABLE", { symbol, lagMs, maxLagMs: HISTORY_LAG_MAX_MS });
 }
 
 function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void {
   if (spot >= lowerPrice && spot <= upperPrice) return;
-  throw new PricingRefusedError(
-    "OUTSIDE_RANGE",
-    `Price ${formatPrice(spot)} is outside ${formatPrice(lowerPrice)} to ${
-      formatPrice(upperPrice)
-    }: choose a range around it`,
-  );
+  throw refusal("OUTSIDE_RANGE", { price: spot, lowerPrice, upperPrice });
 }
 
 /** The past part of a window must be known without a gap, and all inside the range. */
@@ -207,20 +165,10 @@ function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
   const range = { lower: lowerPrice, upper: upperPrice };
   const { outside, missing } = view.history.checkRange(startTime, knownTo, range);
   if (outside !== undefined) {
-    throw new PricingRefusedError(
-      "RANGE_BROKEN",
-      `Price was ${
-        formatPrice(outside.price)
-      } at ${outside.time}, outside the range: choose a later start`,
-    );
+    throw refusal("RANGE_BROKEN", { price: outside.price, time: outside.time });
   }
   const [gap] = missing;
-  if (gap === undefined) return;
-  throw new PricingRefusedError(
-    "HISTORY_UNAVAILABLE",
-    `Window has begun, and its prices from ${gap.from} to ${gap.to} are not known: ` +
-      "try again in a few seconds, or choose a later start",
-  );
+  if (gap !== undefined) throw refusal("HISTORY_UNAVAILABLE", { from: gap.from, to: gap.to });
 }
 
 /** A maker's charge for the bets in its book. */

@@ -1,5 +1,5 @@
 import { payoutFor } from "./box_price.ts";
-import { PricingRefusedError } from "./strategy.ts";
+import { refusal } from "./refusals.ts";
 
 /**
  * Share of the margin by which a price may move before a quote is refused, in either direction. Half
@@ -29,7 +29,7 @@ export interface PriceNow {
  * against the user is refused too: the payout is part of the hash that the user has signed, so the
  * solver cannot raise it, and executing would keep the improvement from the user. A new quote pays it.
  *
- * @throws {PricingRefusedError} `PRICE_MOVED` or `PRICE_IMPROVED`, with both payouts as details.
+ * @throws A `PricingRefusedError`: `PRICE_MOVED` or `PRICE_IMPROVED`, with both payouts as details.
  */
 export function requireLastLook(
   { betAmount, payout }: { betAmount: bigint; payout: bigint },
@@ -40,26 +40,15 @@ export function requireLastLook(
     1 - (1 + Number(payout - betAmount) / Number(betAmount) / (1 - withheld)) * probability;
   const tolerance = margin * TOLERANCE_OF_MARGIN;
   const current = payoutFor(betAmount, probability, margin, skew);
-  const details = { signedPayout: payout.toString(), currentPayout: current?.toString() ?? null };
   const kept = keptBefore(skewFrom);
-  if (kept < margin - tolerance - ROUNDING) {
-    throw new PricingRefusedError(
-      "PRICE_MOVED",
-      `Payout ${payout} would leave ${
-        kept.toFixed(4)
-      } of the bet ${betAmount} to the solver, below ${
-        (margin - tolerance).toFixed(4)
-      }: request a new quote`,
-      { details },
-    );
+  const minKept = margin - tolerance;
+  if (kept < minKept - ROUNDING) {
+    const currentPayout = current ?? null;
+    throw refusal("PRICE_MOVED", { signedPayout: payout, currentPayout, kept, minKept });
   }
   if (current === undefined || keptBefore(skew) <= margin + tolerance + ROUNDING) return;
   const priceImprovement = current - payout;
   // A payout at the limit, or one that rounding decides, cannot improve.
   if (Number(priceImprovement) <= tolerance * Number(payout)) return;
-  throw new PricingRefusedError(
-    "PRICE_IMPROVED",
-    `Payout ${payout} is ${priceImprovement} below the ${current} of a new quote: request it`,
-    { details },
-  );
+  throw refusal("PRICE_IMPROVED", { signedPayout: payout, currentPayout: current });
 }

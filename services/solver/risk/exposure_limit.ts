@@ -1,4 +1,4 @@
-import { RangemakerError } from "../../../lib/errors.ts";
+import { failure } from "../failures.ts";
 import type { Admission, UnderWay } from "../../../lib/intents/intent.ts";
 import { type Balances, requireBalances } from "./balances.ts";
 import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
@@ -42,7 +42,7 @@ export class ExposureLimit {
    * within balances and bound together. Open theses of the chain count in the bound too, since some may
    * come from another database.
    *
-   * The decision throws {@link RangemakerError} `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
+   * The decision throws a RangemakerError: `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
    * bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
   admission(quoteHash: string, bet: ReservedBet, { balances, before }: Funds): Admission {
@@ -59,24 +59,13 @@ export class ExposureLimit {
   }
 
   #requireRoom(bet: BetAtRisk, max: bigint, isFresh: boolean): void {
-    if (!this.#options.book.complete) {
-      throw new RangemakerError(
-        "EXPOSURE_UNKNOWN",
-        "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
-        { retryable: true },
-      );
-    }
+    if (!this.#options.book.complete) throw failure("EXPOSURE_UNKNOWN");
     const total = this.#totalWith(bet, max);
     const isNear = total * 100n >= max * (this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from);
     // Other solvers may have released some: a warning, like a refusal, follows once that is read.
     if (isFresh || !isNear) this.#setNear(isNear, total, max);
     if (total <= max && isNear === this.#isNear) return;
-    throw new RangemakerError(
-      "EXPOSURE_TOO_LARGE",
-      `Exposure would be ${total}, above --max-exposure ${max}: this bet adds ${riskOf(bet)}; ` +
-        "bet less, or wait for settlements",
-      { retryable: true },
-    );
+    throw failure("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
   }
 
   #totalWith(bet: BetAtRisk, max: bigint): bigint {

@@ -1,11 +1,10 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { SubmissionFailure } from "../../../lib/intents/submitter_options.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { RangemakerError } from "../../../lib/errors.ts";
+import { failure } from "../failures.ts";
 import { type Balances, requireBalances } from "./balances.ts";
 import { riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
@@ -77,45 +76,20 @@ export class PreTradeChecks {
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
   requireTimeLeft({ deadline }: QuoteTerms, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
-    if (leftMs < 0) {
-      throw new RangemakerError(
-        SubmissionFailure.deadlinePassed,
-        `Quote deadline ${deadline} passed ${-leftMs} ms ago; request a new quote`,
-        { details: { deadline, leftMs, neededMs } },
-      );
+    if (leftMs < Math.max(0, neededMs)) {
+      throw failure("DEADLINE_PASSED", { deadline, leftMs, neededMs });
     }
-    if (leftMs >= neededMs) return;
-    throw new RangemakerError(
-      SubmissionFailure.deadlinePassed,
-      `Quote deadline ${deadline} is ${leftMs} ms away: an execution takes ${neededMs} ms, ${
-        neededMs - leftMs
-      } ms too long; request a quote with a later deadline`,
-      { details: { deadline, leftMs, neededMs } },
-    );
   }
 
   #requireRisk(quote: Quote): void {
-    const risk = riskOf(quote);
     const { maxRisk } = this.#options;
-    if (risk <= maxRisk) return;
-    throw new RangemakerError(
-      "RISK_TOO_LARGE",
-      `Payout ${quote.payout} would risk ${risk} on one thesis, ${
-        risk - maxRisk
-      } above ${maxRisk}; bet less`,
-      { details: { payout: `${quote.payout}`, risk: `${risk}`, maxRisk: `${maxRisk}` } },
-    );
+    const risk = riskOf(quote);
+    if (risk > maxRisk) throw failure("RISK_TOO_LARGE", { payout: quote.payout, risk, maxRisk });
   }
 }
 
 function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {
-  if (price?.state === "fresh") return;
-  const age = price === undefined ? "it never had one" : `the last is ${price.ageMs} ms old`;
-  throw new RangemakerError(
-    "PRICE_STALE",
-    `Core node has no fresh price of ${symbol}: ${age}; try again later`,
-    {
-      retryable: true,
-    },
-  );
+  if (price?.state !== "fresh") {
+    throw failure("PRICE_STALE", { symbol, ageMs: price?.ageMs ?? null });
+  }
 }

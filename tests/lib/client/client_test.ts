@@ -11,6 +11,7 @@ import {
   ServiceError,
   WatchError,
 } from "../../../lib/client/mod.ts";
+import { systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
@@ -183,10 +184,12 @@ Deno.test("estimate, solverInfo: a request that is not wanted any more is not se
 Deno.test("settled: the outcome of one thesis of the wallet's account, then nothing is watched", async () => {
   const network = new FakeNetwork();
   const asked: unknown[] = [];
+  let reads = 0;
   const theses = [thesisOf(7), thesisOf(8, { status: "won" })].map(toWire);
   const routes: Routes = {
     core_getTheses: ({ params }) => (asked.push(params), { theses, nextCursor: null }),
-    core_getThesis: () => null,
+    // The node that answers has it a moment later.
+    core_getThesis: () => (reads += 1) < 3 ? null : toWire(thesisOf(7, { user: wallet.address })),
   };
   await withServices(routes, async (client) => {
     const settled = client.settled(7, 60_000);
@@ -210,7 +213,7 @@ Deno.test("settled: the outcome of one thesis of the wallet's account, then noth
     (await watched).close();
     const users = asked.map((params) => z.tuple([z.object({ user: z.string() })]).parse(params));
     assert.deepEqual(users.flat().map(({ user }) => user), [wallet.address, solver.address]);
-  }, { connect: network.connect });
+  }, { connect: network.connect, clock: systemClock });
 });
 
 Deno.test("settled: follows the thesis of another user, and gives an outcome that is known at once", async () => {
@@ -236,6 +239,18 @@ Deno.test("settled: follows the thesis of another user, and gives an outcome tha
     assert.match(JSON.stringify(asked), new RegExp(solver.address));
   }, { connect: network.connect, wallet: undefined });
 });
+
+Deno.test("settled: a thesis that does not appear is unknown, and asking again does not help", () =>
+  withServices({ core_getThesis: () => null }, async (client) => {
+    for (const timeoutMs of [0, 150]) {
+      await assert.rejects(client.settled(7, timeoutMs), {
+        code: "UNKNOWN_THESIS",
+        message: "The chain has no thesis 7",
+        details: { thesisId: 7 },
+        retryable: false,
+      });
+    }
+  }, { clock: systemClock }));
 
 Deno.test("clock: an object with now() alone suffices", async () => {
   const sent: Record<string, unknown>[] = [];

@@ -76,6 +76,15 @@ Deno.test("callJson: a refusal keeps its code, details and status", async () => 
   }
 });
 
+Deno.test("callJson: a refusal that repeating does not help is not retryable, whatever its status", async () => {
+  for (const code of ["DRY_RUN", "HEDGE_REFUSED", "TRANSACTION_FAILED", "RECEIPT_DROPPED"]) {
+    const refusal = { success: false, error: "No", code };
+    await withAnswer(() => Response.json(refusal, { status: 503 }), async (url) => {
+      assert.equal((await failureOf(callJson(url, schema), ServiceError)).retryable, false, code);
+    });
+  }
+});
+
 Deno.test("callJson: an answer of another shape is INVALID_ANSWER, with its text", async () => {
   const long = "x".repeat(10_000);
   for (const body of ["<html>", "{}", '{"n":1}', "null", '{"success":false}', long]) {

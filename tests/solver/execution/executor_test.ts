@@ -59,7 +59,8 @@ Deno.test("Executor: a failed check releases the risk and leaves no trace", asyn
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
   await withExecutor(never, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
-    const words = /Payout 151 would risk 51 on one thesis, 1 above 50/;
+    const words =
+      /Payout of 0.000151 USDC would risk 0.000051 USDC on one thesis, 0.000001 USDC above 0.00005/;
     await assert.rejects(executor.execute(execution), words);
     assert.equal(exposure.total, 0n);
     assert.equal(await store.find(quoteHash), undefined);
@@ -92,7 +93,10 @@ Deno.test("Executor: an execution that was left unfinished is checked again befo
     const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
     const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
     clock.jump(60_000);
-    await assert.rejects(executor.hedge(intent), /Payout 151 would risk 51 on one thesis/);
+    await assert.rejects(
+      executor.hedge(intent),
+      /Payout of 0.000151 USDC would risk 0.000051 USDC on one thesis/,
+    );
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
     assert.deepEqual([hedged, sent], [[], []]);
   }, clock);

@@ -63,7 +63,7 @@ export function assertRefused(
 ): void {
   assert.throws(call, (thrown) => {
     assert.ok(thrown instanceof PricingRefusedError);
-    if (details !== undefined) assert.deepEqual(thrown.details, details);
+    assert.deepEqual({ ...thrown.details, ...details }, thrown.details);
     assert.equal(thrown.code, code);
     assert.equal(statusOfCode(thrown.code, SOLVER_STATUSES), status);
     assert.equal(thrown.retryable, status === 503);

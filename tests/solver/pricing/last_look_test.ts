@@ -39,8 +39,9 @@ for (const [payout, priceNow, refusal, currentPayout = null] of cases) {
     if (refusal === undefined) return look();
     assert.throws(look, (thrown) => {
       assert.ok(thrown instanceof PricingRefusedError);
-      const details = { signedPayout: payout.toString(), currentPayout };
-      assert.deepEqual([thrown.code, thrown.details], [refusal, details]);
+      const { code, details } = thrown;
+      const payouts = { signedPayout: payout.toString(), currentPayout };
+      assert.deepEqual([code, { ...details, ...payouts }], [refusal, details]);
       return true;
     });
   });

@@ -47,13 +47,14 @@ function refused(decide: () => void, code: string, message: RegExp): void {
 Deno.test("ExposureLimit: the bound holds to the unit, and says by how much it would be passed", () => {
   const { limit } = limitOf(25n, [thesisOf(1)]);
   decide(limit, 5n, reservation(2, 10n));
-  const words = /^Exposure would be 26, above --max-exposure 25: this bet adds 6; bet less, or/;
+  const words =
+    /^Exposure would be 0.000026 USDC, above --max-exposure 0.000025 USDC: this bet adds 0.000006 U/;
   refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", words);
   limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set(), true);
   refused(
     () => decide(limit, 1n),
     "EXPOSURE_TOO_LARGE",
-    /^Exposure would be 26, .* adds 1; bet less, or/,
+    /^Exposure would be 0.000026 USDC, .* adds 0.000001 USDC; bet less, or/,
   );
 });
 
@@ -82,7 +83,7 @@ Deno.test("ExposureLimit: refuses everything while the open theses are not all k
 Deno.test("ExposureLimit: without a bound balances alone decide", () => {
   const { limit } = limitOf(undefined);
   decide(limit, 10n ** 18n, reservation(1, 10n));
-  refused(() => decide(limit, 10n ** 18n + 1n), "BALANCE_TOO_LOW", / is 1 short of /);
+  refused(() => decide(limit, 10n ** 18n + 1n), "BALANCE_TOO_LOW", / is 0.000001 USDC short of /);
 });
 
 Deno.test("ExposureLimit: balances cover all bets under way of the same user, and of the same solver", () => {
@@ -99,12 +100,12 @@ Deno.test("ExposureLimit: balances cover all bets under way of the same user, an
   refused(
     () => decideWith({ user: 299n, solver: 25n }),
     "INSUFFICIENT_BALANCE",
-    /^Balance 299 of user 0x\w{40} is 1 short of the bet 100 and 200 in executions under way: dep/,
+    /0.000001 USDC short of the bet of 0.0001 USDC and 0.0002 USDC in executions under way: dep/,
   );
   refused(
     () => decideWith({ user: 300n, solver: 24n }),
     "BALANCE_TOO_LOW",
-    /^Solver balance 24 is 1 short of the 25 at risk in executions under way: bet less/,
+    /^Solver balance of 0.000024 USDC is 0.000001 USDC short of the 0.000025 USDC at risk/,
   );
   const { user, solver } = betOf(5n);
   decideWith({ user: 100n, solver: 5n }, { ...betOf(5n), user: solver, solver: user });
@@ -118,7 +119,7 @@ Deno.test("ExposureLimit: a replaced measure decides where the sum of all risks 
   const limit = new ExposureLimit({ book, measure });
   decide(limit, 500n, reservation(1, 10n));
   book.apply(thesisOf(2));
-  refused(() => decide(limit, 500n), "EXPOSURE_TOO_LARGE", /would be 3/);
+  refused(() => decide(limit, 500n), "EXPOSURE_TOO_LARGE", /would be 0.000003 USDC/);
 });
 
 Deno.test("ExposureLimit: asks no measure while the sum of all risks is far from the bound", () => {
@@ -135,7 +136,7 @@ Deno.test("ExposureLimit: reports once that the bound is near, and once that it 
   const limit = new ExposureLimit({ book, onNear });
   for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) decide(limit, risk);
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
-  refused(() => decide(limit, 101n), "EXPOSURE_TOO_LARGE", /above --max-exposure 100/);
+  refused(() => decide(limit, 101n), "EXPOSURE_TOO_LARGE", /above --max-exposure 0.0001 USDC/);
 });
 
 Deno.test("ExposureLimit: warns and refuses only once the releases of other solvers are read", () => {

@@ -75,7 +75,7 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
     checks({ maxRisk: 49n }),
     400,
     "RISK_TOO_LARGE",
-    /^Payout 150 would risk 50 on one thesis, 1 above 49; bet less$/,
+    /^Payout of 0.00015 USDC would risk 0.00005 USDC on one thesis, 0.000001 USDC above 0.000049 USDC; bet less$/,
   ],
   [
     "price moved, in plain words",
@@ -96,14 +96,14 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
     checks({}, { own: 49n }),
     503,
     "BALANCE_TOO_LOW",
-    /^Solver balance 49 is 1 short of the 50 at risk in executions under way: bet less/,
+    /^Solver balance of 0.000049 USDC is 0.000001 USDC short of the 0.00005 USDC at risk in exec/,
   ],
   [
     "user's balance short",
     checks({}, { users: 99n }),
     400,
     "INSUFFICIENT_BALANCE",
-    /^Balance 99 of user 0x\w{40} is 1 short of the bet 100: deposit first; the quote stays valid/,
+    /^Balance of 0.000099 USDC of user 0x\w{40} is 0.000001 USDC short of the bet of 0.0001 USDC: dep/,
   ],
 ];
 

@@ -1,0 +1,26 @@
+import { RangemakerError } from "./errors.ts";
+import { toWire } from "./protocol/wire.ts";
+
+/**
+ * Makes the errors of a table: message and `details` come from the same facts, so that a program can
+ * read what the message says.
+ *
+ * @param texts The message of each code, made from the facts behind it.
+ * @param retryable Codes after which the same call may succeed later.
+ * @returns Makes an error of a code; bigints in its `details` are decimal strings.
+ */
+export function failuresOf<T extends { [Code in keyof T]: (facts: never) => string }>(
+  texts: T,
+  retryable: readonly (keyof T)[] = [],
+) {
+  return <Code extends keyof T & string>(
+    code: Code,
+    ...[facts]: Parameters<T[Code]>
+  ): RangemakerError => {
+    const text: (facts: never) => string = texts[code];
+    // The facts are those that the text of this code takes.
+    const message = text(facts as never);
+    const details: Record<string, unknown> = { ...toWire<object | undefined>(facts) };
+    return new RangemakerError(code, message, { details, retryable: retryable.includes(code) });
+  };
+}

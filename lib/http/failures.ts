@@ -1,0 +1,11 @@
+import { failuresOf } from "../failures.ts";
+
+/** An error of every HTTP API: text and `details` are made from the same facts. */
+export const httpFailure = failuresOf({
+  BODY_TOO_LARGE: ({ maxBytes }: { maxBytes: number }) =>
+    `Body is over ${maxBytes} bytes: send a smaller one`,
+  NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
+    `No route ${method} ${path}: GET / says where the endpoints are described`,
+  RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
+    `Too many requests: retry after ${retryAfterMs / 1_000} s`,
+}, ["RATE_LIMITED"]);

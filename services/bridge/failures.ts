@@ -1,0 +1,27 @@
+import { failuresOf } from "../../lib/failures.ts";
+import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+
+const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
+
+/** An error of the bridge: text and `details` are made from the same facts. */
+export const failure = failuresOf({
+  DEADLINE_PASSED: ({ deadline, lateMs }: { deadline: number; lateMs: number }) =>
+    `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
+    "sign a new one with a later deadline",
+  NOT_FOUND: ({ user, nonce }: { user: Address; nonce: bigint }) =>
+    `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists those there are`,
+  /** Names the first request: its answer may have been lost. */
+  NONCE_USED: (
+    { user, nonce, state, txHash, reason }: {
+      user: Address;
+      nonce: bigint;
+      state: IntentState;
+      txHash: Hex | null;
+      reason: IntentFailure | null;
+    },
+  ) =>
+    `Nonce ${nonce} of ${user} is used${txHash === null ? "" : ` by transaction ${txHash}`}: ` +
+    `deposit is ${state}${reason === null ? "" : ` (${describe(reason)})`}; ` +
+    "sign another nonce for another deposit",
+});

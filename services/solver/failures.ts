@@ -1,0 +1,83 @@
+import { failuresOf } from "../../lib/failures.ts";
+import type { MarketPair } from "../../lib/protocol/markets.ts";
+import { formatUsdc } from "../../lib/protocol/price.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
+
+const usdc = (amount: bigint) => `${formatUsdc(amount)} USDC`;
+
+/** What the solver refuses: the text of each code, made from the numbers in `details`. */
+const TEXTS = {
+  UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
+    `Pair ${base} / ${quote} is not supported: GET /pairs lists those that are`,
+  BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
+    `Bet of ${usdc(d.betAmount)} is below ${usdc(d.minBetAmount)}: bet more`,
+  BET_TOO_LARGE: (d: { betAmount: bigint; maxBetAmount: bigint }) =>
+    `Bet of ${usdc(d.betAmount)} is above ${usdc(d.maxBetAmount)}: bet less`,
+  DURATION_TOO_SHORT: (d: { durationMs: number; minDurationMs: number }) =>
+    `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms: choose a longer window`,
+  DURATION_TOO_LONG: (d: { durationMs: number; maxDurationMs: number }) =>
+    `Duration of ${d.durationMs} ms is above ${d.maxDurationMs} ms: choose a shorter window`,
+  INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>
+    `Lower price ${formatUsdc(d.lowerPrice)} is not below upper price ` +
+    `${formatUsdc(d.upperPrice)}: raise the upper one`,
+  INVALID_TIME_RANGE: (d: {
+    startTime: number;
+    /** Negative for a window that has begun. */
+    startsInMs: number;
+    maxStartAheadMs: number;
+    maxStartBehindMs: number;
+  }) =>
+    d.startsInMs > 0
+      ? `Window starts ${d.startsInMs} ms from now, above ${d.maxStartAheadMs} ms ` +
+        "(--max-start-ahead-ms): choose an earlier start"
+      : `Window started ${-d.startsInMs} ms ago, above ${d.maxStartBehindMs} ms ` +
+        "(--max-start-behind-ms): choose a later start",
+  DEADLINE_PASSED: (d: { deadline: number; leftMs: number; neededMs: number }) =>
+    d.leftMs < 0
+      ? `Quote deadline ${d.deadline} passed ${-d.leftMs} ms ago; request a new quote`
+      : `Quote deadline ${d.deadline} is ${d.leftMs} ms away: an execution takes ${d.neededMs} ms, ` +
+        `${d.neededMs - d.leftMs} ms too long; request a quote with a later deadline`,
+  RISK_TOO_LARGE: (d: { payout: bigint; risk: bigint; maxRisk: bigint }) =>
+    `Payout of ${usdc(d.payout)} would risk ${usdc(d.risk)} on one thesis, ` +
+    `${usdc(d.risk - d.maxRisk)} above ${usdc(d.maxRisk)}; bet less`,
+  PRICE_STALE: (d: { symbol: string; ageMs: number | null }) =>
+    `Core node has no fresh price of ${d.symbol}: ` +
+    `${d.ageMs === null ? "it never had one" : `the last is ${d.ageMs} ms old`}; try again later`,
+  INSUFFICIENT_BALANCE: (d: {
+    user: Address;
+    balance: bigint;
+    betAmount: bigint;
+    /** In executions of the user that are under way. */
+    reserved: bigint;
+    missing: bigint;
+  }) =>
+    `Balance of ${usdc(d.balance)} of user ${d.user} is ${usdc(d.missing)} short of the bet of ` +
+    `${usdc(d.betAmount)}${
+      d.reserved === 0n ? "" : ` and ${usdc(d.reserved)} in executions under way`
+    }` +
+    ": deposit first; the quote stays valid until its deadline",
+  BALANCE_TOO_LOW: (d: { balance: bigint; needed: bigint; missing: bigint }) =>
+    `Solver balance of ${usdc(d.balance)} is ${usdc(d.missing)} short of the ${
+      usdc(d.needed)
+    } at ` +
+    "risk in executions under way: bet less, or try again when they have ended",
+  EXPOSURE_UNKNOWN: () =>
+    "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
+  EXPOSURE_TOO_LARGE: (d: { exposure: bigint; maxExposure: bigint; risk: bigint }) =>
+    `Exposure would be ${usdc(d.exposure)}, above --max-exposure ${
+      usdc(d.maxExposure)
+    }: this bet ` +
+    `adds ${usdc(d.risk)}; bet less, or wait for settlements`,
+  HEDGE_REFUSED: ({ reason }: { reason: string }) =>
+    `Execution was not hedged: ${reason}; request a new quote`,
+};
+
+/** An error of the solver, with these facts as its `details`. */
+export const failure = failuresOf(TEXTS, [
+  "PRICE_STALE",
+  // Of a recorded execution: the user may have deposited by then.
+  "INSUFFICIENT_BALANCE",
+  "BALANCE_TOO_LOW",
+  "EXPOSURE_UNKNOWN",
+  "EXPOSURE_TOO_LARGE",
+]);
