@@ -31,9 +31,10 @@ export interface Child {
 export async function startChild(signal?: AbortSignal): Promise<Child> {
   const env = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
   const child = spawn(denoPath(), programArguments(), { env, ...(signal && { signal }) });
+  let problem: string | undefined;
+  child.on("error", ({ message }) => problem = message);
   const ended = new Promise<string>((resolve) => {
-    child.on("error", ({ message }) => resolve(message));
-    child.on("close", (code) => resolve(`it ended with code ${code}`));
+    child.on("close", (code) => resolve(problem ?? `it ended with code ${code}`));
   });
   const killAfter = (ms: number) => {
     const timer = setTimeout(() => child.kill("SIGKILL"), ms);
