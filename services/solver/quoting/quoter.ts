@@ -69,7 +69,7 @@ export class Quoter {
    * A signed quote. Its risk is checked at the execution: the rules of a quote limit only the bet
    * (spec: quote solver, flow step 4).
    *
-   * @throws {QuoteRuleError} If a rule is broken.
+   * @throws {RangemakerError} If a rule is broken.
    * @throws {RangemakerError} `INVALID_TIME_RANGE` or `INVALID_REQUEST` outside the time bounds.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
@@ -88,7 +88,7 @@ export class Quoter {
   /**
    * The payout of a possible quote. Nothing is signed, so a deadline has no bound.
    *
-   * @throws {QuoteRuleError} If a rule is broken.
+   * @throws {RangemakerError} If a rule is broken.
    * @throws {RangemakerError} `INVALID_TIME_RANGE` outside the time bounds.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
