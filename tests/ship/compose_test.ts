@@ -34,6 +34,8 @@ const serviceSchema = z.object({
   healthcheck: z.object({ interval: z.string(), timeout: z.string(), retries: z.number() })
     .optional(),
   read_only: z.boolean().optional(),
+  mem_limit: z.string().optional(),
+  pids_limit: z.number().optional(),
   cap_drop: z.array(z.string()).optional(),
   security_opt: z.array(z.string()).optional(),
 });
@@ -82,6 +84,7 @@ for (const [name, service] of Object.entries(services)) {
       : /:v?\d+\.\d[^@]*@sha256:[\da-f]{64}$/;
     assert.match(service.image, pinned);
     assert.equal(service.read_only, true);
+    assert.deepEqual([service.mem_limit, service.pids_limit], ["1g", 256]);
     assert.deepEqual(service.cap_drop, ["ALL"]);
     assert.deepEqual(service.security_opt, ["no-new-privileges:true"]);
     for (const port of service.ports) assert(port.startsWith("127.0.0.1:"), port);
