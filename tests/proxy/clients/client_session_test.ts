@@ -244,9 +244,11 @@ Deno.test("ClientSession: unsubscribe accepts only an id of the client", async (
   const subscribed = receive(call(1, "eth_subscribe", ["a"]));
   grant();
   await subscribed;
-  for (const params of [[], [7], { 0: "a" }, undefined]) {
+  for (const [params, received] of [[[], "nothing"], [[7], "7"], [{ 0: "a" }, "nothing"]]) {
     await receive({ ...call(2, "eth_unsubscribe"), params });
-    assert.deepEqual([frames().at(-1)?.id, frames().at(-1)?.error?.code], [2, -32602]);
+    const { id, error } = frames().at(-1) ?? {};
+    assert.deepEqual([id, error?.code], [2, -32602]);
+    assert(error?.message.endsWith(`: received ${received}`), error?.message);
   }
   for (const [id, result] of [["b", false], ["a", true], ["a", false]]) {
     await receive(call(3, "eth_unsubscribe", [id]));

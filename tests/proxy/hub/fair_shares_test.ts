@@ -145,3 +145,96 @@ Deno.test("Fair shares: while everybody has one, a caller without any waits for 
   assert(await crowd.subscribe(first));
   assert.deepEqual([crowd.of(first), crowd.of(second)], [1, 0]);
 });
+
+/** A hub with 16 places, two for each address, whose node answers when the test says so. */
+class SmallHub {
+  readonly ended: string[] = [];
+  readonly refused: string[] = [];
+  readonly #asked: { id: number; params: string[] }[] = [];
+  readonly hub = new Hub({
+    capacity: 4,
+    random: seededRandom(1),
+    maxSubscriptions: 16,
+    subscribeTimeoutMs: 1_000,
+    slowClients: "lag",
+    upstream: { send: (text) => this.#asked.push(JSON.parse(text)) > 0, drop: () => {} },
+    events: {
+      received() {},
+      sent() {},
+      lagged() {},
+      subscribed() {},
+      refused: (limit) => this.refused.push(limit),
+    },
+  });
+
+  /** @param via The load balancer that names the address, if there is one. */
+  client(from: string, via?: string): HubClient {
+    const headers = new Headers(via === undefined ? {} : { "x-forwarded-for": from });
+    return this.hub.connect({
+      room: () => Infinity,
+      spareRoom: () => 0,
+      send: ([message]) => this.ended.push(JSON.parse(message?.text ?? "").params.subscription),
+      close: () => assert.fail("Not closed"),
+    }, callerAddress(headers, via ?? from, true));
+  }
+
+  subscribe(client: HubClient, topic: string): void {
+    const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
+    this.hub.subscribe(client, request, 0, () => {});
+  }
+
+  /** The node grants what it was asked for, under its topic. */
+  grant(): void {
+    for (const { id, params: [result] } of this.#asked.splice(0)) {
+      this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    }
+  }
+
+  /** Addresses take two places each. @param via The load balancer in front of them. */
+  fill(addresses: number, via?: string): void {
+    for (const address of ipv4(10, addresses)) {
+      const client = this.client(address, via);
+      for (const n of [1, 2]) this.subscribe(client, `${address} ${n}`);
+    }
+  }
+}
+
+Deno.test("Fair shares: a subscription counts for another client that uses it, once its owner has left", () => {
+  const scene = new SmallHub();
+  const [owner, other] = [scene.client("10.0.0.1"), scene.client("10.0.0.2")];
+  for (const client of [owner, other]) {
+    for (const topic of ["a", "b"]) scene.subscribe(client, topic);
+  }
+  scene.grant();
+  scene.subscribe(owner, "c");
+  assert.deepEqual(scene.refused, ["upstream_subscriptions_per_address"]);
+  for (const topic of ["a", "b"]) scene.hub.unsubscribe(owner, topic);
+  for (const topic of ["c", "d"]) scene.subscribe(owner, topic);
+  assert.equal(scene.refused.length, 1);
+  scene.subscribe(other, "e");
+  assert.equal(scene.refused.length, 2);
+});
+
+Deno.test("Fair shares: a newcomer gets the newest place of the address with most, and none that the node is asked for", () => {
+  const scene = new SmallHub();
+  scene.fill(8);
+  scene.subscribe(scene.client("20.0.0.1"), "new");
+  assert.deepEqual(scene.refused, ["upstream_subscriptions"]);
+  scene.grant();
+  scene.subscribe(scene.client("20.0.0.1"), "new");
+  assert.deepEqual(scene.ended, ["10.0.0.7 2"]);
+});
+
+Deno.test("Fair shares: a newcomer behind a full load balancer gets a place of another caller behind it", () => {
+  const scene = new SmallHub();
+  scene.fill(6, "192.0.2.9");
+  for (const last of ["10.0.1.1", "10.0.1.2"]) {
+    scene.subscribe(scene.client(last, "192.0.2.9"), last);
+  }
+  const direct = scene.client("30.0.0.1");
+  for (const n of [1, 2]) scene.subscribe(direct, `direct ${n}`);
+  scene.grant();
+  assert.equal(scene.hub.table.count, 16);
+  scene.subscribe(scene.client("20.0.0.1", "192.0.2.9"), "new");
+  assert.deepEqual(scene.ended, ["10.0.0.5 2"]);
+});

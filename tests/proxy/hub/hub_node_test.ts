@@ -205,8 +205,12 @@ Deno.test("Hub: the end of a subscription is announced after an answer that is p
     scene.pass(1);
   }
   assert.deepEqual(scene.got, []);
+  const frames: string[] = [];
+  client.sink.send = (messages) => frames.push(...messages.map(({ text }) => text));
   client.resumeDelivery();
-  assert.equal(scene.got.length, 1);
+  assert.equal(frames.length, 1);
+  const { jsonrpc, method } = JSON.parse(frames[0] ?? "");
+  assert.deepEqual([jsonrpc, method], ["2.0", "eth_subscription"]);
 });
 
 Deno.test("Hub: an unknown subscription is ended at the node if it keeps notifying", () => {

@@ -139,7 +139,7 @@ Deno.test("Thesis filters: random clients get the theses that they select, and t
         scene.answer();
       } else {
         const thesis = { user: pick(PARTIES), solver: pick(PARTIES), number };
-        scene.announce(thesis);
+        assert(scene.announce(thesis));
         const selected = open.filter(({ filter }) => matches(filter, thesis));
         const expected = selected.map(({ id }) => `${id} ${number}`);
         assert.deepEqual(scene.got.splice(0).sort(), expected.sort());
