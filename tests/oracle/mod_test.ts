@@ -57,6 +57,7 @@ Deno.test("Oracle: unhealthy with 503 and no prices while no source is there (or
       success: false,
       code: "NOT_FOUND",
       error: "NOT_FOUND: No route GET /price: GET / says where the endpoints are described",
+      details: { method: "GET", path: "/price" },
     });
   } finally {
     await oracle.stop();

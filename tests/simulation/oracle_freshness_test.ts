@@ -127,6 +127,18 @@ function assertHonest(entry: NonNullable<ReturnType<typeof served>>): void {
   assert(prices[0]! <= entry.price && entry.price <= prices.at(-1)!);
 }
 
+/** A price is withheld only while sources are missing, and only after a jump that one of them made. */
+function assertSuspicious(
+  withheld: ReturnType<typeof served>,
+  mostSources: number,
+  pricesServed: readonly bigint[],
+): void {
+  assert(withheld !== undefined && withheld.contributing.length < mostSources);
+  const { price } = withheld;
+  const isFar = (other: bigint) => 1_000n * (price > other ? price - other : other - price) > other;
+  assert(pricesServed.some(isFar), "a jump of 10 basis points");
+}
+
 function apply(board: PriceBoard, event: SourceEvent): void {
   const { kind, provider, price, atMs } = event;
   if (kind === "print") board.update(provider, SYMBOL, price, atMs);
@@ -152,9 +164,17 @@ function play(random: RandomSource): void {
   }).sort((a, b) => a.atMs - b.atMs);
   const board = new PriceBoard(rules);
   const past: SourceEvent[] = [];
+  const pricesServed: bigint[] = [];
+  let mostSources = 0;
   const check = (nowMs: number) => {
     const expected = served(past, rules, nowMs);
     const entry = board.entry(SYMBOL);
+    if (board.isWithheld(SYMBOL)) {
+      assert.equal(entry, undefined);
+      return assertSuspicious(expected, mostSources, pricesServed);
+    }
+    mostSources = Math.max(mostSources, expected?.contributing.length ?? 0);
+    if (expected !== undefined) pricesServed.push(expected.price);
     assert.equal(entry?.price, expected?.price, `price at ${nowMs - T}`);
     assert.equal(entry?.lastUpdate, expected?.lastUpdate, `lastUpdate at ${nowMs - T}`);
     assert.deepEqual(entry?.sources, expected?.sources, `sources at ${nowMs - T}`);

@@ -82,8 +82,12 @@ export class Database {
   }
 
   /** The rows of a query, one by one. */
-  iterate(sql: string): Iterable<Row> {
-    return this.#statement(sql).iterate();
+  *iterate(sql: string): Iterable<Row> {
+    try {
+      yield* this.#statement(sql).iterate();
+    } catch (cause) {
+      throw storageError(cause);
+    }
   }
 
   /** Undoes everything since `BEGIN`, unless SQLite has done so itself, as on a full disk. */
@@ -113,13 +117,17 @@ function attempt<T>(run: () => T): T {
   try {
     return run();
   } catch (cause) {
-    if (Object(cause).errcode === SQLITE_FULL) {
-      throw new StorageError(`The chain cannot be written: ${messageOf(cause)}`, { cause });
-    }
-    throw new StorageError(
-      `The chain cannot be read or written: ${messageOf(cause)}; ` +
-        "if the file is damaged, restore a backup",
-      { cause },
-    );
+    throw storageError(cause);
   }
+}
+
+function storageError(cause: unknown): StorageError {
+  if (Object(cause).errcode === SQLITE_FULL) {
+    return new StorageError(`The chain cannot be written: ${messageOf(cause)}`, { cause });
+  }
+  return new StorageError(
+    `The chain cannot be read or written: ${messageOf(cause)}; ` +
+      "if the file is damaged, restore a backup",
+    { cause },
+  );
 }

@@ -70,10 +70,8 @@ Deno.test("Quoter: a bet that the chain would refuse is refused at the quote", (
     const tooSmall = { ...request, betAmount: smallest - 1n };
     for (const ask of ["quote", "estimate"] as const) {
       assert.throws(() => quoter[ask](tooSmall), {
-        ...{
-          code: "BET_TOO_SMALL",
-          message: `Bet ${smallest - 1n} is below ${smallest}: bet more`,
-        },
+        code: "BET_TOO_SMALL",
+        details: { betAmount: `${smallest - 1n}`, minBetAmount: `${smallest}` },
       });
       assert.doesNotThrow(() => quoter[ask]({ ...request, betAmount: smallest }));
     }
