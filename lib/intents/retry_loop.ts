@@ -30,6 +30,9 @@ export interface RetryLoopOptions {
 /** A pass that ended early. */
 class NodeLostError extends RangemakerError {}
 
+/** The intents of a pass could not be read. */
+class UnreadableError extends RangemakerError {}
+
 /**
  * Retries intents that an earlier run, another process or a lost answer left unfinished: all of them
  * at start, later those that did not change for a while. While the node is unreachable, a pass tries
@@ -46,7 +49,9 @@ export function retryLoop(options: RetryLoopOptions): PollingLoop {
       // The first pass regardless of their time: the clock that wrote it may have been ahead.
       const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
       isFirst = false;
-      await retryAll(options, updatedAtMostMs, signal);
+      await retryAll(options, updatedAtMostMs, signal).catch((cause) => {
+        throw new UnreadableError("STORE_UNREADABLE", messageOf(cause), { cause });
+      });
       if (nodeLost()) throw new NodeLostError("NODE_UNREACHABLE", "Core node does not answer");
     },
     onFailure(thrown) {

@@ -93,7 +93,7 @@ Deno.test("Exit code 130: Ctrl-C ends a command that ends by itself", async () =
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
   const url = `okx=ws://127.0.0.1:${port}`;
-  const program = new Program(["oracle", "probe", "-p", "okx", "--provider-url", url]);
+  const program = new Program(["doctor", "oracle", "-p", "okx", "--provider-url", url]);
   const connection = await listener.accept();
   program.kill("SIGINT");
   assert.equal((await program.finished()).code, ExitCode.interrupted);

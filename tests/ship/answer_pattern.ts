@@ -9,7 +9,7 @@ const VOLATILE = {
   fraction: [/(?<![\d.])\d+\.\d+\b(?!\.)/, "\\d+(?:\\.\\d+)?"],
   largeNumber: [/\b\d{6,}\b/, "\\d+"],
   sources: [/provider_\w(?:, provider_\w)+/, "\\w+(?:, \\w+)*"],
-  result: [/\b(?:won|lost)\b/, "(?:won|lost)"],
+  result: [/\b(?:won|lost)\b/, "(?:won|lost(?:, the price was [\\d.]+)?)"],
 } as const;
 
 const ANY_VOLATILE = new RegExp(

@@ -239,7 +239,7 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
       };
     },
     clock,
-    margin: 0.03,
+    margin: 0.05,
     userLeadMs: 0,
     maxPriceAgeMs: 2_000,
     minDurationMs: 1_000,

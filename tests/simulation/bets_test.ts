@@ -7,7 +7,7 @@ import { casesFrom, playSchedules } from "../support/random.ts";
 import { BetsSchedule } from "./bets_schedule.ts";
 
 const SCHEDULES = casesFrom("RANGEMAKER_SCHEDULES", 80);
-const STEPS = 120;
+const STEPS = 180;
 
 Deno.test(
   "Bets: random schedules of users, strangers, rogue and dying solvers keep every promise",
