@@ -6,7 +6,6 @@
 import { tryParseJson } from "../../lib/json.ts";
 import { endOfValue, memberSpan, type Span, visitMembers } from "./json_text.ts";
 import { answerLost } from "./failures.ts";
-import type { NodeReply } from "./http_pool/reply_body.ts";
 import type { Target } from "./metrics.ts";
 
 const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
@@ -92,6 +91,12 @@ const FIRST_ID_MAX = 2 ** 48;
 /** The first of many ids of calls to nodes. */
 export function firstId(): number {
   return Math.floor(Math.random() * FIRST_ID_MAX);
+}
+
+/** What a node answered to a message over HTTP. */
+export interface NodeReply {
+  status: number;
+  body: string;
 }
 
 /** A node's answer to one call. */

@@ -9,11 +9,11 @@ import { Router } from "./calls/router.ts";
 import { Cors } from "./clients/cors.ts";
 import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
 import { WsClients } from "./clients/ws_clients.ts";
-import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { HeadSequence } from "./hub/head_sequence.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+import { CONNECTIONS_MAX } from "./node/http_pool.ts";
 import { NodeLink } from "./node/node_link.ts";
 import type { ProxyOptions } from "./options.ts";
 

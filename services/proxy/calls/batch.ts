@@ -1,11 +1,10 @@
 import { setImmediate } from "node:timers";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import type { NodeReply } from "../http_pool/reply_body.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
 import type { Call } from "./message.ts";
-import { answerUnder, readAnswer } from "../envelope.ts";
+import { answerUnder, type NodeReply, readAnswer } from "../envelope.ts";
 import { answerLost } from "../failures.ts";
 
 /**

@@ -9,12 +9,18 @@ import {
   MessageError,
   readMessage,
 } from "./message.ts";
-import { type Answer, answerTo, answerUnder, callText, firstId } from "../envelope.ts";
+import {
+  type Answer,
+  answerTo,
+  answerUnder,
+  callText,
+  firstId,
+  type NodeReply,
+} from "../envelope.ts";
 import { failureText, ProxyError } from "../failures.ts";
 import { type Flight, InFlightReads } from "./in_flight_reads.ts";
 import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "../node/node_http.ts";
-import type { NodeReply } from "../http_pool/reply_body.ts";
 import { clientFailure, clientText, type Placement } from "./placement.ts";
 import type { Read } from "../node/open_reads.ts";
 
@@ -200,7 +206,7 @@ export class Router {
       callText(rest, id === undefined ? undefined : firstId + index)
     );
     try {
-      const options = { forwardedFor, allowFailover: isPlain, node };
+      const options = { forwardedFor, isPlain, node };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       await this.#splitTurns.next(reply.body.length);
       return splitBatchReply(calls, firstId, reply, target).map((text, index) => {

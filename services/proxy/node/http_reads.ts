@@ -19,7 +19,7 @@ export class HttpReads {
   async ask({ rest, node, forwardedFor }: Read): Promise<Answer> {
     const id = this.#lastId += 1;
     const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
-    const options = { forwardedFor, node, retryIfStale: true, allowFailover: true, isAnswer };
+    const options = { forwardedFor, node, isPlain: true, isAnswer };
     return answerTo(id, await this.#nodes.post(callText(rest, id), options), "read");
   }
 }

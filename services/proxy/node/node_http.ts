@@ -3,24 +3,25 @@ import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
+import type { NodeReply } from "../envelope.ts";
+import type { ProxyMetrics, Target } from "../metrics.ts";
+import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "../failures.ts";
 import {
   BusyError,
   HttpPool,
   type HttpPoolOptions,
+  type HttpPostOptions,
+  type PostError,
   ReplyTimeoutError,
-} from "../http_pool/http_pool.ts";
-import type { ConnectionError } from "../http_pool/node_connection.ts";
-import type { NodeReply } from "../http_pool/reply_body.ts";
-import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
-import type { ProxyMetrics, Target } from "../metrics.ts";
-import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "../failures.ts";
+} from "./http_pool.ts";
+import { ReplyBudgetError } from "./reply_body.ts";
 
 const log = serviceLog("proxy");
 
 /** The router's interface to a node. */
 export interface NodePort {
   /**
-   * Posts a message. It is never sent to the same node twice, unless `retryIfStale` is set.
+   * Posts a message. It is never sent to the same node twice, unless it is plain.
    *
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
    *   many requests are open or too many bytes of answers are in memory.
@@ -29,15 +30,7 @@ export interface NodePort {
 }
 
 /** How a message is posted. */
-export interface PostOptions {
-  /** Value of `X-Forwarded-For`. */
-  forwardedFor: string;
-  /** Send it again if a reused connection turns out to be closed. */
-  retryIfStale?: boolean;
-  /** Whether a body answers this message; another one is not taken, and ends its connection. */
-  isAnswer?: (body: string) => boolean;
-  /** Send it once more to another read node, if there are several and this one failed. */
-  allowFailover?: boolean;
+export interface PostOptions extends HttpPostOptions {
   /** Which one of the read nodes; by default the one that leads. */
   node?: number;
 }
@@ -52,19 +45,19 @@ export interface NodeHttpOptions {
   budget: ByteBudget;
   metrics: ProxyMetrics;
   onEnd?: HttpPoolOptions["onEnd"];
-  elsewhere?: HttpPoolOptions["elsewhere"];
+  failover?: HttpPoolOptions["failover"];
 }
 
 /** HTTP connections to one node, with metrics and JSON-RPC errors. */
 export function nodeHttp(options: NodeHttpOptions): HttpPool {
-  const { target, url, timeoutMs, clock, budget, metrics, onEnd, elsewhere } = options;
+  const { target, url, timeoutMs, clock, budget, metrics, onEnd, failover } = options;
   const observe = metrics.upstreamLatency(target);
   return new HttpPool({
     url: new URL(url),
     timeoutMs,
     clock,
     budget,
-    elsewhere,
+    failover,
     onEnd(tookMs, status, error) {
       observe(tookMs / 1000);
       if (error !== undefined) metrics.upstreamErrors.inc({ target });
@@ -77,13 +70,7 @@ export function nodeHttp(options: NodeHttpOptions): HttpPool {
   });
 }
 
-/** Posts a message to one node. */
-export function postTo(pool: HttpPool, text: string, options: PostOptions): Promise<NodeReply> {
-  const { forwardedFor, retryIfStale = false, allowFailover = false, isAnswer } = options;
-  return pool.post(text, forwardedFor, retryIfStale, allowFailover, isAnswer);
-}
-
-function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs: number): Error {
+function failureOf(error: PostError, target: Target, timeoutMs: number): Error {
   const { cause } = error;
   const reason = messageOf(cause ?? error);
   log.debug("The {target} node gave no answer: {reason}", { target, reason });

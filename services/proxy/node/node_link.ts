@@ -6,7 +6,8 @@ import type { ProxyOptions } from "../options.ts";
 import { type Head, quantitySchema } from "./head.ts";
 import { HeadWatch } from "./head_watch.ts";
 import { HttpReads } from "./http_reads.ts";
-import { ask, nodeHttp, type NodePort, postTo } from "./node_http.ts";
+import type { HttpPool } from "./http_pool.ts";
+import { ask, nodeHttp } from "./node_http.ts";
 import { registerNodeMetrics } from "./node_metrics.ts";
 import { readNodeUrls } from "./node_urls.ts";
 import { ProbeRounds } from "./probe_rounds.ts";
@@ -39,7 +40,7 @@ export interface NodeLinkOptions {
 
 /** The proxy's side of its nodes: HTTP to each, the sockets to the leading read node, its health. */
 export class NodeLink {
-  readonly write: NodePort;
+  readonly write: HttpPool;
   readonly read: ReadPool;
   /** Plain reads, by the way of `--reads`. */
   readonly reads: Pick<HttpReads, "ask">;
@@ -50,7 +51,6 @@ export class NodeLink {
   /** A single node cannot be compared with any other. */
   readonly #probeRounds: ProbeRounds | undefined;
   readonly #clock: Clock;
-  readonly #stopWrites: () => void;
   #listener: NodeListener | undefined;
 
   constructor({ options, clock, budget, metrics }: NodeLinkOptions) {
@@ -59,9 +59,7 @@ export class NodeLink {
     const { urls, wsUrls, names } = readNodeUrls(options);
     const http = { timeoutMs, clock: monotonicClock, budget, metrics };
     const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
-    const writes = nodeHttp({ target: "write", url: options.writeNodeUrl, ...http });
-    this.write = { post: (text, options) => postTo(writes, text, options) };
-    this.#stopWrites = () => writes.stop();
+    this.write = nodeHttp({ target: "write", url: options.writeNodeUrl, ...http });
     const readNodes = this.readNodes = new ReadNodes({
       names,
       maxLag: options.readNodeMaxLag,
@@ -160,7 +158,7 @@ export class NodeLink {
     this.#upstream.stop();
     this.#probeRounds?.stop();
     this.read.stop();
-    this.#stopWrites();
+    this.write.stop();
   }
 
   #opened(node: number): void {

@@ -2,10 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { headSchema } from "./head.ts";
-import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
-import { ConnectionError } from "../http_pool/node_connection.ts";
-import type { NodeReply } from "../http_pool/reply_body.ts";
-import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
+import type { NodeReply } from "../envelope.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 import {
   ask,
@@ -13,8 +10,10 @@ import {
   type NodeHttpOptions,
   type NodePort,
   type PostOptions,
-  postTo,
 } from "./node_http.ts";
+import { ConnectionError } from "./http_connection.ts";
+import { BusyError, HttpPool, type PostError, ReplyTimeoutError } from "./http_pool.ts";
+import { ReplyBudgetError } from "./reply_body.ts";
 
 /** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
@@ -48,7 +47,7 @@ export class ReadPool implements NodePort {
         target: "read",
         url,
         onEnd: (_tookMs, status, error) => this.#report(node, status, error),
-        elsewhere: () => this.#elsewhere(node),
+        failover: () => this.#alternativeTo(node),
       })
     );
     this.#probes = urls.map((url) =>
@@ -58,7 +57,7 @@ export class ReadPool implements NodePort {
 
   /** Posts to the leader, or to a given node. */
   post(text: string, options: PostOptions): Promise<NodeReply> {
-    return postTo(this.#at(this.#pools, options.node ?? this.#nodes.leader), text, options);
+    return this.#at(this.#pools, options.node ?? this.#nodes.leader).post(text, options);
   }
 
   /** Asks a node for its newest block and reports the answer or the failure; never rejects. */
@@ -95,7 +94,7 @@ export class ReadPool implements NodePort {
     for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
   }
 
-  #report(node: number, status: number | undefined, error?: ConnectionError | BusyError): void {
+  #report(node: number, status: number | undefined, error?: PostError): void {
     if (this.#stopped) return;
     const isRefused = status === 429 || Number(status) >= 500;
     if (error === undefined && !isRefused) return this.#nodes.onReadAnswered(node);
@@ -107,14 +106,14 @@ export class ReadPool implements NodePort {
     if (isDead(error)) this.#nodes.onDied(node, reasonOf(error));
   }
 
-  #elsewhere(failed: number): HttpPool | undefined {
+  #alternativeTo(failed: number): HttpPool | undefined {
     const other = this.#stopped ? undefined : this.#nodes.alternativeTo(failed);
     return other === undefined ? undefined : this.#pools[other];
   }
 
   #probe(node: number): NodePort {
     const pool = this.#at(this.#probes, node);
-    return { post: (text, options) => postTo(pool, text, options) };
+    return { post: (text, options) => pool.post(text, { ...options, isPlain: true }) };
   }
 
   #at(pools: readonly HttpPool[], node: number): HttpPool {

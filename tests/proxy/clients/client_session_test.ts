@@ -9,7 +9,7 @@ import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { HttpReads } from "../../../services/proxy/node/http_reads.ts";
 import { MethodTable } from "../../../services/proxy/calls/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
+import type { NodeReply } from "../../../services/proxy/envelope.ts";
 import { Router } from "../../../services/proxy/calls/router.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";

@@ -32,7 +32,7 @@ Deno.test("HttpReads: each read has an id of its own, may be repeated and moved,
     method: "eth_call",
   });
   const { isAnswer, ...options } = posted[0]?.[1] ?? assert.fail();
-  const wanted = { forwardedFor: "x", node: 1, retryIfStale: true, allowFailover: true };
+  const wanted = { forwardedFor: "x", node: 1, isPlain: true };
   assert.deepEqual(options, wanted);
   const isTaken = [ids[0], ids[1], null].map((id) => isAnswer?.(JSON.stringify({ id })));
   assert.deepEqual(isTaken, [true, false, true]);

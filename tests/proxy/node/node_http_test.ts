@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import { CONNECTIONS_MAX } from "../../../services/proxy/http_pool/http_pool.ts";
+import { CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { ask, nodeHttp } from "../../../services/proxy/node/node_http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
-import { type Asked, Server } from "../http_pool/http_pool_scene.ts";
+import { type Asked, Server } from "./http_pool_scene.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -30,7 +30,9 @@ async function outcome(target: Target, answer?: (asked: Asked, clock: FakeClock)
     onEnd: (tookMs, status, error) => ends.push([tookMs, status, error !== undefined]),
   });
   try {
-    const reply = await node.post("{}", "x").catch(({ status, rpcCode, message }) => ({
+    const reply = await node.post("{}", { forwardedFor: "x" }).catch((
+      { status, rpcCode, message },
+    ) => ({
       status,
       rpcCode,
       isDoubtful: /may have taken effect/.test(message),
@@ -98,8 +100,11 @@ Deno.test("nodeHttp: a call is told to wait when every connection to the node ha
     budget: new ByteBudget(SMALL_BYTES),
     metrics: new ProxyMetrics(new Registry()),
   });
-  const open = Array.from({ length: CONNECTIONS_MAX }, () => node.post("{}", "x"));
-  await assert.rejects(node.post("{}", "x"), {
+  const open = Array.from(
+    { length: CONNECTIONS_MAX },
+    () => node.post("{}", { forwardedFor: "x" }),
+  );
+  await assert.rejects(node.post("{}", { forwardedFor: "x" }), {
     status: 429,
     rpcCode: -32005,
     message: `The write node: ${CONNECTIONS_MAX} requests are open`,

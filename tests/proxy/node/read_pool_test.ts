@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { FAILURES_MAX, ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";
@@ -44,9 +43,7 @@ class Scene {
 
   /** Posts a message that may move. @returns Which node answered. */
   async read(node?: number): Promise<string> {
-    return bodyText(
-      (await this.pool.post("{}", { forwardedFor: "x", allowFailover: true, node })).body,
-    );
+    return ((await this.pool.post("{}", { forwardedFor: "x", isPlain: true, node })).body);
   }
 
   /** Requests that each node got. */
@@ -78,13 +75,12 @@ const answerTo = (text: string, result: unknown) =>
 
 Deno.test("ReadPool: a read goes to the leader, or to the node that it needs", () =>
   Scene.play(async ({ pool, reads, ...scene }) => {
-    const read = (node?: number) =>
-      pool.post("{}", { forwardedFor: "x", allowFailover: true, node });
-    assert.deepEqual([bodyText((await read()).body), bodyText((await read(1)).body)], ["0", "1"]);
+    const read = (node?: number) => pool.post("{}", { forwardedFor: "x", isPlain: true, node });
+    assert.deepEqual([(await read()).body, (await read(1)).body], ["0", "1"]);
     assert.deepEqual(reads, [[0, 0], [0, 0]]);
     assert.deepEqual(scene.nodes.states.map(({ readsTotal }) => readsTotal), [1, 1]);
     scene.nodes.onDied(0, "gone");
-    assert.equal(bodyText((await read()).body), "1");
+    assert.equal((await read()).body, "1");
     assert.throws(() => read(2), RangeError);
   }));
 
@@ -142,7 +138,7 @@ Deno.test("ReadPool: a node is dead after some probes without an answer in time,
   Scene.play(async (scene) => {
     const wrong = [blockOf("31"), { number: "0x1f" }, null];
     scene.answers[0] = (text) => answerTo(text, wrong.pop());
-    const open = scene.pool.post("{}", { forwardedFor: "x", allowFailover: true, node: 0 });
+    const open = scene.pool.post("{}", { forwardedFor: "x", isPlain: true, node: 0 });
     await open;
     for (let n = 1; n < FAILURES_MAX; n += 1) await scene.pool.probe(0);
     assert.equal(scene.nodes.isDead(0), false);

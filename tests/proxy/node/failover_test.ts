@@ -1,15 +1,14 @@
 /** Reads that move to another node. */
 import assert from "node:assert/strict";
-import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
 import {
   AbandonedError,
   HttpPool,
   ReplyTimeoutError,
-} from "../../../services/proxy/http_pool/http_pool.ts";
-import { ConnectionError } from "../../../services/proxy/http_pool/node_connection.ts";
+} from "../../../services/proxy/node/http_pool.ts";
+import { ConnectionError } from "../../../services/proxy/node/http_connection.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { type Asked, echo, Server, TIMEOUT_MS } from "./http_pool_scene.ts";
+import { type Asked, CHANGE, echo, READ, Server, TIMEOUT_MS } from "./http_pool_scene.ts";
 
 interface Scene {
   clock: FakeClock;
@@ -40,9 +39,9 @@ async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
   const pools: HttpPool[] = [];
   for (const [index, server] of servers.entries()) {
     const url = new URL(`http://127.0.0.1:${await server.listen()}/${index}`);
-    const elsewhere = () => pools[1 - index];
+    const failover = () => pools[1 - index];
     const onEnd = (tookMs: number, status?: number) => void ends.push([index, tookMs, status]);
-    pools.push(new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS, elsewhere, onEnd }));
+    pools.push(new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS, failover, onEnd }));
   }
   try {
     await scene({ clock, first: pools[0] ?? assert.fail(), second, asked, open, ends });
@@ -55,37 +54,37 @@ async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
 
 Deno.test("HttpPool: when a node is abandoned its open reads move, and other requests fail", () =>
   play(async ({ first, asked, open }) => {
-    const read = first.post("read", "x", true);
-    const batch = first.post("batch", "x", false, true);
-    const change = first.post("change", "x");
+    const read = first.post("read", READ);
+    const batch = first.post("batch", READ);
+    const change = first.post("change", CHANGE);
     await eventually("all were sent", () => open.length === 3 || undefined);
     first.abandon("it hangs");
     await assert.rejects(
       change,
       (thrown) => thrown instanceof ConnectionError && thrown.cause instanceof AbandonedError,
     );
-    assert.equal(bodyText((await read).body), "read");
-    assert.equal(bodyText((await batch).body), "batch");
+    assert.equal((await read).body, "read");
+    assert.equal((await batch).body, "batch");
     assert.deepEqual(asked.slice(3).sort(), ["second batch", "second read"]);
     assert.equal(first.open, 0);
   }));
 
-Deno.test("HttpPool: a read on a reused connection that was closed is sent again; if the node is abandoned, only elsewhere", () =>
+Deno.test("HttpPool: a read on a reused connection that was closed is sent again; if the node is abandoned, only failover", () =>
   play(async ({ first, asked, open }) => {
-    const used = first.post("0", "x", true);
+    const used = first.post("0", READ);
     await eventually("it was sent", () => open.length === 1 || undefined);
     open[0]?.response.end("0");
     await used;
-    const read = first.post("1", "x", true);
+    const read = first.post("1", READ);
     await eventually("it was sent", () => open.length === 2 || undefined);
     first.abandon("it hangs");
-    assert.equal(bodyText((await read).body), "1");
+    assert.equal((await read).body, "1");
     assert.deepEqual(asked, ["first 0", "first 1", "second 1"]);
   }));
 
 Deno.test("HttpPool: a read that takes too long fails, and no other node is kept busy with it", () =>
   play(async ({ clock, first, asked, open }) => {
-    const read = first.post("read", "x", true);
+    const read = first.post("read", READ);
     const failed = assert.rejects(
       read,
       (thrown) => thrown instanceof ConnectionError && thrown.cause instanceof ReplyTimeoutError,
@@ -98,17 +97,17 @@ Deno.test("HttpPool: a read that takes too long fails, and no other node is kept
 
 Deno.test("HttpPool: an answer that says that the node is busy moves a read, and is passed on otherwise", () =>
   play(async ({ first, asked, open }) => {
-    const change = first.post("change", "x");
+    const change = first.post("change", CHANGE);
     await eventually("it was sent", () => open.length === 1 || undefined);
     open[0]?.response.writeHead(503).end("busy");
     assert.equal((await change).status, 503);
     for (const [n, status] of [429, 500, 503].entries()) {
-      const read = first.post("read", "x", true);
+      const read = first.post("read", READ);
       await eventually("it was sent", () => open.length === n + 2 || undefined);
       open[n + 1]?.response.writeHead(status).end("busy");
       assert.deepEqual([(await read).status, asked.at(-1)], [200, "second read"], `${status}`);
     }
-    const read = first.post("read", "x", true);
+    const read = first.post("read", READ);
     await eventually("it was sent", () => open.length === 5 || undefined);
     open[4]?.response.writeHead(499).end("no");
     assert.equal((await read).status, 499);
@@ -118,11 +117,11 @@ Deno.test("HttpPool: each node is told how long it took itself, and a moved read
   play(async ({ clock, first, second, asked, open, ends }) => {
     const ask = async () => {
       const count = open.length;
-      const read = first.post("read", "x", false, true);
+      const read = first.post("read", READ);
       await eventually("it was sent", () => open.length > count || undefined);
       clock.advance(100);
       open.at(-1)?.response.socket?.destroy();
-      assert.equal(bodyText((await read).body), "read");
+      assert.equal((await read).body, "read");
     };
     await ask();
     assert.deepEqual(ends.splice(0), [[0, 100, undefined], [1, 0, 200]]);

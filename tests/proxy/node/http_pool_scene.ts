@@ -2,15 +2,19 @@
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { HttpPool, type ReplyTimeoutError } from "../../../services/proxy/http_pool/http_pool.ts";
+import { HttpPool, type ReplyTimeoutError } from "../../../services/proxy/node/http_pool.ts";
 import {
   ConnectionError,
   type FailureStage,
-} from "../../../services/proxy/http_pool/node_connection.ts";
+} from "../../../services/proxy/node/http_connection.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** How long the server may take, unless a scene says otherwise. */
 export const TIMEOUT_MS = 30_000;
+
+/** How a plain read is posted, and a message that must not be sent twice. */
+export const READ = { forwardedFor: "x", isPlain: true };
+export const CHANGE = { forwardedFor: "x" };
 
 /** A request as the server got it, for a test to answer. */
 export interface Asked {

@@ -1,0 +1,188 @@
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { Client, type Dispatcher, errors } from "undici";
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import type { ByteBudget } from "../byte_budget.ts";
+import { ReplyBody, ReplyError } from "./reply_body.ts";
+
+/** An idle connection is closed after this: many servers close theirs after five seconds. */
+export const IDLE_MS = 4_000;
+
+/** The largest header of an answer: twice the limit of nginx. */
+const HEAD_BYTES_MAX = 16 * 1024;
+
+/**
+ * How far a request got on a connection that failed: it was not sent, because the connection was not
+ * open yet; it was sent on a reused connection, which the node may have closed just before; or it was
+ * sent.
+ */
+export type FailureStage = "connecting" | "kept" | "sent";
+
+/** A connection failed before the answer to a request was complete. */
+export class ConnectionError extends RangemakerError {
+  readonly stage: FailureStage;
+
+  constructor(stage: FailureStage, cause: unknown) {
+    super("NODE_CONNECTION", reasonOf(cause), { cause });
+    this.stage = stage;
+  }
+}
+
+/** A request, and the callbacks for its outcome. */
+export interface Exchange {
+  readonly path: string;
+  /** Names and values in turns. */
+  readonly headers: string[];
+  readonly text: string;
+  /** Whether the connection may serve further requests, and may have served earlier ones. */
+  readonly isPlain: boolean;
+  /** The answer is complete. */
+  replied(connection: HttpConnection, status: number, body: string): void;
+  failed(connection: HttpConnection, error: ConnectionError): void;
+}
+
+/**
+ * One connection to a node: one request at a time, each with its answer. It is opened for the first
+ * request, and again for one after the node closed it.
+ */
+export class HttpConnection implements Dispatcher.DispatchHandler {
+  readonly #client: Client;
+  readonly #body: ReplyBody;
+  #socket: Socket | undefined;
+  #exchange: Exchange | undefined;
+  #status = 0;
+  /** Whether the present request was sent; whether it was on a reused connection; its answer begun. */
+  #isSent = false;
+  #isKept = false;
+  #isBegun = false;
+  /** Whether the connection has served a request. */
+  #isUsed = false;
+  #isDestroyed = false;
+
+  /** @param budget Counts the bytes of large answers while they are read. */
+  constructor(url: URL, budget: ByteBudget) {
+    this.#body = new ReplyBody(budget);
+    this.#client = new Client(url.origin, {
+      allowH2: false,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      maxHeaderSize: HEAD_BYTES_MAX,
+      // Both count from one byte to the next: the owner limits the whole time.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: (_options, callback) => {
+        this.#isUsed = false;
+        this.#socket = openSocket(url, callback);
+      },
+    });
+  }
+
+  /** Whether the node has read all of the last request. If not, it may never read the rest. */
+  get isDrained(): boolean {
+    return this.#socket?.writableLength === 0;
+  }
+
+  /** Sends a request; the exchange is called back once. */
+  send(exchange: Exchange): void {
+    const { path, headers, text, isPlain } = exchange;
+    this.#exchange = exchange;
+    this.#isSent = this.#isKept = this.#isBegun = false;
+    this.#client.dispatch({ path, method: "POST", headers, body: text, reset: !isPlain }, this);
+  }
+
+  /** Ends the connection at once; a pending answer fails with the reason. */
+  destroy(reason: Error): void {
+    if (this.#isDestroyed) return;
+    this.#isDestroyed = true;
+    this.#socket?.destroy();
+    this.#client.destroy(reason, () => {});
+    this.#fail(reason);
+  }
+
+  onRequestStart(): void {
+    this.#isSent = true;
+    this.#isKept = this.#isUsed;
+    this.#isUsed = true;
+  }
+
+  onResponseStarted(): void {
+    this.#isBegun = true;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#status = status;
+    if (headers["content-encoding"] !== undefined) {
+      throw new ReplyError("Answer has a content encoding, but none was requested");
+    }
+    const length = headers["content-length"];
+    if (length !== undefined) this.#body.expect(Number(length));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Uint8Array): void {
+    this.#body.add(piece);
+  }
+
+  onResponseEnd(): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    exchange?.replied(this, this.#status, this.#body.end());
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(reason: Error): void {
+    this.#body.clear();
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    exchange?.failed(this, new ConnectionError(this.#stage, reason));
+  }
+
+  get #stage(): FailureStage {
+    if (!this.#isSent) return "connecting";
+    return this.#isKept && !this.#isBegun ? "kept" : "sent";
+  }
+}
+
+/** What the connector of undici is called back with. */
+type Opened = (...result: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
+
+/** Opens a connection. @param callback Called once, when it is open, with TLS, or cannot be. */
+function openSocket({ protocol, hostname, port }: URL, callback: Opened): Socket {
+  const host = hostname.replace(/^\[(.*)\]$/, "$1"); // an IPv6 address
+  const isTls = protocol === "https:";
+  const socket = isTls
+    ? connectTls({
+      host,
+      port: Number(port || 443),
+      // A certificate is for a name; an address must not be sent as one.
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ALPNProtocols: ["http/1.1"],
+    })
+    : connect({ host, port: Number(port || 80) });
+  const refused = (error: Error) => callback(error, null);
+  socket.setNoDelay(true);
+  socket.once("error", refused);
+  socket.once(isTls ? "secureConnect" : "connect", () => {
+    socket.off("error", refused);
+    callback(null, socket);
+  });
+  return socket;
+}
+
+/** Messages of sockets contain addresses, which callers must not see; their codes do not. */
+function reasonOf(cause: unknown): string {
+  if (cause instanceof RangemakerError || !(cause instanceof Error)) return messageOf(cause);
+  if (cause instanceof errors.SocketError) {
+    const isBad = cause.message.startsWith("bad");
+    return isBad ? `The node sent a ${cause.message}` : "The node closed the connection";
+  }
+  const hasCode = "code" in cause && typeof cause.code === "string";
+  return hasCode && !(cause instanceof errors.UndiciError) ? String(cause.code) : cause.message;
+}

@@ -1,0 +1,97 @@
+import { Buffer } from "node:buffer";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+
+/** The largest answer of a node: the same as over its WebSocket. */
+export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
+
+const FIRST_CAPACITY = 4_096;
+
+/** A node sent something that is not taken as an answer. */
+export class ReplyError extends RangemakerError {
+  constructor(message: string) {
+    super("NODE_REPLY", message);
+  }
+}
+
+/** The answer does not fit beside those that are already in memory. */
+export class ReplyBudgetError extends RangemakerError {
+  constructor(max: number) {
+    super("REPLY_BUDGET", `Answers waiting in memory are at their limit of ${max} bytes`);
+  }
+}
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/**
+ * The body of an answer as it arrives. Its bytes are copied to one buffer that doubles when it is
+ * full, so that neither the chunks of a body nor the larger buffers in which they came stay in memory.
+ */
+export class ReplyBody {
+  readonly #budget: ByteBudget;
+  /** Bytes counted in the budget: all of a large body. */
+  #budgeted = 0;
+  /** The first piece, usually all of it. */
+  #first: Uint8Array | undefined;
+  #bytes: Uint8Array = Buffer.alloc(0);
+  #length = 0;
+
+  /** @param budget Counts the bytes of large answers while they are read. */
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /**
+   * Makes room for a body of a known length, before any of it is in memory.
+   *
+   * @throws {ReplyError} If it is over {@link REPLY_BYTES_MAX}.
+   * @throws {ReplyBudgetError} If too many bytes of answers are in memory.
+   */
+  expect(bytes: number): void {
+    if (bytes > REPLY_BYTES_MAX) throw new ReplyError(`Answer is over ${REPLY_BYTES_MAX} bytes`);
+    const more = bytes - this.#budgeted;
+    if (bytes <= SMALL_BYTES || more <= 0) return;
+    if (!this.#budget.fitsLarge(more)) throw new ReplyBudgetError(this.#budget.max);
+    this.#budget.add(more);
+    this.#budgeted = bytes;
+  }
+
+  /** Adds the next piece. @throws As {@link expect}. */
+  add(piece: Uint8Array): void {
+    const length = this.#length + piece.length;
+    this.expect(length);
+    if (this.#length === 0) this.#first = piece;
+    else {
+      if (this.#first !== undefined) this.#copy(this.#first, 0);
+      this.#first = undefined;
+      this.#copy(piece, this.#length);
+    }
+    this.#length = length;
+  }
+
+  /** The text so far, JSON is UTF-8; its bytes no longer count. */
+  end(): string {
+    const text = decoder.decode(this.#first ?? this.#bytes.subarray(0, this.#length));
+    this.clear();
+    return text;
+  }
+
+  /** Drops what has arrived. */
+  clear(): void {
+    this.#budget.remove(this.#budgeted);
+    this.#budgeted = this.#length = 0;
+    this.#first = undefined;
+    this.#bytes = Buffer.alloc(0);
+  }
+
+  #copy(piece: Uint8Array, at: number): void {
+    const length = at + piece.length;
+    if (length > this.#bytes.length) {
+      const capacity = Math.max(length, this.#budgeted, this.#bytes.length * 2, FIRST_CAPACITY);
+      const larger = Buffer.alloc(capacity);
+      larger.set(this.#bytes.subarray(0, at));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(piece, at);
+  }
+}

@@ -1,0 +1,255 @@
+/** Answers of nodes, byte by byte: whole ones are taken, all others end their connection. */
+import assert from "node:assert/strict";
+import { createServer, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
+import { errors } from "undici";
+import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import { ConnectionError } from "../../../services/proxy/node/http_connection.ts";
+import { HttpPool, ReplyTimeoutError } from "../../../services/proxy/node/http_pool.ts";
+import {
+  REPLY_BYTES_MAX,
+  ReplyBody,
+  ReplyBudgetError,
+} from "../../../services/proxy/node/reply_body.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { CHANGE, READ, TIMEOUT_MS } from "./http_pool_scene.ts";
+
+/** A node that answers each request with the same pieces, and perhaps ends the connection. */
+class RawNode {
+  opened = 0;
+  /** Requests in the order of their connections. */
+  readonly requests: { connection: number; text: string }[] = [];
+  readonly sockets = new Set<Socket>();
+  readonly #server = createServer((socket) => {
+    const connection = this.opened += 1;
+    this.sockets.add(socket);
+    socket.on("error", () => {}).on("close", () => this.sockets.delete(socket));
+    socket.on("data", async (data) => {
+      this.requests.push({ connection, text: data.toString() });
+      const { pieces, ends } = this.answer(this.requests.length);
+      for (const piece of pieces) {
+        if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
+        if (!socket.destroyed) socket.write(piece);
+      }
+      if (ends) socket.end();
+    });
+  });
+
+  constructor(
+    readonly answer: (request: number) => { pieces: (string | Uint8Array)[]; ends?: boolean },
+  ) {}
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return (this.#server.address() as AddressInfo).port; // it listens on TCP
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+}
+
+async function play(
+  answer: RawNode["answer"],
+  scene: (pool: HttpPool, node: RawNode, clock: FakeClock) => Promise<void>,
+  budget = new ByteBudget(Infinity),
+): Promise<void> {
+  const node = new RawNode(answer);
+  const clock = new FakeClock();
+  const url = new URL(`http://127.0.0.1:${await node.listen()}`);
+  const pool = new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS, budget });
+  try {
+    await scene(pool, node, clock);
+    assert.equal(budget.used, 0);
+  } finally {
+    pool.stop();
+    await node.stop();
+    assert.equal(clock.pending, 0, "A timer was left behind");
+  }
+}
+
+const OK = "HTTP/1.1 200 OK\r\n";
+const CHUNKED = `${OK}transfer-encoding: chunked\r\n\r\n`;
+
+Deno.test("HttpConnection: an answer is read whole, wherever its pieces end and however its end is known", async () => {
+  const answers: [text: string, ends: boolean, opened: number][] = [
+    [`${OK}content-length: 5\r\n\r\nh€o`, false, 1],
+    [`${CHUNKED}3;x=y\r\nh\u00e9\r\n3\r\n€\r\n0\r\ntrailer: x\r\n\r\n`, false, 1],
+    [`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${OK}content-length: 1\r\n\r\na`, false, 1],
+    [`${OK}\r\nuntil it closes`, true, 2],
+    ["HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nab", true, 2],
+    [`${OK}connection: close\r\ncontent-length: 2\r\n\r\nab`, true, 2],
+  ];
+  const bodies = ["h€o", "hé€", "a", "until it closes", "ab", "ab"];
+  for (const [index, [text, ends, opened]] of answers.entries()) {
+    for (const size of [1, 7, 1_000]) {
+      const bytes = new TextEncoder().encode(text);
+      const pieces = Array.from(
+        { length: Math.ceil(bytes.length / size) },
+        (_, piece) => bytes.subarray(piece * size, piece * size + size),
+      );
+      await play(() => ({ pieces, ends }), async (pool, node) => {
+        for (let n = 0; n < 2; n += 1) {
+          assert.deepEqual(await pool.post("a", READ), { status: 200, body: bodies[index] });
+        }
+        assert.equal(node.opened, opened, text);
+      });
+    }
+  }
+});
+
+Deno.test("HttpConnection: an answer that two parsers could read in two ways, or that is none, is refused", async () => {
+  const refused: [text: string, why: RegExp][] = [
+    ["SSH-2.0-OpenSSH\r\n\r\n", /HTTP/],
+    [
+      "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+      /bad upgrade/,
+    ],
+    [`${OK}no field\r\n\r\n`, /HTTP/],
+    [`${OK}content-length : 1\r\n\r\na`, /HTTP/],
+    [`${OK}content-length: -1\r\n\r\n`, /HTTP/],
+    [`${OK}content-length: 1\r\ncontent-length: 2\r\n\r\na`, /length/],
+    [`${OK}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`, /length/],
+    [`${OK}transfer-encoding: chunked\r\ncontent-length: 1\r\n\r\n1\r\na\r\n0\r\n\r\n`, /./],
+    [`${OK}content-encoding: gzip\r\ncontent-length: 1\r\n\r\na`, /content encoding/],
+    [`${OK}content-length: ${REPLY_BYTES_MAX + 1}\r\n\r\n`, /is over 67108864 bytes/],
+    [`${CHUNKED}zz\r\n`, /HTTP/],
+    [`${CHUNKED}1\r\nabc0\r\n\r\n`, /HTTP/],
+    [`${OK}x: ${"a".repeat(20_000)}\r\n\r\n`, /Headers/],
+  ];
+  for (const [text, why] of refused) {
+    await play(() => ({ pieces: [text] }), async (pool, node) => {
+      for (const options of [READ, CHANGE]) {
+        await assert.rejects(pool.post("a", options), (thrown) => {
+          assert(thrown instanceof ConnectionError, text);
+          assert.equal(thrown.stage, "sent", text);
+          assert.match(thrown.message, why, text);
+          return true;
+        });
+      }
+      assert.equal(node.requests.length, 2, "It is not asked again");
+      await eventually("its end", () => node.sockets.size === 0 || undefined);
+    });
+  }
+});
+
+Deno.test("ConnectionError: shows a code or a message without an address", () => {
+  const rows: [cause: unknown, message: string][] = [
+    [Object.assign(new Error("10.0.0.1"), { code: "ECONNRESET" }), "ECONNRESET"],
+    [new errors.SocketError("other side closed"), "The node closed the connection"],
+    [new ReplyTimeoutError(7), "No answer within 7 ms"],
+    [new Error("The proxy stops"), "The proxy stops"],
+  ];
+  for (const [cause, message] of rows) {
+    const error = new ConnectionError("sent", cause);
+    assert.equal(error.message, message);
+    assert.equal(error.cause, cause);
+  }
+});
+
+Deno.test("HttpConnection: an answer that breaks off is none", async () => {
+  for (const text of [OK, `${OK}content-length: 3\r\n\r\nab`, `${CHUNKED}3\r\nabc\r\n`]) {
+    await play(() => ({ pieces: [text], ends: true }), async (pool) => {
+      await assert.rejects(pool.post("a", READ), { stage: "sent" });
+    });
+  }
+});
+
+Deno.test("HttpConnection: bytes behind an answer are not taken for the next one", () =>
+  play((request) => {
+    const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
+    return { pieces: [request === 1 ? answer("own") + answer("unasked for") : answer("own")] };
+  }, async (pool, node) => {
+    for (let n = 0; n < 3; n += 1) assert.equal((await pool.post("a", READ)).body, "own");
+    assert.equal(node.opened, 2);
+  }));
+
+Deno.test("HttpConnection: a write has a connection that nobody used before, and tells the node to end it", () =>
+  play(() => ({ pieces: [`${OK}content-length: 2\r\n\r\nok`] }), async (pool, node) => {
+    await pool.post("a", READ);
+    for (let n = 0; n < 3; n += 1) await pool.post("b", CHANGE);
+    await pool.post("a", READ);
+    assert.deepEqual(node.requests.map(({ connection }) => connection), [1, 2, 3, 4, 1]);
+    const closes = node.requests.map(({ text }) => /^connection: close$/im.test(text));
+    assert.deepEqual(closes, [false, true, true, true, false]);
+    await eventually("the end of the others", () => node.sockets.size === 1 || undefined);
+  }));
+
+Deno.test("HttpConnection: writes beside a node that closes idle connections reach it once, and none fails", () =>
+  play((request) => ({
+    pieces: [`${OK}content-length: 2\r\n\r\nok`],
+    ends: request % 3 === 0, // as if it had been idle for too long
+  }), async (pool, node) => {
+    const texts = Array.from({ length: 200 }, (_, n) => `write ${n}.`);
+    for (const [n, text] of texts.entries()) {
+      const reads = [pool.post(`read ${n}.`, READ), pool.post(`read ${n}.`, READ)];
+      assert.deepEqual(await pool.post(text, CHANGE), { status: 200, body: "ok" });
+      for (const { status } of await Promise.all(reads)) assert.equal(status, 200);
+    }
+    for (const text of texts) {
+      assert.equal(node.requests.filter((request) => request.text.endsWith(text)).length, 1, text);
+    }
+  }));
+
+Deno.test("HttpConnection: a byte now and then does not prolong the time limit", () => {
+  let isDone = false;
+  const dribble = () => ({ pieces: [`${OK}content-length: 9\r\n\r\na`] });
+  return play(dribble, async (pool, node, clock) => {
+    const late = pool.post("a", READ).finally(() => isDone = true);
+    void late.catch(() => {});
+    await eventually("it is asked", () => node.requests.length === 1 || undefined);
+    for (let n = 0; n < 4; n += 1) {
+      assert(!isDone);
+      for (const socket of node.sockets) socket.write("a");
+      clock.advance(TIMEOUT_MS / 4);
+    }
+    await assert.rejects(
+      late,
+      (thrown) => thrown instanceof ConnectionError && thrown.cause instanceof ReplyTimeoutError,
+    );
+    await eventually("its end", () => node.sockets.size === 0 || undefined);
+  });
+});
+
+Deno.test("HttpConnection: an answer that does not fit into memory is refused, with its connection", () => {
+  const large = `${OK}content-length: ${SMALL_BYTES + 1}\r\n\r\n${"a".repeat(SMALL_BYTES + 1)}`;
+  return play(() => ({ pieces: [large] }), async (pool, node) => {
+    await assert.rejects(
+      pool.post("a", READ),
+      (thrown) => thrown instanceof ConnectionError && thrown.cause instanceof ReplyBudgetError,
+    );
+    await eventually("its end", () => node.sockets.size === 0 || undefined);
+  }, new ByteBudget(SMALL_BYTES / LARGE_SHARE));
+});
+
+Deno.test("ReplyBody: a large body counts from its declared length, or once it is over the small size", () => {
+  const large = SMALL_BYTES + 1;
+  const budget = new ByteBudget(Math.ceil(large / LARGE_SHARE));
+  const body = new ReplyBody(budget);
+  body.expect(large);
+  assert.equal(budget.used, large);
+  body.add(new Uint8Array(large).fill(0x61));
+  assert.equal(budget.used, large);
+  assert.equal(body.end(), "a".repeat(large));
+  assert.equal(budget.used, 0);
+  body.add(new Uint8Array(SMALL_BYTES).fill(0x61));
+  assert.equal(budget.used, 0);
+  body.add(new Uint8Array([0x62]));
+  assert.equal(budget.used, large);
+  assert.throws(() => body.add(new Uint8Array(1)), ReplyBudgetError);
+  body.clear();
+  assert.equal(budget.used, 0);
+  assert.equal(body.end(), "");
+});
+
+Deno.test("ReplyBody: the largest body is read, from small pieces too, and no larger one", () => {
+  const body = new ReplyBody(new ByteBudget(Infinity));
+  const piece = new Uint8Array(1024 * 1024).fill(0x61);
+  for (let bytes = 0; bytes < REPLY_BYTES_MAX; bytes += piece.length) body.add(piece);
+  assert.throws(() => body.add(new Uint8Array(1)), { message: /is over 67108864 bytes/ });
+  assert.equal(body.end().length, REPLY_BYTES_MAX);
+  assert.throws(() => body.expect(REPLY_BYTES_MAX + 1), { message: /is over 67108864 bytes/ });
+});
