@@ -278,6 +278,25 @@ Deno.test("ReadSocket: callers take turns, and those that wait long at a slow no
     void Promise.allSettled(greedy);
   }));
 
+Deno.test("ReadSocket: beside a caller with 4,096 waiting reads, another's read waits for one turn of the socket", () => {
+  let answered = 0;
+  const answer = oneAtATime((text) => {
+    answered += 1;
+    return resultOf(text);
+  });
+  return Scene.play(answer, async (scene) => {
+    const { perCaller } = READS_OPEN;
+    const greedy = Array.from({ length: 4_096 }, () => scene.read("eth_call", "greedy"));
+    for (let n = 0; n < 40; n += 1) {
+      const before = answered;
+      assert.equal(await scene.read("eth_call", "honest"), "ws");
+      assert(answered - before <= 2 * perCaller, `${answered - before} were answered before it`);
+    }
+    assert(answered < greedy.length, "The other caller still waits");
+    void Promise.allSettled(greedy);
+  });
+});
+
 Deno.test("ReadSocket: too many reads that wait are refused", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const greedy = Array.from({ length: 5_000 }, () => scene.read("eth_slow", "greedy"));
