@@ -55,6 +55,7 @@ async function compile(name: string, target: string, outdir: string): Promise<vo
   const flags = name === ALL ? union(flagsByCommand.values()) : flagsByCommand.get(name) ?? [];
   await deno(
     "compile",
+    "--no-check", // the sources were checked; a package in the bundle asks for a check of its JavaScript
     ...flags,
     `--target=${target}`,
     ...(isWindows ? ["--icon=docs/icon.ico"] : []), // only Windows executables contain one

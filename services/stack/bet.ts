@@ -52,6 +52,8 @@ const WIDTHS = 22;
 /** The widest range that pays as much is taken, in tenths of the bet. */
 const PAYOUT_TENTHS = 11n;
 const STEP_TIMEOUT_MS = 10_000;
+/** On a busy machine, the price moves away from one quote after the other. */
+const EXECUTE_TIMEOUT_MS = 30_000;
 /** Twice that: prices have to reach the oracle first, then the node. */
 const PRICES_TIMEOUT_MS = 20_000;
 const POLL_MS = 25;
@@ -204,7 +206,7 @@ async function executeOne(
   clock: Clock,
   first: Offer,
 ): Promise<Execution & { offer: Offer }> {
-  const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
+  const deadlineMs = clock.now() + EXECUTE_TIMEOUT_MS;
   for (let offer = first;;) {
     try {
       return { ...await client.execute(offer), offer };

@@ -116,7 +116,11 @@ Deno.test("quote solver, Limits, maxRisk: payout minus bet may reach it, and not
   const body = await signedExecution(stack.urls.solver, wallet);
   const risk = BigInt(body.quote.payout) - BigInt(body.quote.betAmount);
   await withSolver(stack.urls, { maxRisk: risk - 1n }, async (url) => {
-    await assertFailure(post(`${url}/execute`, body), 400, new RegExp(`risk ${formatUsdc(risk)} USDC `));
+    await assertFailure(
+      post(`${url}/execute`, body),
+      400,
+      new RegExp(`risk ${formatUsdc(risk)} USDC `),
+    );
   });
   await withSolver(stack.urls, { maxRisk: risk }, async (url) => {
     assert.equal((await post(`${url}/execute`, body)).status, 200);
