@@ -145,8 +145,8 @@ export function requireSigner(what: string, digest: Hex, signature: Hex, expecte
 const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
 
 /**
- * Checks that `expected` made a user's signature for a chain. Whoever sends wrong signatures makes it
- * check at most four more digests, about 1 ms.
+ * Checks that `expected` made a user's signature for a chain. A wrong signature costs
+ * at most four more checks, about 1 ms.
  *
  * @param digestFor The digest that is signed on a chain.
  * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is for

@@ -10,7 +10,7 @@ import type { Target } from "./metrics.ts";
 
 const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
 
-/** Length of the longest member name, each letter escaped as `\uXXXX`, with its quotes. */
+/** Length of the longest member name, each letter as a six-character escape, with its quotes. */
 const NAME_LENGTH_MAX = 6 * "jsonrpc".length + 2;
 
 const USUAL_START = '{"jsonrpc":"2.0","id":';

@@ -19,7 +19,7 @@ Deno.test("exposureGrid: each cell has the loss of the boxes that cover it", () 
   assert.deepEqual([cells[0]?.[11], cells[0]?.[23]], [15, 30]);
 });
 
-Deno.test("exposureGrid: decided and ended bets do not count; without others there is none", () => {
+Deno.test("exposureGrid: only decided and ended bets give no grid", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);

@@ -70,7 +70,7 @@ Deno.test("oddsOf: says chance, break-even chance, and where the payout is cappe
   assert.equal(oddsOf(estimate, undefined).chance, undefined);
 });
 
-Deno.test("DraftStore: what something else wrote, or is too old, is no draft", () => {
+Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {
   const clock = new FakeClock(0);
   const store = memoryStore();
   const drafts = new DraftStore(store, clock);

@@ -37,7 +37,7 @@ export function checkInBackground(dir: string): BackgroundCheck {
     damage,
     async stop() {
       Atomics.store(stop, 0, 1);
-      await damage.catch(() => {}); // whoever waits for the result is told
+      await damage.catch(() => {}); // the caller that awaits the result gets the error
     },
   };
 }

@@ -48,7 +48,7 @@ export class Hub {
   readonly #table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  /** Called when notifications wait for the next {@link flush}; whoever flushes sets it. */
+  /** Called when notifications wait for the next {@link flush}; `DeliveryLoop` sets it. */
   onFresh = () => {};
   #subscriptions = 0;
 

@@ -18,7 +18,7 @@ import { Upstream } from "./upstream.ts";
 
 const log = serviceLog("proxy");
 
-/** Whoever shares the socket to the leading read node: the hub. */
+/** What the hub is for the socket that it shares to the leading read node. */
 export interface NodeListener {
   /** Whether the node has granted a subscription to `newHeads`. */
   readonly followsHeads: boolean;

@@ -82,7 +82,7 @@ Deno.test("key import: writes the key from standard input into a keystore of its
     assert.equal((await runKey(["show", ...files, "--reveal"])).printed[1], KEY);
   }));
 
-Deno.test("key import: refuses what is no key without repeating it, and writes nothing", () =>
+Deno.test("key import: invalid input is refused without being shown, and no file is written", () =>
   inFolder(async (keystore) => {
     for (const input of ["", KEY.slice(0, -1), KEY.slice(2), `0x${"f".repeat(64)}`]) {
       const { code, errors } = await runKey(["import", "--keystore", keystore], [], input);

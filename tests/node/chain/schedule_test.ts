@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Schedule } from "../../../services/node/chain/schedule.ts";
 import { withSeed } from "../../support/random.ts";
 
-Deno.test("Schedule: takes what is due like a sorted list, whatever was added and taken", () =>
+Deno.test("Schedule: after random additions, due items come in the order of a sorted list", () =>
   withSeed((random) => {
     const below = (bound: number) => Math.floor(random() * bound);
     const schedule = new Schedule<number>();

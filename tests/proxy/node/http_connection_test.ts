@@ -101,7 +101,7 @@ Deno.test("HttpConnection: an answer is read whole, wherever its pieces end and 
   }
 });
 
-Deno.test("HttpConnection: an answer that two parsers could read in two ways, or that is none, is refused", async () => {
+Deno.test("HttpConnection: an answer that is ambiguous or not HTTP is refused", async () => {
   const refused: [text: string, why: RegExp][] = [
     ["SSH-2.0-OpenSSH\r\n\r\n", /HTTP/],
     [
@@ -150,7 +150,7 @@ Deno.test("ConnectionError: shows a code or a message without an address", () =>
   }
 });
 
-Deno.test("HttpConnection: an answer that breaks off is none", async () => {
+Deno.test("HttpConnection: when an answer is cut off, the request fails", async () => {
   for (const text of [OK, `${OK}content-length: 3\r\n\r\nab`, `${CHUNKED}3\r\nabc\r\n`]) {
     await play(() => ({ pieces: [text], ends: true }), async (pool) => {
       await assert.rejects(pool.post("a", READ), { stage: "sent" });

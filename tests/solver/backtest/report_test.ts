@@ -61,7 +61,7 @@ Deno.test("Parts of a gain: margin, limit and charge make up what the maker expe
   }
 });
 
-Deno.test("Report: a gain is what was expected, the mispricing and the selection of the user", () => {
+Deno.test("Report: expectation, mispricing and selection add up to the gain", () => {
   const { gains } = reportOn(results(), plan);
   const [everyone, informed] = gains;
   assert.deepEqual([everyone?.user, informed?.user], [USERS.everyone, USERS.informed]);

@@ -102,7 +102,7 @@ Deno.test("Second look: without a price after the hedge the outcome is open, and
   assert.deepEqual(found.logged.includes("hedge_unused"), false);
 });
 
-Deno.test("Second look: an execution that an earlier run recorded waits only for what is left of its hold", async () => {
+Deno.test("Second look: after a restart, an execution waits only for the rest of its time", async () => {
   const clock = new FakeClock();
   const strategy = { holdMs: () => HOLD_MS, recheck() {} };
   const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
