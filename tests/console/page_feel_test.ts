@@ -8,7 +8,7 @@ import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
-import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+import { hasChromium, launchBrowser, type Place, Visitor } from "./browser.ts";
 
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
 
@@ -39,6 +39,7 @@ Deno.test({
             ] as const
           ) {
             await assertInReach(page, action);
+            assert.deepEqual(await smallTargets(page), [], action);
             await visitor.press(action);
             await visitor.sees(then);
           }
@@ -54,10 +55,40 @@ Deno.test({
           ) {
             await assertInReach(page, action);
             assert.deepEqual(await seriousViolations(page), [], action);
+            assert.deepEqual(await smallTargets(page), [], action);
             await visitor.press(action);
             await visitor.sees(then);
           }
+          for (const view of ["maker", "operator"]) {
+            await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
+            await visitor.sees(view === "maker" ? /Open boxes/ : /What is wrong/);
+            assert.deepEqual(await smallTargets(page), [], view);
+          }
           await visitor.close({ outages: true });
+        },
+      );
+
+      await t.step(
+        "a finger on the past scrolls the page, and one on the future draws without scrolling",
+        async () => {
+          const visitor = await open((page) => page.setViewport(PHONE));
+          const { page } = visitor;
+          await visitor.sees(/Live/);
+          const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
+          const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
+          await swipe(visitor, [0.15, 0.8], [0.2, 0.2]);
+          await eventually("the page has scrolled", async () => await scrolled() > 50 || undefined);
+          assert.equal(await lower(), "");
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          await swipe(visitor, [0.5, 0.8], [0.6, 0.2]);
+          await eventually("a box", async () => await lower() !== "" || undefined);
+          assert.equal(await scrolled(), 0);
+          // From the inside of the box, straight up: it moves, and the page does not.
+          const before = Number(await lower());
+          await swipe(visitor, [0.55, 0.5], [0.55, 0.3]);
+          await eventually("a higher box", async () => Number(await lower()) > before || undefined);
+          assert.equal(await scrolled(), 0);
+          await visitor.close();
         },
       );
 
@@ -74,7 +105,7 @@ Deno.test({
         await focusIsOn(page, "Suggest a box");
         await page.keyboard.press("Enter");
         await visitor.sees(/Times your bet/);
-        await page.focus(".chart canvas");
+        await page.focus(".chart .area");
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
         await page.keyboard.press("ArrowUp");
         await page.waitForFunction(
@@ -184,6 +215,30 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert(box.height >= 44, `${name} is ${box.height} high`);
   const width = await page.$eval("html", ({ scrollWidth }) => scrollWidth);
   assert.equal(width, PHONE.width);
+}
+
+/** Moves a finger over the chart in steps, between shares of its width and height. */
+async function swipe(visitor: Visitor, from: Place, to: Place): Promise<void> {
+  const steps = Array.from({ length: 11 }, (_, step) => step / 10);
+  await visitor.touch(
+    steps.map((share) => [
+      [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share],
+    ]),
+  );
+}
+
+/** What can be pressed on the screen and is too small for a finger. */
+async function smallTargets(page: Page): Promise<string[]> {
+  return await page.$$eval(
+    "button, input, summary, a, [role=button]",
+    (elements) =>
+      elements.map((element) => {
+        const { width, height } = element.getBoundingClientRect();
+        const isSmall = width > 0 && (width < 43.5 || height < 43.5);
+        const name = element.textContent || element.getAttribute("name");
+        return isSmall ? `${name}: ${width} x ${height}` : "";
+      }).filter((text) => text !== ""),
+  );
 }
 
 async function focusIsOn(page: Page, text: string): Promise<void> {

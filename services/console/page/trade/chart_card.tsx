@@ -51,7 +51,6 @@ function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
     <div class="choice" role="group" aria-label={`Time shown: ${labelOf(spanMs.value)}`}>
       <button
         type="button"
-        class="zoom"
         aria-label="Show more time"
         onClick={() => zoom(ZOOM_STEP)}
       >
@@ -70,7 +69,6 @@ function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
       {!isPreset && <span class="span">{labelOf(spanMs.value)}</span>}
       <button
         type="button"
-        class="zoom"
         aria-label="Show less time"
         onClick={() => zoom(1 / ZOOM_STEP)}
       >
@@ -105,14 +103,16 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
 }
 
 function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
-  const canvas = useRef<HTMLCanvasElement>(null);
+  const area = useRef<HTMLDivElement>(null);
   const { symbol } = market;
   useEffect(() => {
-    const element = canvas.current;
-    if (element === null) return;
+    const element = area.current;
+    const canvas = element?.querySelector("canvas");
+    const future = element?.querySelector("div");
+    if (!element || !canvas || !future) return;
     const ended = new AbortController();
     const content = contentOf({ model, slip, market, spanMs, chosen, probe });
-    const chart = new LiveChart(element, () => content(), ended.signal);
+    const chart = new LiveChart(canvas, future, content, ended.signal);
     new ChartPointer(element, {
       scales: () => chart.scales,
       draft: () => slip.draft,
@@ -142,7 +142,10 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   const obstacle = marketObstacle(model.feed.stateOf(symbol), symbol);
   return (
     <div class="chart">
-      <canvas ref={canvas} role="application" tabIndex={0} aria-label={label} />
+      <div ref={area} class="area" role="application" tabIndex={0} aria-label={label}>
+        <canvas />
+        <div class="future" />
+      </div>
       <p class="chart-state" role="status">{obstacle?.text}</p>
     </div>
   );

@@ -48,32 +48,30 @@ const PINCH_MIN = 20;
  * wheel zoom. A finger on the past scrolls the page; one on the future or on the box draws.
  */
 export class ChartPointer {
-  readonly #canvas: HTMLCanvasElement;
+  readonly #element: HTMLElement;
   readonly #target: PointerTarget;
   #press: Press | undefined;
   #pinch: Pinch | undefined;
   /** Where each finger is. */
   readonly #fingers = new Map<number, { x: number; y: number }>();
 
-  constructor(canvas: HTMLCanvasElement, target: PointerTarget, signal: AbortSignal) {
-    this.#canvas = canvas;
+  /** @param element The canvas and what lies over it; its style says where a finger scrolls the page. */
+  constructor(element: HTMLElement, target: PointerTarget, signal: AbortSignal) {
+    this.#element = element;
     this.#target = target;
-    canvas.addEventListener("pointerdown", (event) => this.#down(event), { signal });
-    canvas.addEventListener("pointermove", (event) => this.#move(event), { signal });
-    canvas.addEventListener("pointerup", (event) => this.#up(event), { signal });
-    canvas.addEventListener("pointerleave", () => target.point(undefined, "new"), { signal });
-    canvas.addEventListener("pointercancel", (event) => {
+    element.addEventListener("pointerdown", (event) => this.#down(event), { signal });
+    element.addEventListener("pointermove", (event) => this.#move(event), { signal });
+    element.addEventListener("pointerup", (event) => this.#up(event), { signal });
+    element.addEventListener("pointerleave", () => target.point(undefined, "new"), { signal });
+    element.addEventListener("pointercancel", (event) => {
       this.#cancel();
       this.#up(event);
     }, { signal });
-    // Not passive: the page does not scroll while the chart zooms or a finger draws.
+    // Not passive: the page does not scroll while the chart zooms.
     const blocking = { signal, passive: false };
-    canvas.addEventListener("wheel", (event) => this.#wheel(event), blocking);
-    canvas.addEventListener("touchstart", (event) => {
-      if (event.touches.length > 1 || this.#press !== undefined) event.preventDefault();
-    }, blocking);
-    canvas.addEventListener("keydown", (event) => this.#nudge(event), { signal });
-    canvas.addEventListener("keyup", (event) => {
+    element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
+    element.addEventListener("keydown", (event) => this.#nudge(event), { signal });
+    element.addEventListener("keyup", (event) => {
       const draft = target.draft();
       if (event.key.startsWith("Arrow") && draft !== undefined) target.nudged(draft);
     }, { signal });
@@ -87,26 +85,24 @@ export class ChartPointer {
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
     const scales = this.#target.scales();
-    const { offsetX, offsetY } = event;
-    if (event.button !== 0 || scales === undefined) return;
-    if (!isInside(scales.plot, offsetX, offsetY)) return;
+    const { x, y } = this.#placeOf(event);
+    if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
-    const isPast = offsetX < scales.x(scales.nowMs);
+    const isPast = x < scales.x(scales.nowMs);
     if (event.pointerType === "touch" && isPast && grip.kind === "new") {
-      return this.#target.point({ x: offsetX, y: offsetY }, grip.kind);
+      return this.#target.point({ x, y }, grip.kind);
     }
-    this.#canvas.setPointerCapture(event.pointerId);
+    this.#element.setPointerCapture(event.pointerId);
     const before = this.#target.draft();
-    const drag = new BoxDrag(grip, before, scales, offsetX, offsetY);
-    const { pointerId } = event;
-    this.#press = { pointerId, drag, before, x: offsetX, y: offsetY, hasMoved: false };
+    const drag = new BoxDrag(grip, before, scales, x, y);
+    this.#press = { pointerId: event.pointerId, drag, before, x, y, hasMoved: false };
     this.#target.hold(true);
     this.#target.point(undefined, grip.kind);
   }
 
   /** One more finger; from the second one on they zoom and draw nothing. */
-  #startPinch({ pointerId, offsetX: x, offsetY: y }: PointerEvent): void {
-    this.#fingers.set(pointerId, { x, y });
+  #startPinch(event: PointerEvent): void {
+    this.#fingers.set(event.pointerId, this.#placeOf(event));
     const distance = this.#fingerDistance();
     this.#pinch = distance === undefined ? undefined : { spanMs: this.#target.spanMs(), distance };
   }
@@ -120,7 +116,8 @@ export class ChartPointer {
 
   #wheel(event: WheelEvent): void {
     const scales = this.#target.scales();
-    if (scales === undefined || !isInside(scales.plot, event.offsetX, event.offsetY)) return;
+    const { x, y } = this.#placeOf(event);
+    if (scales === undefined || !isInside(scales.plot, x, y)) return;
     const isZoomed = this.#press === undefined &&
       this.#target.show(this.#target.spanMs() * wheelFactor(event));
     // At the end of the zoom, the wheel scrolls the page again.
@@ -128,8 +125,8 @@ export class ChartPointer {
   }
 
   #move(event: PointerEvent): void {
-    const finger = this.#fingers.get(event.pointerId);
-    if (finger !== undefined) Object.assign(finger, { x: event.offsetX, y: event.offsetY });
+    const { x, y } = this.#placeOf(event);
+    if (this.#fingers.has(event.pointerId)) this.#fingers.set(event.pointerId, { x, y });
     const distance = this.#fingerDistance();
     if (this.#pinch !== undefined && distance !== undefined) {
       this.#target.show(this.#pinch.spanMs * this.#pinch.distance / distance);
@@ -137,12 +134,11 @@ export class ChartPointer {
     }
     const scales = this.#target.scales();
     if (scales === undefined) return;
-    const { offsetX: x, offsetY: y } = event;
     const press = this.#press;
     if (press === undefined) {
       const isOver = isInside(scales.plot, x, y);
       const grip = this.#gripAt(scales, event);
-      this.#canvas.dataset.cursor = isOver ? cursorOf(grip) : "none";
+      this.#element.dataset.cursor = isOver ? cursorOf(grip) : "none";
       this.#target.point(isOver ? { x, y } : undefined, grip.kind);
       return;
     }
@@ -184,9 +180,16 @@ export class ChartPointer {
     if (next !== undefined) this.#target.draw(next);
   }
 
-  #gripAt(scales: Scales, { offsetX, offsetY, pointerType }: PointerEvent): Grip {
-    const reach = pointerType === "touch" ? REACH.touch : REACH.mouse;
-    return gripAt(scales, this.#target.draft(), offsetX, offsetY, reach);
+  /** Where an event is on the chart, whatever of it lies on top there. */
+  #placeOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
+    const { left, top } = this.#element.getBoundingClientRect();
+    return { x: clientX - left, y: clientY - top };
+  }
+
+  #gripAt(scales: Scales, event: PointerEvent): Grip {
+    const { x, y } = this.#placeOf(event);
+    const reach = event.pointerType === "touch" ? REACH.touch : REACH.mouse;
+    return gripAt(scales, this.#target.draft(), x, y, reach);
   }
 }
 

@@ -33,6 +33,7 @@ const MOVE_MIN = 0.5;
 /** A chart on a canvas that moves with the time. */
 export class LiveChart {
   readonly #canvas: HTMLCanvasElement;
+  readonly #future: HTMLElement;
   readonly #content: () => ChartContent;
   readonly #window = new PriceWindow();
   #palette: Palette;
@@ -45,9 +46,18 @@ export class LiveChart {
   /** Frames that were painted, for those who measure. */
   frames = 0;
 
-  /** @param signal Ends the chart. */
-  constructor(canvas: HTMLCanvasElement, content: () => ChartContent, signal: AbortSignal) {
+  /**
+   * @param future Is laid over the part of the canvas where boxes are drawn.
+   * @param signal Ends the chart.
+   */
+  constructor(
+    canvas: HTMLCanvasElement,
+    future: HTMLElement,
+    content: () => ChartContent,
+    signal: AbortSignal,
+  ) {
     this.#canvas = canvas;
+    this.#future = future;
     this.#content = content;
     this.#palette = readPalette(canvas);
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
@@ -81,6 +91,11 @@ export class LiveChart {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
     const ratio = globalThis.devicePixelRatio || 1;
     this.#size = { width, height };
+    const { plot, x, nowMs } = scalesOf(this.#size, { nowMs: 0, spanMs: 1, low: 0, high: 1 });
+    Object.assign(this.#future.style, {
+      ...{ left: `${x(nowMs)}px`, width: `${plot.right - x(nowMs)}px` },
+      ...{ top: `${plot.top}px`, height: `${plot.bottom - plot.top}px` },
+    });
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
     this.#canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
