@@ -10,7 +10,7 @@ import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
 import { databaseSchema } from "../intents/location.ts";
 
 /** One kind of option. */
-export interface OptionKind<S extends z.ZodType = z.ZodType> {
+export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   /** Turns text (`true` for a flag, a list for a repeatable option) into a value. */
   schema: S;
   /** Name of the value in the help where the option's flags give none; a flag has no value. */
@@ -81,17 +81,17 @@ export function itemsOf(text: string): string[] {
 }
 
 /** A schema for comma-separated items of another one. */
-function listOf(item: z.ZodType<string>) {
+function listOf(item: z.core.$ZodType<string>) {
   return z.string().transform((text, context) => {
     for (const part of itemsOf(text)) {
-      const parsed = item.safeParse(part);
+      const parsed = z.safeParse(item, part);
       if (!parsed.success) context.addIssue({ code: "custom", message: messageOf(parsed.error) });
     }
     return itemsOf(text).join(",");
   });
 }
 
-function messageOf({ issues }: z.ZodError): string {
+function messageOf({ issues }: z.core.$ZodError): string {
   return issues[0]?.message ?? "";
 }
 

@@ -1,6 +1,6 @@
 import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
-import type { z } from "zod";
+import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/location.ts";
 import { redact } from "../redact.ts";
@@ -228,7 +228,7 @@ function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown
       `Missing ${name}${spec.env === undefined ? "" : ` (or ${spec.env} in the environment)`}`,
     );
   }
-  const parsed = spec.kind.schema.safeParse(value);
+  const parsed = z.safeParse(spec.kind.schema, value);
   const isGiven = flag !== undefined || isFromVariable;
   if (parsed.success) return isGiven ? fromUserFolder(parsed.data, spec, env) : parsed.data;
   // The issue's path is left out: it points into the schema's parsed form of the text.

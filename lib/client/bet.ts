@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { estimateAnswerSchema } from "../protocol/answers.ts";
 import type { Market, Markets } from "../protocol/markets.ts";
 import { InputError } from "./errors.ts";
@@ -24,12 +24,15 @@ export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"] & {
 };
 
 /** An answer to an estimate; a solver with a model explains its price. */
-export const pricedEstimateSchema = estimateAnswerSchema.extend({
-  pricing: z.object({ probability: z.number() }).optional(),
-}).transform(({ estimate, pricing }): Estimate => ({
-  ...estimate,
-  probability: pricing?.probability,
-}));
+export const pricedEstimateSchema = z.pipe(
+  z.extend(estimateAnswerSchema, {
+    pricing: z.optional(z.object({ probability: z.number() })),
+  }),
+  z.transform(({ estimate, pricing }): Estimate => ({
+    ...estimate,
+    probability: pricing?.probability,
+  })),
+);
 
 /** Recorded prices, one for each slot of 100 ms, and the spans of slots without one. */
 export interface PriceHistory {

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Clock, RandomSource } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";

@@ -1,3 +1,4 @@
+import * as z from "zod/mini";
 import { callJson } from "../net/call_json.ts";
 import { quoteAnswerSchema, solverHealthSchema } from "../protocol/answers.ts";
 import { hash32Schema } from "../protocol/scalars.ts";
@@ -7,9 +8,9 @@ import { isRangemakerError } from "./errors.ts";
 import { checkOffer, checkTerms, type Offer } from "./offer.ts";
 
 /** The part of the solver's health that counts here: who it is. */
-const identitySchema = solverHealthSchema.pick({ solver: true });
+const identitySchema = z.pick(solverHealthSchema, { solver: true });
 
-const quoteWithHashSchema = quoteAnswerSchema.extend({ quoteHash: hash32Schema });
+const quoteWithHashSchema = z.extend(quoteAnswerSchema, { quoteHash: hash32Schema });
 
 /** Asks what a bet would pay. */
 export async function estimate(

@@ -2,9 +2,9 @@
  * EIP-712 typed data as wallets take it, and its digests and signers. They are computed in script,
  * which starts in every browser, and apart from the services' own code: a mistake there is noticed.
  */
-import { secp256k1 } from "@noble/curves/secp256k1";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from "@noble/hashes/utils";
+import { recoverPublicKey } from "@noble/secp256k1";
 import { type Address, checksumAddress, type Hex } from "../protocol/address.ts";
 import {
   describeTypedData,
@@ -45,10 +45,14 @@ export function hashTypedData({ domain, types, primaryType, message }: TypedData
 /** The account that made a signature of 65 bytes. @throws {Error} If no account can have made it. */
 export function recoverSigner(digest: Hex, signature: Hex): Address {
   const recoveryBit = Number.parseInt(signature.slice(130), 16) - 27;
-  const publicKey = secp256k1.Signature.fromCompact(signature.slice(2, 130))
-    .addRecoveryBit(recoveryBit)
-    .recoverPublicKey(digest.slice(2))
-    .toRawBytes(false);
+  const recoverable = concatBytes(
+    Uint8Array.of(recoveryBit),
+    hexToBytes(signature.slice(2, 130)),
+  );
+  const publicKey = recoverPublicKey(recoverable, hexToBytes(digest.slice(2)), {
+    prehash: false,
+    isCompressed: false,
+  });
   return checksumAddress(`0x${bytesToHex(keccak_256(publicKey.subarray(1)).subarray(-20))}`);
 }
 

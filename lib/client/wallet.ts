@@ -2,7 +2,7 @@
  * Signs for the user. Wallets are recognised by their shape, not by their class, so that any
  * version of viem or ethers fits, and two copies of it in one page do not matter.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { messageOf } from "../errors.ts";
 import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
 import { DOMAIN_TYPE } from "../protocol/typed_data.ts";
@@ -199,7 +199,7 @@ class ProviderSigning implements Signing {
 }
 
 const accountsSchema = z.array(addressSchema);
-const signatureSchema = z.string().regex(/^0x[0-9a-fA-F]{130}$/);
+const signatureSchema = z.string().check(z.regex(/^0x[0-9a-fA-F]{130}$/));
 
 /** Brings v to 27 or 28, where some hardware wallets give 0 or 1, and checks who signed. */
 async function checkedSignature(

@@ -3,7 +3,7 @@ import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
-import type { z } from "zod";
+import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { describeInput, shown } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
@@ -129,7 +129,10 @@ async function readingBody<T>(read: () => Promise<T>): Promise<T> {
  *
  * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
  */
-export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S>> {
+export async function readBody<S extends z.core.$ZodType>(
+  c: Context,
+  schema: S,
+): Promise<z.output<S>> {
   const text = await readingBody(() => c.req.text());
   let value: unknown;
   try {
@@ -149,8 +152,8 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
  *
  * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
  */
-export function parseInput<S extends z.ZodType>(value: unknown, schema: S): z.output<S> {
-  const parsed = schema.safeParse(value);
+export function parseInput<S extends z.core.$ZodType>(value: unknown, schema: S): z.output<S> {
+  const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;
   const field = parsed.error.issues[0]?.path.join(".") ?? "";
   throw new RangemakerError("INVALID_REQUEST", describeInput(parsed.error, value), {

@@ -17,7 +17,7 @@ const COMPONENTS = "#/components/schemas/";
 export interface Answer {
   /** When the route gives this answer. */
   description: string;
-  body: z.ZodType;
+  body: z.core.$ZodType;
   /** `application/json` unless another is named. */
   mediaType?: string;
   /** Headers that a caller should look at. */
@@ -33,9 +33,9 @@ export interface Operation {
   summary: string;
   description?: string;
   /** Parses the parameters of the path. */
-  path?: z.ZodObject;
-  query?: z.ZodObject;
-  body?: z.ZodType;
+  path?: z.core.$ZodObject;
+  query?: z.core.$ZodObject;
+  body?: z.core.$ZodType;
   /** An example of a valid body. */
   example?: Record<string, unknown>;
   /** All answers of the route, by HTTP status. */
@@ -43,7 +43,9 @@ export interface Operation {
 }
 
 /** An operation whose answer with 200 is the JSON type `T`. */
-type AnsweringOperation<T> = Operation & { answers: { 200: { body: z.ZodType<unknown, T> } } };
+type AnsweringOperation<T> = Operation & {
+  answers: { 200: { body: z.core.$ZodType<unknown, T> } };
+};
 
 /** The JSON that an operation answers with 200. */
 export type AnswerOf<O> = O extends AnsweringOperation<infer T> ? T : never;
@@ -183,7 +185,7 @@ export interface JsonSchema {
 }
 
 /** One parameter for each field; scalars that other schemas refer to by name are written out here. */
-function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined) {
+function parametersOf(place: "path" | "query", schema: z.core.$ZodObject | undefined) {
   if (schema === undefined) return [];
   const { properties = {}, required = [], $defs = {} } = toJsonSchema(schema);
   return Object.entries(properties).map(([name, property]) => {
@@ -197,7 +199,7 @@ function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined) 
  * A schema for the library, in zod's own JSON Schema: the library's conversion drops
  * everything beside a reference, such as a field's description.
  */
-function wireSchema(schema: z.ZodType) {
+function wireSchema(schema: z.core.$ZodType) {
   return {
     ...resolver(schema),
     toOpenAPISchema() {
@@ -208,7 +210,7 @@ function wireSchema(schema: z.ZodType) {
 }
 
 /** The JSON Schema of the wire format, with references to a document's named schemas. */
-export function toJsonSchema(schema: z.ZodType): JsonSchema {
+export function toJsonSchema(schema: z.core.$ZodType): JsonSchema {
   const { $schema: _dialect, ...own } = z.toJSONSchema(schema, { io: "input" });
   return JSON.parse(JSON.stringify(own).replaceAll('"#/$defs/', `"${COMPONENTS}`));
 }

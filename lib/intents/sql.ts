@@ -86,8 +86,8 @@ export interface StoreMemory {
 }
 
 const memorySchema = z.object({
-  genesis: hash32Schema.nullable(),
-  signer: addressSchema.nullable(),
+  genesis: z.nullable(hash32Schema),
+  signer: z.nullable(addressSchema),
   highest_block: integerSchema,
   checksum: integerSchema.nullable(),
 });
@@ -134,7 +134,7 @@ const intentSchema = z.object({
   subject: z.string(),
   payload: z.string(),
   state: stateSchema,
-  tx_hash: hash32Schema.nullable(),
+  tx_hash: z.nullable(hash32Schema),
   transaction_text: z.string().nullable(),
   receipt: z.string().nullable(),
   failure_code: z.string().nullable(),
@@ -201,8 +201,8 @@ export function countOfRow(row: unknown): number {
 }
 
 /** @throws {StoreError} If the row is damaged. */
-export function parseRow<S extends z.ZodType>(schema: S, row: unknown): z.output<S> {
-  const parsed = schema.safeParse(row);
+export function parseRow<S extends z.core.$ZodType>(schema: S, row: unknown): z.output<S> {
+  const parsed = z.safeParse(schema, row);
   if (parsed.success) return parsed.data;
   throw new StoreDamagedError(`Database has a damaged row: ${describeIssue(parsed.error)}`);
 }

@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod/mini";
 import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import { failureSchema } from "../protocol/answers.ts";
@@ -51,7 +51,7 @@ const LASTING_CODES: ReadonlySet<string> = new Set([
  * @throws {ServiceError} If the service refuses, or if the answer does not fit the schema.
  * @throws {NetworkError} If no answer came.
  */
-export async function callJson<S extends z.ZodType>(
+export async function callJson<S extends z.core.$ZodType>(
   url: string,
   schema: S,
   body?: unknown,
@@ -68,7 +68,7 @@ export async function callJson<S extends z.ZodType>(
     const message = error.startsWith(prefix) ? error.slice(prefix.length) : error;
     throw new ServiceError(code, message, options);
   }
-  const parsed = schema.safeParse(value);
+  const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;
   const message = `Not a rangemaker service: ${url} answered ${status}: ` +
     text.slice(0, ANSWER_TEXT_MAX);

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Account } from "../protocol/account.ts";
 import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
@@ -55,8 +55,8 @@ export interface CoreClientOptions {
 }
 
 /** A number as Ethereum writes it. */
-export const quantitySchema = z.string().regex(/^0x[0-9a-f]+$/);
-const genesisSchema = z.object({ hash: hash32Schema }).nullable();
+export const quantitySchema = z.string().check(z.regex(/^0x[0-9a-f]+$/));
+const genesisSchema = z.nullable(z.object({ hash: hash32Schema }));
 
 /**
  * Reads a core node by JSON-RPC over HTTP. Every method throws {@link RpcError} with the node's own
@@ -130,19 +130,19 @@ export class CoreReader {
     params: ParamsWire<T[N]>,
   ): Promise<z.output<T[N]["result"]>> {
     const method: T[N] = table[name];
-    const names = Object.keys(method.params?.shape ?? {});
+    const names = Object.keys(method.params?._zod.def.shape ?? {});
     const byName: Record<string, unknown> = params;
     return this.ask<T[N]["result"]>(name, names.map((name) => byName[name]), method.result);
   }
 
   /** Calls a method whose answer has to fit a schema. @param params In their order. */
-  protected async ask<S extends z.ZodType>(
+  protected async ask<S extends z.core.$ZodType>(
     method: string,
     params: unknown[],
     schema: S,
   ): Promise<z.output<S>> {
     const { result } = parseResponse(await this.post(method, params));
-    const parsed = schema.safeParse(result);
+    const parsed = z.safeParse(schema, result);
     if (parsed.success) return parsed.data;
     throw new RpcError(
       RpcCode.internalError,

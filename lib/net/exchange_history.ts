@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { RangemakerError, reasonOf } from "../errors.ts";
 import type { Market } from "../protocol/markets.ts";
@@ -52,7 +52,7 @@ export class ExchangeHistory {
    * @param signal Ends the request early; no further attempt follows.
    * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
    */
-  async page<S extends z.ZodType>(
+  async page<S extends z.core.$ZodType>(
     path: string,
     query: Record<string, string>,
     schema: S,
@@ -89,7 +89,7 @@ export function historySymbol({ symbol, exchangeSymbols }: Market): string {
 
 type PageResult<T> = { page: T } | { reason: string; isTransient: boolean; waitMs?: number };
 
-async function readPage<S extends z.ZodType>(
+async function readPage<S extends z.core.$ZodType>(
   url: string,
   schema: S,
   options: { signal: AbortSignal | undefined; timeoutMs?: number },
@@ -97,7 +97,7 @@ async function readPage<S extends z.ZodType>(
   try {
     const answer = await request(url, { ...options, maxBytes: PAGE_BYTES_MAX });
     if (answer.status !== 200) return refusal(answer);
-    const parsed = schema.safeParse(JSON.parse(answer.text));
+    const parsed = z.safeParse(schema, JSON.parse(answer.text));
     return parsed.success
       ? { page: parsed.data }
       : { reason: `unexpected answer: ${parsed.error.message}`, isTransient: false };

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { CancelTimer, Clock } from "../clock.ts";
 import type { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
@@ -15,7 +15,7 @@ export interface RpcSubscription {
 }
 
 /** A subscription whose notifications have the shape of `schema`. */
-export function subscription<S extends z.ZodType>(
+export function subscription<S extends z.core.$ZodType>(
   params: readonly unknown[],
   schema: S,
   onNotification: (value: z.output<S>) => void,
@@ -23,7 +23,7 @@ export function subscription<S extends z.ZodType>(
   return {
     params,
     publish(result) {
-      const parsed = schema.safeParse(result);
+      const parsed = z.safeParse(schema, result);
       if (parsed.success) onNotification(parsed.data);
       return parsed.success;
     },

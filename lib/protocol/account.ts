@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { addressSchema, uint256Schema } from "./scalars.ts";
 
 /** Permissions of an account beyond betting. A solver needs none. */

@@ -1,6 +1,7 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import {
   addressSchema,
+  described,
   positiveUint64Schema,
   signatureSchema,
   timestampSchema,
@@ -9,14 +10,19 @@ import {
 import { type FlatType, flatType } from "./typed_data.ts";
 
 /** Body of `POST /deposit` (spec: deposit bridge, "Deposit request"). */
-export const depositRequestSchema = z.object({
-  user: addressSchema.describe("User to credit, who signs the request"),
-  amount: positiveUint64Schema("Expected an amount of at least 1")
-    .describe("USDC with 6 decimals: a decimal integer of at most 64 bits, above 0, as text"),
-  nonce: uint256Schema.describe("A number this user never used before"),
-  deadline: timestampSchema.describe("Request deadline, Unix milliseconds"),
-  signature: signatureSchema,
-}).meta({ id: "DepositRequest" });
+export const depositRequestSchema = described(
+  z.object({
+    user: described(addressSchema, "User to credit, who signs the request"),
+    amount: described(
+      positiveUint64Schema("Expected an amount of at least 1"),
+      "USDC with 6 decimals: a decimal integer of at most 64 bits, above 0, as text",
+    ),
+    nonce: described(uint256Schema, "A number this user never used before"),
+    deadline: described(timestampSchema, "Request deadline, Unix milliseconds"),
+    signature: signatureSchema,
+  }),
+  { id: "DepositRequest" },
+);
 
 /** A parsed deposit request: amount in USDC with 6 decimals, a nonce new for this user. */
 export type DepositRequest = z.output<typeof depositRequestSchema>;

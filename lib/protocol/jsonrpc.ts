@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { RangemakerError } from "../errors.ts";
 import { describeInput, shown } from "./scalars.ts";
 
@@ -25,14 +25,16 @@ const idSchema = z.union([z.string(), z.number(), z.null()], {
 
 const requestSchema = z.object({
   jsonrpc: z.literal("2.0", { error: 'Expected "2.0"' }),
-  id: idSchema.optional(),
-  method: z.string({ error: "Expected a method name" })
-    .min(1, "Expected a method name").max(256, "Expected at most 256 characters"),
+  id: z.optional(idSchema),
+  method: z.string({ error: "Expected a method name" }).check(
+    z.minLength(1, "Expected a method name"),
+    z.maxLength(256, "Expected at most 256 characters"),
+  ),
   // Neither validated nor copied: a caller may send 50,000 members.
-  params: z.custom<unknown[] | Record<string, unknown>>(
+  params: z.optional(z.custom<unknown[] | Record<string, unknown>>(
     (value) => typeof value === "object" && value !== null,
     { error: "Expected an array or an object" },
-  ).optional(),
+  )),
 });
 
 /** One call. Without an `id` it is a notification, which is never answered. */
@@ -97,9 +99,10 @@ export function rpcFailure(id: RpcId, code: number, message: string, data?: unkn
 
 const responseSchema = z.object({
   id: idSchema,
-  result: z.unknown().optional(),
-  error: z.object({ code: z.number(), message: z.string(), data: z.unknown().optional() })
-    .optional(),
+  result: z.optional(z.unknown()),
+  error: z.optional(
+    z.object({ code: z.number(), message: z.string(), data: z.optional(z.unknown()) }),
+  ),
 });
 
 /**

@@ -1,7 +1,8 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { PRICE_DECIMALS } from "./markets.ts";
 import {
   addressSchema,
+  described,
   positiveUint64Schema,
   timestampSchema,
   UINT64_MAX,
@@ -9,25 +10,37 @@ import {
 } from "./scalars.ts";
 
 /** One value in `prices` of the oracle's `GET /prices` (spec: price oracle, "Price entry"). */
-export const priceEntrySchema = z.object({
-  base: addressSchema,
-  quote: addressSchema,
-  price: positiveUint64Schema("Expected a price above 0").describe(
-    "Integer of 6 decimals, as text",
-  ),
-  decimals: z.literal(6, { error: "Expected 6 decimals" }),
-  lastUpdate: timestampSchema.describe("Newest receipt among the sources, Unix milliseconds"),
-  sources: z.array(z.string()).min(1).describe("Providers behind the price"),
-}).meta({ id: "PriceEntry" });
+export const priceEntrySchema = described(
+  z.object({
+    base: addressSchema,
+    quote: addressSchema,
+    price: described(
+      positiveUint64Schema("Expected a price above 0"),
+      "Integer of 6 decimals, as text",
+    ),
+    decimals: z.literal(6, { error: "Expected 6 decimals" }),
+    lastUpdate: described(
+      timestampSchema,
+      "Newest receipt among the sources, Unix milliseconds",
+    ),
+    sources: described(
+      z.array(z.string()).check(z.minLength(1)),
+      "Providers behind the price",
+    ),
+  }),
+  { id: "PriceEntry" },
+);
 
 /** A trusted price: `lastUpdate` is the newest receipt among its sources, Unix milliseconds. */
 export type PriceEntry = z.output<typeof priceEntrySchema>;
 
 /** The body of the oracle's `GET /prices`. */
 export const oraclePricesSchema = z.object({
-  timestamp: timestampSchema.describe("When a price last changed, Unix milliseconds"),
-  prices: z.record(z.string(), priceEntrySchema)
-    .describe("By symbol, such as `ETH/USDT`: each pair that enough sources back"),
+  timestamp: described(timestampSchema, "When a price last changed, Unix milliseconds"),
+  prices: described(
+    z.record(z.string(), priceEntrySchema),
+    "By symbol, such as `ETH/USDT`: each pair that enough sources back",
+  ),
 });
 
 /** All prices of one answer, by symbol. */
@@ -40,7 +53,7 @@ export const nodePriceSchema = z.object({
   price: uint64Schema,
   decimals: z.literal(6),
   lastUpdate: timestampSchema,
-  ageMs: z.number().int().nonnegative(),
+  ageMs: z.int().check(z.nonnegative()),
   state: z.enum(["fresh", "stale"]),
 });
 

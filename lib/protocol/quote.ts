@@ -1,18 +1,30 @@
 import type { Hex } from "./address.ts";
-import * as z from "zod";
-import { addressSchema, signatureSchema, timestampSchema, uint64Schema } from "./scalars.ts";
+import * as z from "zod/mini";
+import {
+  addressSchema,
+  described,
+  signatureSchema,
+  timestampSchema,
+  uint64Schema,
+} from "./scalars.ts";
 import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
 import { toWire } from "./wire.ts";
 
-const deadlineSchema = timestampSchema.describe("Until when it may be executed, Unix milliseconds");
+const deadlineSchema = described(
+  timestampSchema,
+  "Until when it may be executed, Unix milliseconds",
+);
 
 /** Body of `POST /quote` (spec: quote solver, "Quote request"). */
-export const quoteRequestSchema = z.object({
-  user: addressSchema.describe("Who bets"),
-  ...betTermsShape,
-  deadline: deadlineSchema,
-}).meta({ id: "QuoteRequest" });
+export const quoteRequestSchema = described(
+  z.object({
+    user: described(addressSchema, "Who bets"),
+    ...betTermsShape,
+    deadline: deadlineSchema,
+  }),
+  { id: "QuoteRequest" },
+);
 
 export type QuoteRequest = z.output<typeof quoteRequestSchema>;
 
@@ -34,27 +46,37 @@ const { thesisType, base, quote, lowerPrice, upperPrice, ...plainTerms } = betTe
 
 /** The quote object on the wire nests pair and range (spec: quote solver, "Quote"). */
 const quoteWireSchema = z.object({
-  solver: addressSchema.describe("Who offers the bet"),
+  solver: described(addressSchema, "Who offers the bet"),
   user: addressSchema,
   thesisType,
   oraclePair: z.object({ base, quote }),
   priceRange: z.object({ lower: lowerPrice, upper: upperPrice }),
   ...plainTerms,
-  payout: uint64Schema.describe("Total payout in USDC if the user wins, 6 decimals"),
+  payout: described(uint64Schema, "Total payout in USDC if the user wins, 6 decimals"),
   deadline: deadlineSchema,
   signature: signatureSchema,
-}).meta({ id: "Quote", description: "A quote with the solver's signature over the quote hash" });
+}).register(z.globalRegistry, {
+  id: "Quote",
+  description: "A quote with the solver's signature over the quote hash",
+});
 
 /** Parses a signed quote object. */
-export const quoteSchema = quoteWireSchema.transform((wire): Quote => flatten(wire));
+export const quoteSchema = z.pipe(
+  quoteWireSchema,
+  z.transform((wire: z.output<typeof quoteWireSchema>): Quote => flatten(wire)),
+);
 
 /** A quote whose solver may be missing. */
 export type ReceivedQuote = Omit<Quote, "solver"> & Partial<Pick<Quote, "solver">>;
 
 /** Parses the quote object of `POST /execute`, which may leave out the solver. */
-export const receivedQuoteSchema = quoteWireSchema.partial({ solver: true })
-  .meta({ id: "ReceivedQuote", description: "A quote; without `solver` it is taken for its own" })
-  .transform((wire): ReceivedQuote => flatten(wire));
+export const receivedQuoteSchema = z.pipe(
+  described(z.partial(quoteWireSchema, { solver: true }), {
+    id: "ReceivedQuote",
+    description: "A quote; without `solver` it is taken for its own",
+  }),
+  z.transform((wire): ReceivedQuote => flatten(wire)),
+);
 
 /** A quote in JSON form. */
 export type QuoteWire = z.input<typeof quoteSchema>;

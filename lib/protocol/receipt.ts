@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { hash32Schema } from "./scalars.ts";
 
 /** Codes of valid transactions that break a rule of the chain. */
@@ -24,11 +24,11 @@ export type TransactionErrorCode = (typeof TRANSACTION_ERROR_CODES)[number];
 export const receiptSchema = z.object({
   txHash: hash32Schema,
   status: z.enum(["committed", "failed"]),
-  blockNumber: z.number().int().nonnegative(),
-  thesisId: z.number().int().positive().optional(),
+  blockNumber: z.int().check(z.nonnegative()),
+  thesisId: z.optional(z.int().check(z.positive())),
   /** For a `BackfillOracle`: slots that had no price before. */
-  filledSlots: z.number().int().nonnegative().optional(),
-  error: z.object({ code: z.enum(TRANSACTION_ERROR_CODES), message: z.string() }).optional(),
+  filledSlots: z.optional(z.int().check(z.nonnegative())),
+  error: z.optional(z.object({ code: z.enum(TRANSACTION_ERROR_CODES), message: z.string() })),
 });
 
 /** The final outcome of a transaction: sending it again answers with the same receipt. */

@@ -2,7 +2,7 @@
  * The scalar types of the wire: addresses, hashes, decimal integers and times. Each schema parses JSON
  * into the type used inside, or fails with a message that names the broken rule.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { redact } from "../redact.ts";
 import { type Address, checksumAddress, type Hex } from "./address.ts";
 
@@ -14,34 +14,66 @@ export const UINT64_MAX = 2n ** 64n - 1n;
 /** The largest nonce: 256 unsigned bits. */
 export const UINT256_MAX = 2n ** 256n - 1n;
 
+/**
+ * A copy of a schema with a description for the documents of the APIs. It is no check, which would
+ * cost time at every parse.
+ */
+export function described<S extends z.core.$ZodType>(
+  schema: S,
+  meta: string | z.core.GlobalMeta,
+): S {
+  const copy = z.clone(schema);
+  z.globalRegistry.add(copy, typeof meta === "string" ? { description: meta } : meta);
+  return copy;
+}
+
 /** An address. Accepts upper, lower and mixed case; returns the EIP-55 form. */
-export const addressSchema = z.string({ error: "Expected an address string" })
-  .regex(/^0x[0-9a-fA-F]{40}$/, "Expected an address: 0x and 40 hex digits")
-  .meta({ examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })
-  .transform((text): Address => checksumAddress(text))
-  .meta({ id: "Address", description: "Address; any case is taken, the EIP-55 form is sent" });
+export const addressSchema = described(
+  z.pipe(
+    z.string({ error: "Expected an address string" })
+      .check(z.regex(/^0x[0-9a-fA-F]{40}$/, "Expected an address: 0x and 40 hex digits")),
+    z.transform((text): Address => checksumAddress(text)),
+  ),
+  {
+    id: "Address",
+    description: "Address; any case is taken, the EIP-55 form is sent",
+    examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
+  },
+);
 
 /** 32 bytes as hex. Accepts upper, lower and mixed case; returns lower case. */
-export const hash32Schema = z.string({ error: "Expected a hash string" })
-  .regex(/^0x[0-9a-fA-F]{64}$/, "Expected a hash: 0x and 64 hex digits")
-  .meta({ examples: [`0x${"1a".repeat(32)}`] })
-  .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
-  .meta({ id: "Hash", description: "32 bytes as hex; any case is taken, lower case is sent" });
+export const hash32Schema = described(
+  z.pipe(
+    z.string({ error: "Expected a hash string" })
+      .check(z.regex(/^0x[0-9a-fA-F]{64}$/, "Expected a hash: 0x and 64 hex digits")),
+    z.transform((text) => text.toLowerCase() as Hex), // the pattern above is what Hex means
+  ),
+  {
+    id: "Hash",
+    description: "32 bytes as hex; any case is taken, lower case is sent",
+    examples: [`0x${"1a".repeat(32)}`],
+  },
+);
 
 /** Longest hex text accepted as a signature; its exact form is checked later. */
 const SIGNATURE_TEXT_MAX = 1024;
 
 /** Hex bytes meant as a signature; `requireSigner` checks the strict form and reports the problem. */
-export const signatureSchema = z.string({ error: "Expected a signature string" })
-  .max(SIGNATURE_TEXT_MAX, "Expected a signature: 0x and 130 hex digits")
-  .regex(/^0x([0-9a-fA-F]{2})*$/, "Expected a signature: 0x and hex digits")
-  .meta({ examples: [`0x${"1a".repeat(64)}1b`] })
-  .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
-  .meta({
+export const signatureSchema = described(
+  z.pipe(
+    z.string({ error: "Expected a signature string" }).check(
+      z.maxLength(SIGNATURE_TEXT_MAX, "Expected a signature: 0x and 130 hex digits"),
+      z.regex(/^0x([0-9a-fA-F]{2})*$/, "Expected a signature: 0x and hex digits"),
+    ),
+    z.transform((text) => text.toLowerCase() as Hex), // the pattern above is what Hex means
+  ),
+  {
     id: "Signature",
     description: "Signature: 65 bytes `r || s || v` as hex, v 27 or 28, low s; " +
       "bytes of another form fail the check of the signature, which says why",
-  });
+    examples: [`0x${"1a".repeat(64)}1b`],
+  },
+);
 
 /** A decimal integer of any size, without sign and leading zeros. */
 const DECIMAL = /^(0|[1-9][0-9]*)$/;
@@ -61,10 +93,12 @@ function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
     }
     return input === "0" ? zeroRule : `Expected an integer of at most ${bits} bits`;
   };
-  return z.string({ error: "Expected a decimal integer as a string" })
-    .regex(pattern, { error: ({ input }) => ruleBroken(input) })
-    .meta({ examples: ["60000000000"] })
-    .transform(BigInt);
+  const schema = z.pipe(
+    z.string({ error: "Expected a decimal integer as a string" })
+      .check(z.regex(pattern, { error: ({ input }) => ruleBroken(input) })),
+    z.transform((text: string) => BigInt(text)),
+  );
+  return described(schema, { examples: ["60000000000"] });
 }
 
 /** Pattern source for the decimal integers from 1 to `max`, which has at least two digits. */
@@ -86,7 +120,7 @@ function digitPattern(from: number, to: number): string {
 }
 
 /** A price or an amount: decimal text of at most 64 unsigned bits, given as a bigint. */
-export const uint64Schema = decimalSchema(64, 0).meta({
+export const uint64Schema = described(decimalSchema(64, 0), {
   id: "Uint64",
   description: "Price or amount with 6 decimals: a decimal integer of at most 64 bits, as text",
 });
@@ -97,22 +131,25 @@ export function positiveUint64Schema(zeroRule: string) {
 }
 
 /** A nonce: decimal text of at most 256 unsigned bits, given as a bigint. */
-export const uint256Schema = decimalSchema(256, 0).meta({
+export const uint256Schema = described(decimalSchema(256, 0), {
   id: "Uint256",
   description: "Decimal integer of at most 256 bits, as text",
 });
 
 /** Unix time in milliseconds. */
-export const timestampSchema = z.number({ error: "Expected a time in Unix milliseconds" })
-  .int("Expected a whole number of milliseconds")
-  .nonnegative("Expected a time that is not negative")
-  .meta({ id: "Timestamp", description: "Unix time in milliseconds", examples: [1795174732757] });
+export const timestampSchema = described(
+  z.number({ error: "Expected a time in Unix milliseconds" }).check(
+    z.int("Expected a whole number of milliseconds"),
+    z.nonnegative("Expected a time that is not negative"),
+  ),
+  { id: "Timestamp", description: "Unix time in milliseconds", examples: [1795174732757] },
+);
 
 /** The only thesis type. */
 export const thesisTypeSchema = z.literal("box", { error: 'Expected "box"' });
 
 /** The first problem of a value, as `path: message`. */
-export function describeIssue(error: z.ZodError): string {
+export function describeIssue(error: z.core.$ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return "Invalid value";
   const path = issue.path.map(String).join(".");
@@ -151,7 +188,7 @@ function unitOf({ origin }: { origin: string }, count: number | bigint): string 
 const SHOWN_CHARS = 60;
 
 /** Like {@link describeIssue}, plus the value that was received there. */
-export function describeInput(error: z.ZodError, input: unknown): string {
+export function describeInput(error: z.core.$ZodError, input: unknown): string {
   let value = input;
   for (const key of error.issues[0]?.path ?? []) {
     value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;

@@ -1,5 +1,11 @@
-import * as z from "zod";
-import { addressSchema, thesisTypeSchema, timestampSchema, uint64Schema } from "./scalars.ts";
+import * as z from "zod/mini";
+import {
+  addressSchema,
+  described,
+  thesisTypeSchema,
+  timestampSchema,
+  uint64Schema,
+} from "./scalars.ts";
 
 /**
  * The terms of a bet: the one definition that quoting, executing, the transaction, the ledger and
@@ -7,13 +13,13 @@ import { addressSchema, thesisTypeSchema, timestampSchema, uint64Schema } from "
  */
 export const betTermsShape = {
   thesisType: thesisTypeSchema,
-  base: addressSchema.describe("Base token of a supported pair"),
-  quote: addressSchema.describe("Quote token of a supported pair"),
-  lowerPrice: uint64Schema.describe("Lower bound of the range, 6 decimals"),
-  upperPrice: uint64Schema.describe("Upper bound of the range, 6 decimals"),
-  betAmount: uint64Schema.describe("Bet in USDC, 6 decimals"),
-  startTime: timestampSchema.describe("Start of the thesis, Unix milliseconds"),
-  endTime: timestampSchema.describe("End of the thesis, Unix milliseconds"),
+  base: described(addressSchema, "Base token of a supported pair"),
+  quote: described(addressSchema, "Quote token of a supported pair"),
+  lowerPrice: described(uint64Schema, "Lower bound of the range, 6 decimals"),
+  upperPrice: described(uint64Schema, "Upper bound of the range, 6 decimals"),
+  betAmount: described(uint64Schema, "Bet in USDC, 6 decimals"),
+  startTime: described(timestampSchema, "Start of the thesis, Unix milliseconds"),
+  endTime: described(timestampSchema, "End of the thesis, Unix milliseconds"),
 };
 
 const betTermsSchema = z.object(betTermsShape);

@@ -1,5 +1,11 @@
-import * as z from "zod";
-import { addressSchema, hash32Schema, timestampSchema, uint64Schema } from "./scalars.ts";
+import * as z from "zod/mini";
+import {
+  addressSchema,
+  described,
+  hash32Schema,
+  timestampSchema,
+  uint64Schema,
+} from "./scalars.ts";
 import { betTermsShape } from "./terms.ts";
 
 /** States of a thesis; `won` and `lost` are seen from the user. */
@@ -9,20 +15,25 @@ export const thesisStatusSchema = z.enum(["open", "needs_backfill", "won", "lost
 export type ThesisStatus = z.output<typeof thesisStatusSchema>;
 
 /** A thesis as the core node returns it (`core_getThesis`, the `theses` subscription). */
-export const thesisSchema = z.object({
-  id: z.number().int().positive(),
-  user: addressSchema,
-  solver: addressSchema,
-  ...betTermsShape,
-  payout: uint64Schema,
-  createdAt: timestampSchema,
-  quoteHash: hash32Schema,
-  txHash: hash32Schema,
-  status: thesisStatusSchema,
-  settledAt: timestampSchema.optional(),
-  breach: z.object({ time: timestampSchema, price: uint64Schema }).optional()
-    .describe("The slot that decided against the user"),
-}).meta({ id: "Thesis", description: "A bet in the ledger" });
+export const thesisSchema = described(
+  z.object({
+    id: z.int().check(z.positive()),
+    user: addressSchema,
+    solver: addressSchema,
+    ...betTermsShape,
+    payout: uint64Schema,
+    createdAt: timestampSchema,
+    quoteHash: hash32Schema,
+    txHash: hash32Schema,
+    status: thesisStatusSchema,
+    settledAt: z.optional(timestampSchema),
+    breach: described(
+      z.optional(z.object({ time: timestampSchema, price: uint64Schema })),
+      "The slot that decided against the user",
+    ),
+  }),
+  { id: "Thesis", description: "A bet in the ledger" },
+);
 
 /** A bet in the ledger; times in Unix milliseconds, `breach` is the slot that decided it. */
 export type Thesis = z.output<typeof thesisSchema>;

@@ -68,7 +68,9 @@ const backfillOracleSchema = z.object({
   ...envelope,
   base: addressSchema,
   quote: addressSchema,
-  startTime: timestampSchema.multipleOf(SLOT_MS, `Expected a multiple of ${SLOT_MS} ms`),
+  startTime: timestampSchema.check(
+    z.multipleOf(SLOT_MS, `Expected a multiple of ${SLOT_MS} ms`),
+  ),
   prices: slotPricesSchema,
 });
 

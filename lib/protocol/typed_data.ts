@@ -1,4 +1,5 @@
-import * as z from "zod";
+import * as z from "zod/mini";
+import { described } from "./scalars.ts";
 
 /** A member of an EIP-712 struct. */
 export interface TypedField {
@@ -18,15 +19,21 @@ export interface FlatType {
 }
 
 /** The answer of `GET /typed-data` (spec: deposit bridge, "Typed-data description"). */
-export const typedDataSchema = z.object({
-  domain: z.object({
-    name: z.string(),
-    version: z.string(),
-    chainId: z.number().int().positive(),
+export const typedDataSchema = described(
+  z.object({
+    domain: z.object({
+      name: z.string(),
+      version: z.string(),
+      chainId: z.int().check(z.positive()),
+    }),
+    types: z.record(z.string(), z.array(z.object({ name: z.string(), type: z.string() }))),
+    primaryType: z.string(),
   }),
-  types: z.record(z.string(), z.array(z.object({ name: z.string(), type: z.string() }))),
-  primaryType: z.string(),
-}).meta({ id: "TypedData", description: "EIP-712 typed data without its message" });
+  {
+    id: "TypedData",
+    description: "EIP-712 typed data without its message",
+  },
+);
 
 /** Everything a wallet needs to sign a message of a type, except the message. */
 export type TypedDataDescription = z.output<typeof typedDataSchema>;

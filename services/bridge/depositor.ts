@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { IntentService, IntentWork } from "../../lib/intents/intent_service.ts";
@@ -33,7 +33,7 @@ export function depositKey(user: Address, nonce: bigint): string {
   return `${user}:${nonce}`;
 }
 
-const payloadSchema = depositRequestSchema.extend({ externalTxHash: hash32Schema });
+const payloadSchema = z.object({ ...depositRequestSchema.shape, externalTxHash: hash32Schema });
 
 /** The request as it is stored, with the external hash of its transaction. */
 export type DepositPayload = z.output<typeof payloadSchema>;

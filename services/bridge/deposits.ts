@@ -4,6 +4,7 @@ import type { IntentStore } from "../../lib/intents/store.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import {
   addressSchema,
+  described,
   hash32Schema,
   timestampSchema,
   uint256Schema,
@@ -23,19 +24,22 @@ export const depositsQuerySchema = z.object({
 });
 
 /** Path of `GET /deposits/:user`. */
-export const userPathSchema = z.object({ user: addressSchema.describe("The credited user") });
+export const userPathSchema = z.object({ user: described(addressSchema, "The credited user") });
 
 /** Path of `GET /deposits/:user/:nonce`. */
 export const depositPathSchema = userPathSchema.extend({
-  nonce: uint256Schema.describe("Nonce of the deposit request"),
+  nonce: described(uint256Schema, "Nonce of the deposit request"),
 });
 
+const { signature: _, ...requestShape } = depositRequestSchema.shape;
+
 /** A deposit in answers. */
-export const depositViewSchema = depositRequestSchema.omit({ signature: true }).extend({
+export const depositViewSchema = z.object({
+  ...requestShape,
   state: z.enum(["accepted", "submitted", "committed", "failed"])
     .describe("`accepted` and `submitted` may still change, the others are final"),
-  txHash: hash32Schema.nullable().describe("The deposit transaction, once it is signed"),
-  externalTxHash: hash32Schema.describe("Digest of the request"),
+  txHash: z.nullable(hash32Schema).describe("The deposit transaction, once it is signed"),
+  externalTxHash: described(hash32Schema, "Digest of the request"),
   reason: z.object({ code: z.string(), message: z.string() }).optional()
     .describe("Why it failed"),
   createdAt: timestampSchema,

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
-import { addressSchema, timestampSchema } from "../../lib/protocol/scalars.ts";
+import { addressSchema, described, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import {
   bodyFailures,
@@ -36,14 +36,14 @@ const healthSchema = z.object({
   code: z.string().optional().describe("Code of the failure"),
   reason: z.string().optional().describe("What cannot be used, and what to do"),
   rpc: z.boolean().describe("Whether the core node answers"),
-  bridge: addressSchema.describe("Address of the relayer"),
+  bridge: described(addressSchema, "Address of the relayer"),
   timestamp: timestampSchema,
 });
 
 const infoSchema = z.object({
   name: z.string(),
   version: z.string(),
-  bridge: addressSchema.describe("Address of the relayer"),
+  bridge: described(addressSchema, "Address of the relayer"),
   rpcUrl: z.string().describe("URL of the core node"),
 });
 

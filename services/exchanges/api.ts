@@ -54,7 +54,7 @@ function refusal(code: number, msg: string): HistoryAnswer {
 const pinsSchema = (markets: readonly string[]) =>
   z.partialRecord(
     z.enum(markets),
-    positiveUint64Schema("Expected a price above 0").nullable(),
+    z.nullable(positiveUint64Schema("Expected a price above 0")),
   );
 
 /** What the routes need. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { EXCHANGE_OF, PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
-import { timestampSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
+import { described, timestampSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { deviations, OUTLIER_BASIS_POINTS } from "./aggregation.ts";
 import type { Oracle } from "./oracle.ts";
 import type { PriceBoard } from "./price_board.ts";
@@ -37,7 +37,7 @@ const providerStatusSchema = z.object({
 /** The contributing sources of a pair, and the distance of each from their median. */
 const pairSourceSchema = z.object({
   sources: z.array(z.enum(PROVIDER_NAMES)),
-  price: uint64Schema.optional().describe("6 decimals; absent while there are too few sources"),
+  price: z.optional(uint64Schema).describe("6 decimals; absent while there are too few sources"),
   sourcePrices: z.record(z.string(), uint64Schema).describe("By provider, 6 decimals"),
   deviationBasisPoints: z.record(z.string(), z.number()).optional()
     .describe("By provider: distance from the median, with three or more sources"),
@@ -57,7 +57,7 @@ export const healthSchema = z.object({
     .describe("All pairs have a price, some have, none has"),
   uptime: z.number().int().nonnegative().describe("Seconds"),
   providers: z.array(providerStatusSchema),
-  lastPriceUpdate: timestampSchema.describe("Newest lastUpdate of any price, 0 without one"),
+  lastPriceUpdate: described(timestampSchema, "Newest lastUpdate of any price, 0 without one"),
   pairsWithPrices: z.number().int().nonnegative(),
   totalPairs: z.number().int().nonnegative(),
 }).meta({ id: "Health" });

@@ -40,7 +40,8 @@ export const description: ServiceDescription = {
   },
 };
 
-const failedHealthSchema = solverHealthSchema.extend({
+const failedHealthSchema = z.object({
+  ...solverHealthSchema.shape,
   status: z.literal("failed"),
   code: z.string().describe("Code of the failure"),
   reason: z.string().describe("What cannot be used, and what to do"),
@@ -186,7 +187,8 @@ export const operations = {
     answers: {
       200: {
         description: "The quote, and the quote hash for the user to sign",
-        body: quoteAnswerSchema.extend({
+        body: z.object({
+          ...quoteAnswerSchema.shape,
           quoteHash: hash32Schema,
           expiresInMs: z.number().int().nonnegative().describe("Milliseconds to the deadline"),
           pricing,
@@ -202,7 +204,10 @@ export const operations = {
     body: estimateRequestSchema,
     example: exampleEstimate,
     answers: {
-      200: { description: "The estimate", body: estimateAnswerSchema.extend({ pricing }) },
+      200: {
+        description: "The estimate",
+        body: z.object({ ...estimateAnswerSchema.shape, pricing }),
+      },
       ...refusals,
     },
   },

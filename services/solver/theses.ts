@@ -1,6 +1,6 @@
 import { toWire } from "../../lib/protocol/wire.ts";
 import { z } from "zod";
-import { uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
+import { described, uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
@@ -17,9 +17,11 @@ export const thesesQuerySchema = z.object({
 
 /** Answer of `GET /theses`; amounts in USDC with 6 decimals. */
 export const thesesAnswerSchema = z.object({
-  exposure: uint256Schema
-    .describe("At risk on all open theses and on executions under way, USDC, 6 decimals"),
-  maxExposure: uint64Schema.nullable().describe("Bound on the exposure, or null"),
+  exposure: described(
+    uint256Schema,
+    "At risk on all open theses and on executions under way, USDC, 6 decimals",
+  ),
+  maxExposure: z.nullable(uint64Schema).describe("Bound on the exposure, or null"),
   complete: z.boolean()
     .describe("Every open thesis is known; otherwise the exposure may be higher or lower"),
   count: z.number().int().nonnegative().describe("Number of known open theses"),

@@ -134,7 +134,7 @@ Deno.test("BinanceTradeHistory: a span of endless trades fails after a million o
   let pages = 0;
   const endless = {
     // This page is what the schema of trades returns.
-    page: <S extends z.ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
+    page: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
   };
   const source = new BinanceTradeHistory(endless);
   let count = 0;

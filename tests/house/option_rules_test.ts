@@ -1,5 +1,6 @@
 /** Wrong values of options are refused in our words. */
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { options as stack } from "../../services/stack/mod.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
@@ -12,7 +13,7 @@ for (const [command, table] of Object.entries(tables)) {
   Deno.test(`Options of ${command}: what refuses a value says what is expected`, () => {
     for (const { flags, kind, repeatable } of Object.values(table)) {
       for (const text of NONSENSE) {
-        const { error } = kind.schema.safeParse(repeatable ? [text] : text);
+        const { error } = z.safeParse(kind.schema, repeatable ? [text] : text);
         const rule = error?.issues[0]?.message;
         assert.match(rule ?? "Expected", /^(Expected|Unknown|Not) ?/, `${flags} ${text}`);
       }

@@ -57,7 +57,7 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
   /** The service's own `GET /health` answer. A service that listens has one. */
-  health?: z.ZodType<{ status: string }>;
+  health?: z.core.$ZodType<{ status: string }>;
   /** Fills in values that the service derives from other options. */
   resolve?(values: Partial<OptionsOf<T>>): Partial<OptionsOf<T>>;
   /** Opens the key, if it may come from elsewhere than the key option. */

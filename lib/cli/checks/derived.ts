@@ -35,7 +35,7 @@ export function checksOf(
 ): ServiceCheck[] {
   const { service, options, health } = target;
   const values = target.resolve?.(parsed) ?? parsed;
-  const ofKind = <S extends z.ZodType>(kind: kinds.OptionKind<S>) =>
+  const ofKind = <S extends z.core.$ZodType>(kind: kinds.OptionKind<S>) =>
     Object.entries(options)
       .filter(([key, option]) => option.kind === kind && values[key] !== undefined)
       // A value was parsed by the schema of its option's kind.
@@ -47,7 +47,7 @@ export function checksOf(
   // Opened once for all checks: a keystore is slow on purpose.
   const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
   /** Options with one URL or several, each URL for itself. */
-  const urlsOf = (...urlKinds: kinds.OptionKind<z.ZodType<string>>[]) =>
+  const urlsOf = (...urlKinds: kinds.OptionKind<z.core.$ZodType<string>>[]) =>
     Object.entries(options).flatMap(([key, option]) => {
       const value = values[key];
       if (!urlKinds.some((kind) => kind === option.kind) || typeof value !== "string") return [];

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { messageOf, reasonOf } from "../../errors.ts";
 import { reachableUrl } from "../../http/listener.ts";
 import { tryParseJson } from "../../json.ts";
@@ -16,7 +16,7 @@ export interface PortTarget {
   port: number;
   option: OptionSpec;
   /** The service's own `GET /health` answer. */
-  health: z.ZodType<{ status: string }>;
+  health: z.core.$ZodType<{ status: string }>;
 }
 
 /** Statuses of healthy services. */
@@ -54,7 +54,7 @@ async function identifyListener(
   try {
     const { text: body } = await request(url, { timeoutMs });
     // The proxy answers with plain text.
-    const status = target.health.safeParse(tryParseJson(body) ?? body).data?.status;
+    const status = z.safeParse(target.health, tryParseJson(body) ?? body).data?.status;
     if (status !== undefined) {
       const text = `${host}:${port} is used by this service, which is running: ${status}`;
       return HEALTHY.has(status) ? ok(text) : warn(text, `See ${url} and the log of the service`);
@@ -73,7 +73,7 @@ async function identifyListener(
 export type JsonAnswer<T> = { value: T; tookMs: number } | { problem: string };
 
 /** `GET`s JSON and parses it by a schema. */
-export async function getJson<S extends z.ZodType>(
+export async function getJson<S extends z.core.$ZodType>(
   url: string,
   schema: S,
   timeoutMs: number,
@@ -83,7 +83,7 @@ export async function getJson<S extends z.ZodType>(
     const { status, text } = await request(url, { timeoutMs });
     const tookMs = performance.now() - startedMs;
     if (status !== 200) return { problem: `answers with status ${status}` };
-    const parsed = schema.safeParse(JSON.parse(text));
+    const parsed = z.safeParse(schema, JSON.parse(text));
     if (parsed.success) return { value: parsed.data, tookMs };
     return { problem: `unexpected answer: ${describeIssue(parsed.error)}` };
   } catch (thrown) {

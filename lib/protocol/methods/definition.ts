@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import type * as z from "zod/mini";
 
 /**
  * One JSON-RPC method of the node, and the only place that defines it: the node's dispatcher, its
@@ -8,8 +8,8 @@ export interface MethodDefinition {
   /** One line for the OpenRPC document. */
   readonly summary: string;
   /** By name, in the order in which callers send them; none if it is missing. */
-  readonly params?: z.ZodObject;
-  readonly result: z.ZodType;
+  readonly params?: z.core.$ZodObject;
+  readonly result: z.core.$ZodType;
   /**
    * `write` changes the chain: a read port refuses it, and the proxy sends it to the write node.
    * `subscription` needs a connection that stays open. All others only read.
@@ -25,11 +25,11 @@ export interface MethodDefinition {
 export type MethodTable = Readonly<Record<string, MethodDefinition>>;
 
 /** The parameters of a method, by name, as its handler gets them. */
-export type ParamsOf<M extends MethodDefinition> = M extends { params: infer P extends z.ZodType }
-  ? z.output<P>
+export type ParamsOf<M extends MethodDefinition> = M extends
+  { params: infer P extends z.core.$ZodType } ? z.output<P>
   : Record<never, never>;
 
 /** The parameters of a method, by name, as JSON carries them. */
-export type ParamsWire<M extends MethodDefinition> = M extends { params: infer P extends z.ZodType }
-  ? z.input<P>
+export type ParamsWire<M extends MethodDefinition> = M extends
+  { params: infer P extends z.core.$ZodType } ? z.input<P>
   : Record<never, never>;

@@ -11,7 +11,7 @@ const priceSchema = positiveUint64Schema("Expected a price above 0");
 
 /** One price for the whole jump, or several for equal parts of it. */
 const pathSchema = z.union([
-  priceSchema.transform((price) => [price]),
+  z.pipe(priceSchema, z.transform((price) => [price])),
   z.array(priceSchema).min(1).max(BACKFILL_SLOTS_MAX),
 ], { error: "Expected a price or a list of prices, as decimal text" });
 

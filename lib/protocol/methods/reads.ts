@@ -1,8 +1,8 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { accountSchema } from "../account.ts";
 import { BACKFILL_SLOTS_MAX } from "../constants.ts";
 import { nodePriceSchema } from "../price.ts";
-import { addressSchema, timestampSchema, uint64Schema } from "../scalars.ts";
+import { addressSchema, described, timestampSchema, uint64Schema } from "../scalars.ts";
 import { thesisSchema, thesisStatusSchema } from "../thesis.ts";
 import type { MethodTable } from "./definition.ts";
 
@@ -10,11 +10,18 @@ import type { MethodTable } from "./definition.ts";
 const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
-const cursorSchema = z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer");
+const cursorSchema = z.string().check(
+  z.regex(/^\d{1,15}$/, "Expected the nextCursor of an answer"),
+);
+
+/** Most entries on a page. */
+function limitSchema(max: number, defaultLimit = max) {
+  return z._default(z.number().check(z.int(), z.minimum(1), z.maximum(max)), defaultLimit);
+}
 
 /** The id of a thesis as the only parameter. */
 export const thesisIdParams = z.object({
-  id: z.number().int().positive("Expected the id of a thesis"),
+  id: z.number().check(z.int(), z.positive("Expected the id of a thesis")),
 });
 
 /** Slots that start in `[from, to)`, Unix milliseconds. */
@@ -30,20 +37,23 @@ export const readMethods = {
   core_getThesis: {
     summary: "One thesis, or null",
     params: thesisIdParams,
-    result: thesisSchema.nullable(),
+    result: z.nullable(thesisSchema),
   },
   core_getTheses: {
     summary: "A page of theses, oldest first",
     params: z.object({
-      filter: z.object({
-        user: addressSchema.optional(),
-        solver: addressSchema.optional(),
-        status: thesisStatusSchema.optional(),
-        limit: z.number().int().min(1).max(THESES_PAGE_MAX).default(THESES_PAGE_DEFAULT),
-        cursor: cursorSchema.optional(),
-      }).prefault({}),
+      filter: z.prefault(
+        z.object({
+          user: z.optional(addressSchema),
+          solver: z.optional(addressSchema),
+          status: z.optional(thesisStatusSchema),
+          limit: limitSchema(THESES_PAGE_MAX, THESES_PAGE_DEFAULT),
+          cursor: z.optional(cursorSchema),
+        }),
+        {},
+      ),
     }),
-    result: z.object({ theses: z.array(thesisSchema), nextCursor: z.string().nullable() }),
+    result: z.object({ theses: z.array(thesisSchema), nextCursor: z.nullable(z.string()) }),
     isCostly: true,
     hasLargeAnswer: true,
   },
@@ -59,14 +69,14 @@ export const readMethods = {
         quote: addressSchema,
         from: timestampSchema,
         to: timestampSchema,
-        limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
-        cursor: cursorSchema.optional(),
+        limit: limitSchema(BACKFILL_SLOTS_MAX),
+        cursor: z.optional(cursorSchema),
       }),
     }),
     result: z.object({
       prices: z.array(z.object({ time: timestampSchema, price: uint64Schema })),
       missing: z.array(spanSchema),
-      nextCursor: z.string().nullable(),
+      nextCursor: z.nullable(z.string()),
     }),
     isCostly: true,
     hasLargeAnswer: true,
@@ -74,9 +84,11 @@ export const readMethods = {
   core_getLimits: {
     summary: "Bounds of new theses",
     result: z.object({
-      minBetAmount: uint64Schema.describe("Smallest bet, USDC with 6 decimals"),
-      maxStartAheadMs: z.number().int().nonnegative()
-        .describe("How far ahead of its submission a window may start"),
+      minBetAmount: described(uint64Schema, "Smallest bet, USDC with 6 decimals"),
+      maxStartAheadMs: described(
+        z.number().check(z.int(), z.nonnegative()),
+        "How far ahead of its submission a window may start",
+      ),
     }),
   },
   core_getOracleStatus: {

@@ -31,6 +31,6 @@ export const transactionMethods = {
   core_getTransaction: {
     summary: "The receipt of a transaction, or null",
     params: z.object({ hash: hash32Schema }),
-    result: receiptSchema.nullable(),
+    result: z.nullable(receiptSchema),
   },
 } satisfies MethodTable;

@@ -44,8 +44,8 @@ export function bindMethods<T extends MethodTable>(
 }
 
 /** Parses the parameters of a call, by name. @throws {RpcError} If they do not fit. */
-function parseParams<S extends z.ZodObject>(schema: S, params: unknown): z.output<S> {
-  const names = Object.keys(schema.shape);
+function parseParams<S extends z.core.$ZodObject>(schema: S, params: unknown): z.output<S> {
+  const names = Object.keys(schema._zod.def.shape);
   const given = params ?? [];
   if (!Array.isArray(given) || given.length > names.length) {
     const expected = names.length === 0 ? "no parameters" : `[${names.join(", ")}]`;
@@ -53,7 +53,7 @@ function parseParams<S extends z.ZodObject>(schema: S, params: unknown): z.outpu
     throw invalidParams(`Expected ${expected}: received ${received}`);
   }
   const byName = Object.fromEntries(names.map((name, index) => [name, given[index]]));
-  const parsed = schema.safeParse(byName);
+  const parsed = z.safeParse(schema, byName);
   if (parsed.success) return parsed.data;
   throw invalidParams(describeInput(parsed.error, byName));
 }

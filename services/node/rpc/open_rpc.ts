@@ -1,5 +1,5 @@
 /** The OpenRPC document of the node, from the definitions of its methods. */
-import type { z } from "zod";
+import { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { type JsonSchema, toJsonSchema } from "../../../lib/http/openapi.ts";
 import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
@@ -15,7 +15,7 @@ const ACCESS_NOTES = {
 };
 
 /** Moves the named schemas of a schema to the document's. */
-function hoisted(schema: z.ZodType, components: Components): JsonSchema {
+function hoisted(schema: z.core.$ZodType, components: Components): JsonSchema {
   const { $defs, ...own } = toJsonSchema(schema);
   Object.assign(components, $defs);
   return own;
@@ -27,9 +27,9 @@ function describe(name: string, definition: MethodDefinition, components: Compon
     name,
     summary: access === undefined ? summary : summary + ACCESS_NOTES[access],
     paramStructure: "by-position",
-    params: Object.entries<z.ZodType>(params?.shape ?? {}).map(([name, schema]) => ({
+    params: Object.entries<z.core.$ZodType>(params?._zod.def.shape ?? {}).map(([name, schema]) => ({
       name,
-      required: !schema.safeParse(undefined).success,
+      required: !z.safeParse(schema, undefined).success,
       schema: hoisted(schema, components),
     })),
     result: { name: "result", schema: hoisted(result, components) },

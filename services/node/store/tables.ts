@@ -117,17 +117,21 @@ export interface PermissionsChange extends PermissionLists {
 }
 
 /** JSON, with bigints as decimal strings. */
-function json<V>(schema: z.ZodType<V>): Codec<V> {
+function json<V>(schema: z.core.$ZodType<V>): Codec<V> {
   return {
     encode: (value) => JSON.stringify(toWire(value)),
-    decode: (text) => schema.parse(JSON.parse(text)),
+    decode: (text) => z.parse(schema, JSON.parse(text)),
   };
 }
 
 const fundsSchema = z.object({ balance: uint256Schema, locked: uint256Schema });
-const spanSchema: z.ZodType<TimeSpan> = z.object({ from: timestampSchema, to: timestampSchema });
+const spanSchema: z.core.$ZodType<TimeSpan> = z.object({
+  from: timestampSchema,
+  to: timestampSchema,
+});
 const unsettledSchema = z.object({ missing: z.array(spanSchema).optional() });
-const decisionSchema = thesisSchema.pick({ status: true, settledAt: true, breach: true });
+const { status, settledAt, breach } = thesisSchema.shape;
+const decisionSchema = z.object({ status, settledAt, breach });
 const numberSchema = z.number().int().nonnegative();
 const recordedReceiptSchema = z.object({ receipt: receiptSchema, atMs: timestampSchema });
 const permissionsSchema = z.object({

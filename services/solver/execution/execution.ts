@@ -6,7 +6,7 @@ import type { TransactionTerms } from "../../../lib/intents/signed_transaction.t
 import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
-import { type Address, signatureSchema } from "../../../lib/protocol/scalars.ts";
+import { type Address, described, signatureSchema } from "../../../lib/protocol/scalars.ts";
 import { requireSigner } from "../../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
@@ -15,7 +15,7 @@ import type { QuoteSigner } from "../quoting/quote_signer.ts";
 /** Body of `POST /execute`. */
 export const executionRequestSchema = z.object({
   quote: receivedQuoteSchema,
-  userSignature: signatureSchema.describe("The user's signature over the quote hash"),
+  userSignature: described(signatureSchema, "The user's signature over the quote hash"),
 }).meta({ id: "Execution" });
 
 /** A quote and its user's signature. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import { uint64Schema } from "../../../lib/protocol/scalars.ts";
+import { described, uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { VolatilityForecaster } from "./volatility.ts";
 
@@ -23,7 +23,7 @@ export const pricingDetailsSchema = z.object({
     .describe("Standard deviation of the logarithm of the volatility; prices are averaged over it"),
   stillProbability: z.number()
     .describe("That the price does not move from one 100 ms slot to the next"),
-  spot: uint64Schema.describe("Current price, 6 decimals"),
+  spot: described(uint64Schema, "Current price, 6 decimals"),
   spotAgeMs: z.number().int().nonnegative().describe("Age of that price, milliseconds"),
   margin: z.number(),
   skew: z.number()

@@ -17,13 +17,15 @@ const MULTIPLIER_DECIMALS = 4;
 /** BTC, the default base token. */
 const DEFAULT_BASE: Address = "0x0000000000000000000000000000000000000001";
 
+const { user: _, ...termsShape } = quoteRequestSchema.shape;
+
 /** Body of `POST /estimate` (spec: quote solver, "Estimate request"). */
 export const estimateRequestSchema = z.object({
-  ...quoteRequestSchema.omit({ user: true }).shape,
-  thesisType: thesisTypeSchema.default("box"),
-  base: addressSchema.prefault(DEFAULT_BASE).describe("Base token; default BTC"),
-  quote: addressSchema.prefault(USDT).describe("Quote token; default USDT"),
-  deadline: timestampSchema.optional()
+  ...termsShape,
+  thesisType: z._default(thesisTypeSchema, "box"),
+  base: z.prefault(addressSchema, DEFAULT_BASE).describe("Base token; default BTC"),
+  quote: z.prefault(addressSchema, USDT).describe("Quote token; default USDT"),
+  deadline: z.optional(timestampSchema)
     .describe("Unix milliseconds; default one minute from now"),
 }).meta({ id: "EstimateRequest" });
 

@@ -62,10 +62,10 @@ Deno.test("Client: nothing that is loaded with it needs Deno, Node, or a new bro
     assert.equal(found?.[0], undefined, file);
   }
   assert.deepEqual(packages.sort(), [
-    "@noble/curves/secp256k1",
     "@noble/hashes/sha3",
     "@noble/hashes/utils",
-    "zod",
+    "@noble/secp256k1",
+    "zod/mini",
   ]);
 });
 

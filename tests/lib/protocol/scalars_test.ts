@@ -32,7 +32,7 @@ Deno.test("uint64Schema: round-trips every value and nothing more", () => {
   assert.equal(uint256Schema.parse(UINT256_MAX.toString()), UINT256_MAX);
 });
 
-const refused: readonly (readonly [string, z.ZodType, readonly unknown[]])[] = [
+const refused: readonly (readonly [string, z.core.$ZodType, readonly unknown[]])[] = [
   ["addressSchema", addressSchema, [
     address.slice(0, 41),
     `${address}0`,
@@ -78,7 +78,7 @@ for (const [name, schema, values] of refused) {
   for (const value of values) {
     const shown = Deno.inspect(value).slice(0, 60);
     Deno.test(`${name}: ${shown} is refused with the rule it breaks`, () => {
-      const parsed = schema.safeParse(value);
+      const parsed = z.safeParse(schema, value);
       assert(!parsed.success);
       assert.match(describeIssue(parsed.error), /^Expected /);
     });
@@ -90,7 +90,7 @@ Deno.test("uint64Schema, uint256Schema: their JSON Schema takes what they take, 
     const { $defs = {} } = z.toJSONSchema(schema, { io: "input" });
     const pattern = new RegExp(Object.values($defs)[0]?.pattern ?? assert.fail("No pattern"));
     const agree = (text: string) =>
-      assert.equal(pattern.test(text), schema.safeParse(text).success, text);
+      assert.equal(pattern.test(text), z.safeParse(schema, text).success, text);
     fc.assert(fc.property(fc.bigInt(0n, 2n * max), (value) => agree(value.toString())));
     for (let off = -20n; off <= 20n; off++) {
       assert.equal(pattern.test((max + off).toString()), off <= 0n);
@@ -118,8 +118,8 @@ Deno.test("describeIssue: says which rule is broken, and where", () => {
 
 Deno.test("positiveUint64Schema: refuses 0 in its own words, all else as uint64Schema does", () => {
   const schema = positiveUint64Schema("Expected a bet");
-  const issueOf = (value: unknown, { safeParse }: z.ZodType = schema) => {
-    const { error } = safeParse(value);
+  const issueOf = (value: unknown, of: z.core.$ZodType = schema) => {
+    const { error } = z.safeParse(of, value);
     return error && describeIssue(error);
   };
   assert.equal(issueOf("0"), "Expected a bet");

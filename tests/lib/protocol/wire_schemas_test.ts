@@ -1,6 +1,6 @@
 /** What goes over the wire: each schema needs its fields, no others, and refuses wrong values. */
 import assert from "node:assert/strict";
-import type { z } from "zod";
+import type * as z from "zod/mini";
 import { accountSchema } from "../../../lib/protocol/account.ts";
 import * as answers from "../../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../../lib/protocol/deposit.ts";
@@ -35,7 +35,7 @@ const receipt = { txHash: hash, status: "failed", thesisId: 1, error };
 const estimate = { betAmount: "3", payout: "4", multiplier: "13.3333", solverCollateral: "1" };
 
 interface Wire {
-  schema: z.ZodType;
+  schema: z.ZodMiniType;
   example: Record<string, unknown>;
   /** Parses and encodes again, where the inner form has other fields. */
   encode?: (value: unknown) => unknown;
