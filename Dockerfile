@@ -26,7 +26,7 @@ COPY --from=build --chown=65532:65532 /data data
 # The user "nonroot" of distroless, by number so that a runtime can see that it is not root.
 USER 65532:65532
 # Inside a container 127.0.0.1 reaches nobody, and Deno looks at memory limits only if told to.
-ENV HOST=0.0.0.0 DENO_NO_UPDATE_CHECK=1 DENO_USE_CGROUPS=1
+ENV RANGEMAKER_HOST=0.0.0.0 DENO_NO_UPDATE_CHECK=1 DENO_USE_CGROUPS=1
 VOLUME ["/app/data"]
 EXPOSE 3000 3001 8545 8546 8547 8550 8560 8600
 # At the service's default port, or at HEALTH_URL.

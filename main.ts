@@ -1,16 +1,16 @@
 import config from "./deno.json" with { type: "json" };
 import {
   type CommandContext,
-  type CommandEntries,
   ExitCode,
   openCommand,
+  type ProgramCommands,
   reportErrors,
 } from "./lib/cli/command.ts";
 import { askSecret } from "./lib/cli/ask_secret.ts";
 import { progressOn } from "./lib/cli/progress.ts";
 
 /** Every command of the program. Each is loaded on demand. */
-export const commands: CommandEntries = {
+export const commands: ProgramCommands = {
   demo: {
     summary: "play one whole bet against a fresh stack, then exit",
     open: () => import("./services/stack/demo.ts"),
@@ -140,11 +140,22 @@ function readVariable(name: string): string | undefined {
   return mayRead ? Deno.env.get(name) : undefined;
 }
 
+/** Tasks ignore what they do not grant; other programs may grant some variables only. */
+function readableVariables(): string[] {
+  try {
+    return Object.keys(Deno.env.toObject());
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotCapable) return [];
+    throw thrown;
+  }
+}
+
 /** The {@link CommandContext} of this process. */
 function processContext(): CommandContext {
   const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
   return {
     env: readVariable,
+    variables: readableVariables,
     forget(variable) {
       const { state } = Deno.permissions.querySync({ name: "env", variable });
       if (state === "granted") Deno.env.delete(variable);

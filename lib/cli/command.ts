@@ -19,7 +19,8 @@ import {
   USER_FOLDER_VARIABLE,
 } from "./options.ts";
 import type { ShowProgress } from "./progress.ts";
-import { loggingOptions } from "./shared_options.ts";
+import { configOption, loggingOptions } from "./shared_options.ts";
+import { type CommandName, optionsFor, requireKnownVariables } from "./variables.ts";
 
 /**
  * Exit codes of every command: success, failure, wrong arguments, and a second signal that ended the
@@ -33,6 +34,8 @@ export const STOP_DEADLINE_MS = 5_000;
 /** The process as a command sees it. */
 export interface CommandContext {
   env: Environment;
+  /** Names of the variables that this process may read. */
+  variables(): string[];
   /** Removes a variable from the environment. */
   forget(variable: string): void;
   /** Prints one line of results to standard output. */
@@ -84,6 +87,9 @@ export interface CommandEntry {
 /** Commands by name. */
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
 
+/** Every command of the program, by name. */
+export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
+
 /** A subcommand that starts a service and runs it until a signal. */
 export function serviceCommand<T extends OptionTable, L = void>(
   text: Omit<Command<T, L>, "run">,
@@ -123,9 +129,14 @@ export function command<T extends OptionTable, L = void>(
     ...loggingOptions,
     logLevel: { ...loggingOptions.logLevel, default: defaultLogLevel },
   };
-  const options = { ...definition.options, ...logging };
+  const options = optionsFor(definition.name, {
+    ...definition.options,
+    config: configOption,
+    ...logging,
+  });
   const start = async (argv: readonly string[], context: CommandContext): Promise<number> => {
     const values = parseOptions(definition, options, argv, context.env);
+    requireKnownVariables(context.variables(), definition, options);
     // Code that is loaded later, such as a strategy, shares the environment.
     secretVariables(options).forEach(context.forget);
     // Parsed by the logging rows of the table; the generic type hides their types.

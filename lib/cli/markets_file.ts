@@ -48,9 +48,10 @@ const fileSchema = z.strictObject({
  *
  * @throws {UsageError} If it cannot be read or is invalid; the message has one line.
  */
-export async function readMarkets(path: string | undefined): Promise<Markets> {
-  if (path === undefined) return SPEC_MARKETS;
-  return parseMarkets(await readTomlFile("Markets", path), path);
+export function readMarkets(path: string | undefined): Promise<Markets> {
+  return Promise.try(() =>
+    path === undefined ? SPEC_MARKETS : parseMarkets(readTomlFile("Markets", path), path)
+  );
 }
 
 /** Parses the text of a markets file. @throws {UsageError} Like {@link readMarkets}. */

@@ -1,70 +1,24 @@
 import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
-import { RangemakerError } from "../errors.ts";
+import { messageOf } from "../errors.ts";
 import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/location.ts";
-import { redact } from "../redact.ts";
-import type { OptionKind } from "./option_kinds.ts";
+import { SettingsFile } from "./settings_file.ts";
+import { examplesText, subcommandsText, usageOf, variablesText } from "./help_text.ts";
+import type { CommandText, OptionsOf, OptionSpec, OptionTable } from "./option_table.ts";
+import { HelpRequest, UsageError } from "./usage_error.ts";
+import { FILE_SUFFIX, optionsFor, variableOf, variablesOf } from "./variables.ts";
 
-/** One row of an option table. Without a default the option is optional, unless it is required. */
-export interface OptionSpec<K extends OptionKind = OptionKind> {
-  /** `-p, --port`. The help adds the kind's placeholder unless one is given: `--tape <file>`. */
-  flags: string;
-  kind: K;
-  /** Environment variable, read if the flag is not given. */
-  env?: string;
-  description: string;
-  /** Text used if neither flag nor variable is given. An empty one is not shown in the help. */
-  default?: string;
-  /** Default in the help, if the service fills it in later, such as after reading a settings file. */
-  shownDefault?: string;
-  /** Without a default: a value must be given. */
-  required?: true;
-  /** May be given several times; the variable and the default are comma-separated lists. */
-  repeatable?: true;
-}
-
-/**
- * The options of one command, keyed by the camel-case name of their long flag; a repeatable option's
- * key may be that name's plural, with an s.
- */
-export type OptionTable = Record<string, OptionSpec>;
-
-/** Type of one option's parsed value. */
-export type ValueOf<S extends OptionSpec> = S extends { default: string } | { required: true }
-  ? z.output<S["kind"]["schema"]>
-  : z.output<S["kind"]["schema"]> | undefined;
-
-/** Types of a table's parsed values. */
-export type OptionsOf<T extends OptionTable> = { [K in keyof T]: ValueOf<T[K]> };
+export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
+export { HelpRequest, UsageError };
 
 /** Looks up an environment variable. */
 export type Environment = (name: string) => string | undefined;
 
-/** Wrong arguments: one line for the user, without keys or passwords, and exit code 2. */
-export class UsageError extends RangemakerError {
-  constructor(message: string) {
-    super("USAGE", redact(message));
-  }
-}
-
-/** The user asked for help: `message` is the text to print. */
-export class HelpRequest extends RangemakerError {
-  constructor(text: string) {
-    super("HELP", text);
-  }
-}
-
-/** The parts of a help text besides the options. */
-export interface CommandText {
-  name: string;
-  description: string;
-  /** Command lines and what each does. */
-  examples: readonly (readonly [commandLine: string, meaning: string])[];
-  /** Arguments before the options, such as `[service...]`. */
-  operands?: string;
-  /** Subcommands and their lines in the help. */
-  subcommands?: Readonly<Record<string, { readonly summary: string }>>;
+/** Where values come from besides the command line. */
+interface Sources {
+  env: Environment;
+  file?: SettingsFile | undefined;
 }
 
 const HELP_WIDTH = 100;
@@ -78,7 +32,8 @@ export interface ParsedOptions<T extends OptionTable> {
 }
 
 /**
- * Parses arguments and environment by a table: flag first, then variable, then default.
+ * Parses arguments, environment and settings file by a table: flag first, then variable, then file,
+ * then default.
  *
  * @throws {UsageError} On the first error, naming the option and its rule.
  * @throws {HelpRequest} On `--help`.
@@ -110,9 +65,21 @@ export function parseAllOptions<T extends OptionTable>(
   const flags = readFlags(text, table, argv);
   const values: Record<string, unknown> = {};
   const errors = new Map<string, UsageError>();
-  for (const [key, spec] of Object.entries(table)) {
+  const sources: Sources = { env };
+  const named = optionsFor(text.target ?? text.name, table);
+  // The file comes first, as it has values of the others.
+  for (
+    const [key, spec] of Object.entries(named).toSorted(([a], [b]) =>
+      +(b === FILE_KEY) - +(a === FILE_KEY)
+    )
+  ) {
     try {
-      values[key] = parseOption(spec, flags[optionOf(spec).attributeName()], env);
+      const value = parseOption(spec, flags[optionOf(spec).attributeName()], sources);
+      values[key] = value;
+      if (key === FILE_KEY && typeof value === "string") {
+        sources.file = SettingsFile.read(value);
+        sources.file.requireKnown(text, named);
+      }
     } catch (thrown) {
       if (!(thrown instanceof UsageError)) throw thrown;
       errors.set(key, thrown);
@@ -134,7 +101,7 @@ export function withDefaults<T extends OptionTable>(
 ): OptionsOf<T> {
   const values: Record<string, unknown> = { ...given };
   for (const [key, spec] of Object.entries(table)) {
-    values[key] ??= parseOption(spec, undefined, () => undefined);
+    values[key] ??= parseOption(spec, undefined, { env: () => undefined });
   }
   // Each value is given with the type of its key or parsed by the schema of its key.
   return values as OptionsOf<T>;
@@ -150,7 +117,7 @@ function readFlags(
     .description(text.description)
     .helpOption("-h, --help", "show this help")
     .usage(usageOf(text))
-    .addHelpText("after", subcommandsText(text) + examplesText(text))
+    .addHelpText("after", subcommandsText(text) + variablesText(text) + examplesText(text))
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({
@@ -200,10 +167,9 @@ export function flagsOf({ flags, kind: { placeholder, negatable } }: OptionSpec)
   return `${flags} ${negatable ? `[${placeholder}]` : `<${placeholder}>`}`;
 }
 
-/** Name of an option in errors and fixes: `--port`, or `--rpc-url or KAIZEN_RPC_URL`. */
+/** Name of an option in errors and fixes: `--rpc-url or KAIZEN_RPC_URL`. */
 export function optionLabel(spec: OptionSpec): string {
-  const { long } = optionOf(spec);
-  return spec.env === undefined ? `${long}` : `${long} or ${spec.env}`;
+  return [optionOf(spec).long, variableOf(spec)].filter((name) => name !== undefined).join(" or ");
 }
 
 /** An option as commander's type. */
@@ -217,25 +183,48 @@ function valueIn(text: string | undefined, { repeatable }: OptionSpec): unknown 
   return text === "" ? [] : text?.split(",");
 }
 
-function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown {
-  const variable = spec.env === undefined ? undefined : env(spec.env);
-  const isFromVariable = flag === undefined && variable !== undefined && variable !== "";
-  const value = flag ?? valueIn(isFromVariable ? variable : spec.default, spec);
-  if (value === undefined && !spec.required) return undefined;
+/** The value of an option outside the command line, and where it is. */
+function givenValue(spec: OptionSpec, { env, file }: Sources) {
+  for (const name of variablesOf(spec)) {
+    const text = spec.kind.secret ? readSecret(name, env) : env(name);
+    if (text !== undefined && text !== "") return { place: name, value: valueIn(text, spec) };
+  }
+  return file?.find(spec);
+}
+
+/** A secret in a variable, or in the file that the variable with `_FILE` names. */
+function readSecret(name: string, env: Environment): string | undefined {
+  const [text, path] = [env(name), env(name + FILE_SUFFIX)];
+  if (!path) return text;
+  if (text) throw new UsageError(`Two values: expected ${name} or ${name}${FILE_SUFFIX}, not both`);
+  try {
+    return Deno.readTextFileSync(inUserFolder(path, env)).trim();
+  } catch (thrown) {
+    throw new UsageError(`Invalid ${name}${FILE_SUFFIX}: ${messageOf(thrown)}`);
+  }
+}
+
+function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown {
   const name = `${optionOf(spec).long}`;
+  const given = flag === undefined ? givenValue(spec, sources) : { place: name, value: flag };
+  const value = given?.value ?? valueIn(spec.default, spec);
+  if (value === undefined && !spec.required) return undefined;
   if (value === undefined) {
+    const variable = variableOf(spec);
     throw new UsageError(
-      `Missing ${name}${spec.env === undefined ? "" : ` (or ${spec.env} in the environment)`}`,
+      `Missing ${name}${variable === undefined ? "" : ` (or ${variable} in the environment)`}`,
     );
   }
   const parsed = z.safeParse(spec.kind.schema, value);
-  const isGiven = flag !== undefined || isFromVariable;
-  if (parsed.success) return isGiven ? fromUserFolder(parsed.data, spec, env) : parsed.data;
+  if (parsed.success) return given ? fromUserFolder(parsed.data, spec, sources.env) : parsed.data;
   // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
-  throw new UsageError(`Invalid ${isFromVariable ? spec.env : name}: ${rule}${received}`);
+  throw new UsageError(`Invalid ${given?.place ?? name}: ${rule}${received}`);
 }
+
+/** Key of the option that names the settings file. */
+const FILE_KEY = "config";
 
 /** The password of a PostgreSQL database whose URL has none. */
 const PASSWORD_VARIABLE = "PGPASSWORD";
@@ -244,7 +233,7 @@ const PASSWORD_VARIABLE = "PGPASSWORD";
 export function secretVariables(table: OptionTable): string[] {
   const specs = Object.values(table);
   const usesDatabase = specs.some(({ kind }) => kind.access === "database");
-  const own = specs.flatMap(({ kind, env }) => kind.secret && env !== undefined ? [env] : []);
+  const own = specs.flatMap((spec) => spec.kind.secret ? variablesOf(spec) : []);
   return usesDatabase ? [...own, PASSWORD_VARIABLE] : own;
 }
 
@@ -254,36 +243,17 @@ export const USER_FOLDER_VARIABLE = "INIT_CWD";
 /** A path resolved from the user's folder. Other values stay as they are. */
 function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
   if (access === "database" && POSTGRES_URL.test(String(value))) {
-    return withPassword(String(value), env(PASSWORD_VARIABLE));
+    return withPassword(String(value), readSecret(PASSWORD_VARIABLE, env));
   }
   const isPath = access === "read" || access === "write" || access === "readWrite" ||
     access === "database" && !POSTGRES_URL.test(String(value));
-  if (!isPath || value === IN_MEMORY || typeof value !== "string" || isAbsolute(value)) {
-    return value;
-  }
+  if (!isPath || value === IN_MEMORY || typeof value !== "string") return value;
+  return inUserFolder(value, env);
+}
+
+function inUserFolder(path: string, env: Environment): string {
   const folder = env(USER_FOLDER_VARIABLE);
-  return folder === undefined || folder === "" ? value : join(folder, value);
-}
-
-function examplesText(text: CommandText): string {
-  if (text.examples.length === 0) return "";
-  const rows = text.examples.map(([line, meaning]) => `  ${line}\n      ${meaning}`);
-  return `\nExamples:\n${rows.join("\n")}`;
-}
-
-function usageOf({ operands, subcommands = {} }: CommandText): string {
-  const words = operands ?? (Object.keys(subcommands).length > 0 ? "[command]" : undefined);
-  return words === undefined ? "[options]" : `${words} [options]`;
-}
-
-function subcommandsText({ name, subcommands = {} }: CommandText): string {
-  const rows = Object.entries(subcommands);
-  if (rows.length === 0) return "";
-  const width = Math.max(...rows.map(([command]) => command.length));
-  const lines = rows.map(([command, { summary }]) => `  ${command.padEnd(width)}  ${summary}`);
-  return `\nCommands, each with its own --help (rangemaker ${name} <command>):\n${
-    lines.join("\n")
-  }\n`;
+  return isAbsolute(path) || folder === undefined || folder === "" ? path : join(folder, path);
 }
 
 /** The error for wrong arguments, from commander's own. */

@@ -1,23 +1,31 @@
 /** Options that several commands take. Each means the same everywhere. */
 import * as kinds from "./option_kinds.ts";
-import type { OptionSpec, OptionTable } from "./options.ts";
+import type { OptionSpec, OptionTable } from "./option_table.ts";
 
 /** A request that arrives just before its deadline must finish long before its key is deleted. */
 const RETAIN_MS_MIN = 60_000;
+
+/** The settings file, which every command takes. */
+export const configOption = {
+  flags: "--config",
+  kind: kinds.file,
+  shared: true,
+  description: "TOML file with a section per command; flags and variables override it",
+} satisfies OptionSpec;
 
 /** The logging options that every command takes. */
 export const loggingOptions = {
   jsonLogs: {
     flags: "--json-logs",
     kind: kinds.flag,
-    env: "JSON_LOGS",
+    shared: true,
     description: "log JSON lines instead of text",
     default: "false",
   },
   logLevel: {
     flags: "--log-level <level>",
     kind: kinds.logLevel,
-    env: "LOG_LEVEL",
+    shared: true,
     description: "debug, info, warning or error",
     default: "info",
   },
@@ -28,13 +36,14 @@ export const listenOptions = {
   host: {
     flags: "--host",
     kind: kinds.host,
-    env: "HOST",
+    shared: true,
     description: "address to listen on; 0.0.0.0 for every interface",
     default: "127.0.0.1",
   },
   allowedHosts: {
     flags: "--allowed-hosts",
     kind: kinds.list,
+    shared: true,
     description:
       "further names that Host headers may have, comma-separated; * for all; by default " +
       "none on 127.0.0.1, all elsewhere",
@@ -47,6 +56,7 @@ export const corsOriginsOption = {
   flags: "--cors-origins",
   kind: kinds.origins,
   env: "CORS_ORIGINS",
+  shared: true,
   description: "allowed CORS origins, comma-separated; * for all",
   default: "*",
 } satisfies OptionSpec;
@@ -56,6 +66,7 @@ export const readerOriginsOption = {
   flags: "--cors-origins",
   kind: kinds.origins,
   env: "CORS_ORIGINS",
+  shared: true,
   description: "web pages that may read GET routes, comma-separated; none by default",
 } satisfies OptionSpec;
 
@@ -64,6 +75,7 @@ export const trustProxyOption = {
   flags: "--trust-proxy",
   kind: kinds.toggle,
   env: "TRUST_PROXY",
+  shared: true,
   description: "trust X-Forwarded-For headers: their last entry is the caller's address",
   default: "true",
 } satisfies OptionSpec;
@@ -90,6 +102,7 @@ export const rpcUrlOption = {
   flags: "-r, --rpc-url",
   kind: kinds.nodeUrl,
   env: "KAIZEN_RPC_URL",
+  shared: true,
   description: "core node RPC URL",
   default: "http://localhost:8545",
 } satisfies OptionSpec;
@@ -98,7 +111,7 @@ export const rpcUrlOption = {
 export const chainIdOption = {
   flags: "--chain-id",
   kind: kinds.chainId,
-  env: "CHAIN_ID",
+  shared: true,
   description: "chain id of the signing domain",
   default: "1337",
 } satisfies OptionSpec;
@@ -106,6 +119,7 @@ export const chainIdOption = {
 export const marketsOption = {
   flags: "--markets",
   kind: kinds.marketsFile,
+  shared: true,
   description:
     "TOML file of the markets, the same for every service; the specification's by default",
 } satisfies OptionSpec;
@@ -125,11 +139,10 @@ export const keystoreOptions = {
 } satisfies OptionTable;
 
 /** The database in which a service stores its intents. */
-export function databaseOption(env: string, defaultPath: string) {
+export function databaseOption(defaultPath: string) {
   return {
     flags: "--database",
     kind: kinds.database,
-    env,
     description:
       "SQLite file (:memory: keeps nothing), or postgres://user@host/name with PGPASSWORD; " +
       "several hosts, separated by commas, are tried until one accepts writes",
@@ -151,3 +164,11 @@ export const faultPointOption = {
   kind: kinds.text,
   description: 'for tests of recovery: freeze at "<port>.<method>:<before|after>", or "trace"',
 } satisfies OptionSpec;
+
+/** Every option of which one variable is enough for all commands. */
+export const SHARED_OPTIONS: readonly OptionSpec[] = [
+  configOption,
+  ...Object.values(loggingOptions),
+  ...Object.values(listenOptions),
+  ...[corsOriginsOption, trustProxyOption, rpcUrlOption, chainIdOption, marketsOption],
+];

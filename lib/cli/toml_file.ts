@@ -2,12 +2,12 @@ import { TomlError } from "smol-toml";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { describeIssue } from "../protocol/scalars.ts";
-import { UsageError } from "./options.ts";
+import { UsageError } from "./usage_error.ts";
 
 /** The text of a TOML file, which errors call `Settings file …`. @throws {UsageError} */
-export async function readTomlFile(kind: "Settings" | "Markets", path: string): Promise<string> {
+export function readTomlFile(kind: "Settings" | "Markets", path: string): string {
   try {
-    return await Deno.readTextFile(path);
+    return Deno.readTextFileSync(path);
   } catch (thrown) {
     throw new UsageError(`${kind} file ${path} cannot be read: ${messageOf(thrown)}`);
   }

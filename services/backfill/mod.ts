@@ -8,18 +8,14 @@ import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { type KeyOptions, signerFrom } from "../../lib/cli/keystore.ts";
-import {
-  optionLabel,
-  type OptionsOf,
-  type OptionTable,
-  UsageError,
-} from "../../lib/cli/options.ts";
+import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
   keystoreOptions,
   marketsOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import { progressBar } from "../../lib/cli/progress.ts";
 import { type BackfillRequest, targetOf } from "./backfill_target.ts";
@@ -43,7 +39,7 @@ const time = {
   placeholder: "time",
 } satisfies kinds.OptionKind;
 
-export const options = {
+export const options = optionsFor("backfill", {
   thesis: {
     flags: "-t, --thesis <id>",
     kind: kinds.integer(1),
@@ -69,14 +65,12 @@ export const options = {
   privateKey: {
     flags: "-k, --private-key",
     kind: kinds.key,
-    env: "ADMIN_PRIVATE_KEY",
     description: "private key of an admin: 0x and 64 hex digits",
   },
   ...keystoreOptions,
   historyUrl: {
     flags: "--history-url",
     kind: kinds.httpUrl,
-    env: "HISTORY_URL",
     description: "trade history with the API of Binance",
     default: EXCHANGE_HISTORY_URL,
   },
@@ -88,7 +82,7 @@ export const options = {
     default: "3000",
   },
   chainId: chainIdOption,
-} satisfies OptionTable;
+});
 
 export type BackfillOptions = OptionsOf<typeof options>;
 

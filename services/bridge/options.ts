@@ -1,6 +1,6 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type KeyOptions, signerFrom } from "../../lib/cli/keystore.ts";
-import { optionLabel, type OptionsOf, type OptionTable } from "../../lib/cli/options.ts";
+import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import {
   chainIdOption,
@@ -13,9 +13,10 @@ import {
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 
 /** Options of `rangemaker bridge` (spec: deposit bridge, "Bridge configuration"). */
-export const options = {
+export const options = optionsFor("bridge", {
   port: {
     flags: "-p, --port",
     kind: kinds.port,
@@ -33,11 +34,11 @@ export const options = {
   },
   ...keystoreOptions,
   chainId: chainIdOption,
-  database: databaseOption("BRIDGE_DATABASE", "data/bridge.sqlite"),
+  database: databaseOption("data/bridge.sqlite"),
   retain: retainOption,
   ...limiterOptions,
   faultPoint: faultPointOption,
-} satisfies OptionTable;
+});
 
 /** The options after parsing. */
 export type BridgeOptions = OptionsOf<typeof options>;

@@ -1,16 +1,16 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
 import { chainIdOption, listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 
 /** A URL that browsers call; this process never does. */
 const browserUrl = { schema: kinds.httpUrl.schema, placeholder: "url" } satisfies kinds.OptionKind;
 const browserWsUrl = { ...browserUrl, schema: kinds.wsUrl.schema } satisfies kinds.OptionKind;
 
-export const options = {
+export const options = optionsFor("console", {
   port: {
     flags: "-P, --port",
     kind: kinds.port,
-    env: "CONSOLE_PORT",
     description: "HTTP port",
     default: "8600",
   },
@@ -18,46 +18,39 @@ export const options = {
   solverUrl: {
     flags: "--solver-url",
     kind: browserUrl,
-    env: "SOLVER_URL",
     description: "the solver, as browsers reach it",
     default: "http://127.0.0.1:3000",
   },
   bridgeUrl: {
     flags: "--bridge-url",
     kind: browserUrl,
-    env: "BRIDGE_URL",
     description: "the bridge, as browsers reach it",
     default: "http://127.0.0.1:3001",
   },
   proxyUrl: {
     flags: "--proxy-url",
     kind: browserUrl,
-    env: "PROXY_URL",
     description: "the proxy, as browsers reach it",
     default: "http://127.0.0.1:8546",
   },
   proxyWsUrl: {
     flags: "--proxy-ws-url",
     kind: browserWsUrl,
-    env: "PROXY_WS_URL",
     description: "the proxy's WebSocket; derived from --proxy-url by default",
   },
   oracleUrl: {
     flags: "--oracle-url",
     kind: browserUrl,
-    env: "ORACLE_URL",
     description: "the oracle, as browsers reach it, to show its state",
   },
   nodeUrl: {
     flags: "--node-url",
     kind: browserUrl,
-    env: "NODE_URL",
     description: "the write node, as browsers reach it, to show its state",
   },
   exchangesUrl: {
     flags: "--exchanges-url",
     kind: browserUrl,
-    env: "EXCHANGES_URL",
     description: "stand-ins for the exchanges, as browsers reach them, to show their state",
   },
   chainId: chainIdOption,
@@ -65,10 +58,9 @@ export const options = {
   developmentChain: {
     flags: "--development-chain",
     kind: kinds.flag,
-    env: "DEVELOPMENT_CHAIN",
     description: "--chain-id is a chain for tests: users may make a key in their browser",
     default: "false",
   },
-} satisfies OptionTable;
+});
 
 export type ConsoleOptions = OptionsOf<typeof options>;

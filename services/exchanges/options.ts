@@ -1,19 +1,19 @@
 import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 
 const fault = {
   schema: z.array(plannedFaultSchema),
   placeholder: "venue=fault",
 } satisfies kinds.OptionKind;
 
-export const options = {
+export const options = optionsFor("exchanges", {
   port: {
     flags: "-P, --port",
     kind: kinds.port,
-    env: "EXCHANGES_PORT",
     description: "HTTP and WebSocket port",
     default: "8560",
   },
@@ -51,7 +51,7 @@ export const options = {
     default: "",
     repeatable: true,
   },
-} satisfies OptionTable;
+});
 
 /** The options after parsing. */
 export type ExchangesOptions = OptionsOf<typeof options>;

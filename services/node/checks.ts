@@ -12,40 +12,27 @@ import {
 } from "../../lib/cli/checks/check.ts";
 import { judgeClocks } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
-import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
+import { optionLabel } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
-import { options } from "./options.ts";
+import { options, ORACLE_SETTINGS } from "./options.ts";
 import { oracleUrl } from "./oracle/oracle_client.ts";
-import {
-  DEFAULTS,
-  type GivenSettings,
-  type NodeSettings,
-  readSettingsFile,
-  resolveSettings,
-} from "./settings.ts";
+import { DEFAULTS, type NodeSettings, resolveSettings } from "./settings.ts";
 import { inspectDataDir } from "./store/open_database.ts";
-
-/** Reads the settings. @throws {RangemakerError} If the settings file is wrong. */
-type ReadSettings = () => Promise<NodeSettings>;
 
 export const checks: ServiceChecks<typeof options> = {
   service: "node",
   options,
+  foreignSettings: ORACLE_SETTINGS,
   health: z.object({ status: z.string(), blockNumber: z.number().optional() }),
-  resolve: (values) => ({
-    ...values,
-    // A settings file may name another oracle, which is unknown before it is read.
-    oracleUrl: values.oracleUrl ?? (values.config === undefined ? DEFAULTS.oracleUrl : undefined),
-  }),
+  resolve: (values) => ({ ...values, oracleUrl: values.oracleUrl ?? DEFAULTS.oracleUrl }),
   special(values, context) {
-    const read = settingsReader(values);
+    const read = async () => resolveSettings(values, await readMarkets(values.markets));
     const settled = (judge: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
       await judge(await read().catch(blockedIfWrong));
     return [
-      check("settings", values.config, (config) => trySettings(config, read)),
       check("genesis", read, settled(judgeGenesis)),
       check("oracle", read, settled((settings) => tryOracle(settings, context))),
       check("clock", read, settled((settings) => compareClocks(settings, context))),
@@ -61,32 +48,10 @@ export const checks: ServiceChecks<typeof options> = {
   },
 };
 
-/** Resolves the settings that the node would use, reading the file once. */
-function settingsReader(values: Partial<OptionsOf<typeof options>>): ReadSettings {
-  let file: Promise<GivenSettings> | undefined;
-  return async () => {
-    file ??= values.config === undefined ? Promise.resolve({}) : readSettingsFile(values.config);
-    return resolveSettings(values, await file, await readMarkets(values.markets));
-  };
-}
-
-async function trySettings(config: string, read: ReadSettings): Promise<Finding> {
-  try {
-    await read();
-    return ok(`${config} is a valid settings file`);
-  } catch (thrown) {
-    if (!(thrown instanceof RangemakerError)) throw thrown;
-    return fail(
-      thrown.message,
-      `Fix the file, or use another one: ${optionLabel(options.config)}`,
-    );
-  }
-}
-
-/** The settings check reports a wrong file; others are blocked by it. */
+/** The check of the markets reports a wrong file; others are blocked by it. */
 function blockedIfWrong(thrown: unknown): never {
   if (!(thrown instanceof RangemakerError)) throw thrown;
-  throw new BlockedError("the settings file is wrong", "the settings file");
+  throw new BlockedError("the markets file is wrong", "the markets file");
 }
 
 function judgeGenesis({ chainId, permissions, balances, isDevGenesis }: NodeSettings): Finding {
@@ -97,7 +62,7 @@ function judgeGenesis({ chainId, permissions, balances, isDevGenesis }: NodeSett
   ];
   const text = `Chain ${chainId}: ${counts.join(", ")}`;
   const remedy =
-    "Give --relayers, --admins and --balances, or [permissions] and [genesis] in a settings file";
+    "Give --relayers, --admins and --balances, or set them in [node] of the settings file";
   if (isDevGenesis) {
     return warn(`${text}, all development accounts, whose keys are publicly known`, remedy);
   }

@@ -7,8 +7,8 @@ import { tryPort } from "../../lib/http/listener.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
-import { options } from "./options.ts";
-import { readSettingsFile, resolveSettings } from "./settings.ts";
+import { options, ORACLE_SETTINGS } from "./options.ts";
+import { resolveSettings } from "./settings.ts";
 import { openStorage } from "./store/storage.ts";
 
 export { options };
@@ -28,7 +28,7 @@ export interface RunningNode extends RunningService {
  *
  * @param clock Time travel moves it if it is a {@link ShiftedClock}, for all services that share it.
  * @param monotonic Shows whether the clock was set.
- * @throws {UsageError} If the settings file is invalid. @throws {ListenError} If a port is in use.
+ * @throws {UsageError} If the markets file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {StorageError} If the data directory cannot be used.
  */
 export async function startNode(
@@ -36,8 +36,7 @@ export async function startNode(
   clock: Clock = systemClock,
   monotonic: Clock = monotonicClock,
 ): Promise<RunningNode> {
-  const file = given.config === undefined ? {} : await readSettingsFile(given.config);
-  const settings = resolveSettings(given, file, await readMarkets(given.markets));
+  const settings = resolveSettings(given, await readMarkets(given.markets));
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
   tryPort(given.host, given.port, "--port");
   tryPort(given.host, given.readPort, "--read-port");
@@ -109,6 +108,7 @@ export const run: RunnableCommand = serviceCommand({
   description:
     "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
   options,
+  foreignSettings: ORACLE_SETTINGS,
   examples: [
     [
       "rangemaker node",
@@ -117,7 +117,7 @@ export const run: RunnableCommand = serviceCommand({
     ["rangemaker node --port 8645 --read-port 8647", "beside another one"],
     ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
     ["rangemaker node --data-dir :memory: --dev", "with a faucet, snapshots and time travel"],
-    ["rangemaker node --config node.toml --data-dir /var/lib/rangemaker", "another chain"],
+    ["rangemaker node --chain-id 7 --data-dir /var/lib/rangemaker", "another chain"],
     ["rangemaker node backup --to chain-backup.sqlite", "while it runs"],
   ],
   subcommands: {

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type Address, addressSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
   listenOptions,
@@ -16,6 +15,7 @@ import {
   serviceUrlSchema,
 } from "./settings.ts";
 import { RETAIN_MIN_MS } from "./store/storage.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 
 /** `address=amount` several times, as a map. */
 const balances = {
@@ -44,12 +44,28 @@ const ringBufferSize = {
   placeholder: "slots",
 } satisfies kinds.OptionKind;
 
-/** The options of `rangemaker node`. The settings file can set those without a default here. */
-export const options = {
+/** Keys of the settings file's section [oracle] that belong to the oracle itself. */
+export const ORACLE_SETTINGS = [
+  "port",
+  "host",
+  "allowed_hosts",
+  "cors_origins",
+  "providers",
+  "markets",
+  "aggregation",
+  "min_sources",
+  "provider_url",
+  "max_source_age_ms",
+  "config",
+  "json_logs",
+  "log_level",
+].map((key) => `oracle.${key}`);
+
+/** The options of `rangemaker node`. */
+export const options = optionsFor("node", {
   port: {
     flags: "-p, --port",
     kind: kinds.port,
-    env: "NODE_PORT",
     description: "JSON-RPC port for HTTP and WebSocket; 0 takes a free one",
     default: "8545",
   },
@@ -58,32 +74,34 @@ export const options = {
   readPort: {
     flags: "--read-port",
     kind: kinds.port,
-    env: "NODE_READ_PORT",
     description: "second port without the write methods; 0 takes a free one",
     default: "8547",
   },
   oracleUrl: {
     flags: "-o, --oracle-url",
     kind: serviceUrl,
-    env: "ORACLE_URL",
+    setting: "oracle.service_url",
     description: "URL of the oracle; http:// may be omitted",
     shownDefault: DEFAULTS.oracleUrl,
   },
   oracleTimeoutMs: {
     flags: "--oracle-timeout-ms",
     kind: kinds.duration(1, ORACLE_TIMEOUT_MAX_MS),
+    setting: "oracle.timeout_ms",
     description: "how long a checkpoint waits for prices",
     shownDefault: DEFAULTS.oracleTimeoutMs.toString(),
   },
   maxStaleMs: {
     flags: "--max-stale-ms",
     kind: kinds.duration(1),
+    setting: "oracle.max_stale_ms",
     description: "maximum age of a price",
     shownDefault: DEFAULTS.maxStaleMs.toString(),
   },
   ringBufferSize: {
     flags: "--ring-buffer-size",
     kind: ringBufferSize,
+    setting: "oracle.ring_buffer_size",
     description: "price slots of 100 ms per market, a power of two",
     shownDefault: DEFAULTS.ringBufferSize.toString(),
   },
@@ -93,6 +111,12 @@ export const options = {
     shownDefault: DEFAULTS.chainId.toString(),
   },
   markets: marketsOption,
+  maxStartAheadMs: {
+    flags: "--max-start-ahead-ms",
+    kind: kinds.duration(0),
+    description: "how far ahead of its submission a window may start",
+    shownDefault: DEFAULTS.maxStartAheadMs.toString(),
+  },
   minBet: {
     flags: "--min-bet",
     kind: kinds.amount,
@@ -117,17 +141,9 @@ export const options = {
     description: "balance of an account at genesis, USDC with 6 decimals; repeatable",
     repeatable: true,
   },
-  config: {
-    flags: "-c, --config",
-    kind: kinds.file,
-    env: "NODE_CONFIG",
-    description:
-      "TOML file with [oracle], [theses], [chain], [permissions] and [genesis]; options override it",
-  },
   dataDir: {
     flags: "-d, --data-dir",
     kind: kinds.directory,
-    env: "NODE_DATA_DIR",
     description: "directory of the chain; :memory: keeps nothing",
     default: "data/node",
   },
@@ -144,4 +160,4 @@ export const options = {
       "core_snapshot, core_revert and core_advance",
     default: "false",
   },
-} satisfies OptionTable;
+});

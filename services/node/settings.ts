@@ -1,16 +1,13 @@
-import { parse } from "smol-toml";
 import { z } from "zod";
-import { integerRule } from "../../lib/cli/option_kinds.ts";
-import { parsingToml, readTomlFile } from "../../lib/cli/toml_file.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import { type Address, addressSchema, UINT64_MAX } from "../../lib/protocol/scalars.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import type { PermissionLists } from "./chain/permissions.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
-/** Settings of a node, from flags, the settings file and the defaults. */
+/** Settings of a node, from its options and the defaults. */
 export interface NodeSettings {
   markets: Markets;
   chainId: number;
@@ -42,7 +39,7 @@ export interface ThesesSettings {
   minBet: bigint;
 }
 
-/** Settings from flags or a file; all are optional. */
+/** Settings from options; all are optional. */
 export interface GivenSettings {
   chainId?: number;
   oracleUrl?: string;
@@ -86,28 +83,25 @@ export const serviceUrlSchema = z.string({ error: "Expected a URL as text" })
 /** Balance of the development solver at genesis: 1,000,000 USDC. */
 export const DEV_SOLVER_BALANCE = 1_000_000_000_000n;
 
-/** Combines settings: options win over the file, and the file over the defaults. */
+/** Options with the defaults for what was not given. */
 export function resolveSettings(
-  options: GivenSettings,
-  file: GivenSettings = {},
+  given: GivenSettings,
   markets: Markets = SPEC_MARKETS,
 ): NodeSettings {
-  const pick = <K extends keyof GivenSettings>(key: K): GivenSettings[K] =>
-    options[key] ?? file[key];
-  const [relayers, admins, balances] = [pick("relayers"), pick("admins"), pick("balances")];
+  const { relayers, admins, balances } = given;
   const isDevGenesis = relayers === undefined && admins === undefined && balances === undefined;
   return {
     markets,
-    chainId: pick("chainId") ?? DEFAULTS.chainId,
+    chainId: given.chainId ?? DEFAULTS.chainId,
     oracle: {
-      serviceUrl: pick("oracleUrl") ?? DEFAULTS.oracleUrl,
-      timeoutMs: pick("oracleTimeoutMs") ?? DEFAULTS.oracleTimeoutMs,
-      maxStaleMs: pick("maxStaleMs") ?? DEFAULTS.maxStaleMs,
-      ringBufferSize: pick("ringBufferSize") ?? DEFAULTS.ringBufferSize,
+      serviceUrl: given.oracleUrl ?? DEFAULTS.oracleUrl,
+      timeoutMs: given.oracleTimeoutMs ?? DEFAULTS.oracleTimeoutMs,
+      maxStaleMs: given.maxStaleMs ?? DEFAULTS.maxStaleMs,
+      ringBufferSize: given.ringBufferSize ?? DEFAULTS.ringBufferSize,
     },
     theses: {
-      maxStartAheadMs: pick("maxStartAheadMs") ?? DEFAULTS.maxStartAheadMs,
-      minBet: pick("minBet") ?? DEFAULTS.minBet,
+      maxStartAheadMs: given.maxStartAheadMs ?? DEFAULTS.maxStartAheadMs,
+      minBet: given.minBet ?? DEFAULTS.minBet,
     },
     ...(isDevGenesis ? DEV_GENESIS : {
       permissions: { relayers: relayers ?? [], admins: admins ?? [] },
@@ -124,72 +118,3 @@ const DEV_GENESIS = {
   },
   balances: new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]),
 };
-
-function integerBetween(min: number, max: number = Number.MAX_SAFE_INTEGER) {
-  const rule = integerRule(min, max);
-  return z.bigint({ error: rule }).refine((value) => value >= min && value <= max, rule)
-    .transform(Number);
-}
-
-/** An amount as a TOML integer, or as decimal text if it has over 63 bits. */
-const amountSchema = z.union([z.bigint(), z.string().regex(/^\d{1,20}$/).transform(BigInt)], {
-  error: "Expected an amount in units of 10^-6 USDC",
-}).refine((amount) => amount >= 0n && amount <= UINT64_MAX, "Expected an amount of 64 bits");
-
-const addressesSchema = z.array(addressSchema, { error: "Expected a list of addresses" });
-
-const fileSchema = z.strictObject({
-  oracle: z.strictObject({
-    ring_buffer_size: integerBetween(1).pipe(ringBufferSizeSchema).optional(),
-    max_stale_ms: integerBetween(1).optional(),
-    service_url: serviceUrlSchema.optional(),
-    timeout_ms: integerBetween(1, ORACLE_TIMEOUT_MAX_MS).optional(),
-  }).prefault({}),
-  theses: z.strictObject({
-    max_start_ahead_ms: integerBetween(0).optional(),
-    min_bet: amountSchema.optional(),
-  }).prefault({}),
-  chain: z.strictObject({ id: integerBetween(1).optional() }).prefault({}),
-  permissions: z.strictObject({
-    relayers: addressesSchema.optional(),
-    admins: addressesSchema.optional(),
-  }).prefault({}),
-  genesis: z.strictObject({
-    balances: z.record(addressSchema, amountSchema).optional(),
-  }).prefault({}),
-});
-
-/**
- * Reads a settings file (spec: price oracle, "Write node settings").
- *
- * @throws {UsageError} If it cannot be read or is invalid; the message has one line.
- */
-export async function readSettingsFile(path: string): Promise<GivenSettings> {
-  return parseSettings(await readTomlFile("Settings", path), path);
-}
-
-/** Parses the text of a settings file. @throws {UsageError} Like {@link readSettingsFile}. */
-export function parseSettings(text: string, path: string): GivenSettings {
-  const { oracle, theses, chain, permissions, genesis } = parsingToml(
-    "settings",
-    path,
-    () => fileSchema.parse(parse(text, { integersAsBigInt: true })),
-  );
-  return {
-    chainId: chain.id,
-    oracleUrl: oracle.service_url,
-    oracleTimeoutMs: oracle.timeout_ms,
-    maxStaleMs: oracle.max_stale_ms,
-    ringBufferSize: oracle.ring_buffer_size,
-    maxStartAheadMs: theses.max_start_ahead_ms,
-    minBet: theses.min_bet,
-    relayers: permissions.relayers,
-    admins: permissions.admins,
-    balances: genesis.balances && balancesOf(genesis.balances),
-  };
-}
-
-function balancesOf(balances: Record<Address, bigint>): Map<Address, bigint> {
-  // The schema has parsed every key as an address; Object.entries types them as strings.
-  return new Map(Object.entries(balances) as [Address, bigint][]);
-}

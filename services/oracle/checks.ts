@@ -14,13 +14,14 @@ import { optionLabel } from "../../lib/cli/options.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
-import { MIN_SOURCES_SAFE, options, type OracleOptions } from "./options.ts";
+import { MIN_SOURCES_SAFE, NODE_SETTINGS, options, type OracleOptions } from "./options.ts";
 import { probeProvider, type ProbeResult } from "./probe.ts";
 import { endpoints } from "./providers.ts";
 
 export const checks: ServiceChecks<typeof options> = {
   service: "oracle",
   options,
+  foreignSettings: NODE_SETTINGS,
   health: z.object({ status: z.string(), pairsWithPrices: z.number() }),
   permissions: (values) => ({ net: targetsOf(values).map(({ url }) => addressOf(url)) }),
   special(values, context) {

@@ -6,7 +6,13 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { healthHandler, oracleApi } from "./api.ts";
 import { createOracleMetrics, observeBoard } from "./metrics.ts";
-import { MIN_SOURCES_SAFE, options, type OracleOptions, requireSources } from "./options.ts";
+import {
+  MIN_SOURCES_SAFE,
+  NODE_SETTINGS,
+  options,
+  type OracleOptions,
+  requireSources,
+} from "./options.ts";
 import { Oracle } from "./oracle.ts";
 import { endpoints } from "./providers.ts";
 
@@ -67,6 +73,7 @@ export const run = serviceCommand({
   name: "oracle",
   description: "Serves one trusted price per pair, aggregated from four exchanges.",
   options,
+  foreignSettings: NODE_SETTINGS,
   examples: [
     [
       "rangemaker oracle --min-sources 3",

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
+import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 
 /** Sources of which the median is right while one lies; the default of the specification is 1. */
 export const MIN_SOURCES_SAFE = 3;
@@ -37,12 +38,15 @@ const providerUrls = {
   secret: true,
 } satisfies kinds.OptionKind;
 
+/** Keys of the settings file's section [oracle] that belong to the node (spec: "Write node settings"). */
+export const NODE_SETTINGS = ["ring_buffer_size", "max_stale_ms", "service_url", "timeout_ms"]
+  .map((key) => `oracle.${key}`);
+
 /** Options of `rangemaker oracle` (spec: price oracle, "Service options"). */
-export const options = {
+export const options = optionsFor("oracle", {
   port: {
     flags: "-P, --port",
     kind: kinds.port,
-    env: "ORACLE_PORT",
     description: "HTTP port",
     default: "8550",
   },
@@ -51,7 +55,6 @@ export const options = {
   providers: {
     flags: "-p, --providers",
     kind: providers,
-    env: "ORACLE_PROVIDERS",
     description: "comma-separated providers, by provider or exchange name",
     default: "all",
   },
@@ -59,21 +62,18 @@ export const options = {
   aggregation: {
     flags: "-a, --aggregation <method>",
     kind: kinds.choice(["median", "average"]),
-    env: "ORACLE_AGGREGATION",
     description: "median or average",
     default: "median",
   },
   minSources: {
     flags: "-m, --min-sources",
     kind: kinds.integer(1, PROVIDER_NAMES.length),
-    env: "ORACLE_MIN_SOURCES",
     description: "minimum sources required for a valid price",
     default: "1",
   },
   providerUrls: {
     flags: "--provider-url",
     kind: providerUrls,
-    env: "ORACLE_PROVIDER_URLS",
     description: "URL of a provider instead of its public one; repeatable",
     default: "",
     repeatable: true,
@@ -81,13 +81,12 @@ export const options = {
   maxSourceAgeMs: {
     flags: "--max-source-age-ms",
     kind: kinds.duration(100, 3_600_000),
-    env: "ORACLE_MAX_SOURCE_AGE_MS",
     description: "how long a source contributes after its price was last confirmed",
     // Below the node's max_stale_ms of 3000, so that a dead source leaves before the price is stale.
     // Above two heartbeats of Coinbase, one a second.
     default: "2500",
   },
-} satisfies OptionTable;
+});
 
 /** The options after parsing. */
 export type OracleOptions = OptionsOf<typeof options>;

@@ -1,15 +1,16 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
-import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
 import {
   corsOriginsOption,
   limiterOptions,
   listenOptions,
   trustProxyOption,
 } from "../../lib/cli/shared_options.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 
 /** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
-export const options = {
+export const options = optionsFor("proxy", {
   port: {
     flags: "--port",
     kind: kinds.port,
@@ -21,7 +22,6 @@ export const options = {
   wsPort: {
     flags: "--ws-port",
     kind: kinds.port,
-    env: "WS_PORT",
     description:
       "second port for WebSockets only, several times as fast with thousands of clients; " +
       "0 takes a free one",
@@ -29,14 +29,12 @@ export const options = {
   reusePort: {
     flags: "--reuse-port",
     kind: kinds.flag,
-    env: "REUSE_PORT",
     description: "let several proxies listen on the same ports, one for each core; Linux only",
     default: "false",
   },
   metricsPort: {
     flags: "--metrics-port",
     kind: kinds.port,
-    env: "METRICS_PORT",
     description:
       "further port for /metrics, /health and /ready of this process alone; 0 takes a free one",
   },
@@ -64,7 +62,6 @@ export const options = {
   readNodeMaxLag: {
     flags: "--read-node-max-lag <blocks>",
     kind: kinds.integer(0, 1_000_000),
-    env: "READ_NODE_MAX_LAG",
     description: "how many blocks one of several read nodes may be behind before it is out",
     default: "3",
   },
@@ -80,63 +77,54 @@ export const options = {
   writeMethods: {
     flags: "--write-methods <methods>",
     kind: kinds.list,
-    env: "WRITE_METHODS",
     description: "further methods for the write node, comma-separated",
     default: "",
   },
   maxBodyBytes: {
     flags: "--max-body-bytes <bytes>",
     kind: kinds.integer(1_024, 1_073_741_824),
-    env: "MAX_BODY_BYTES",
     description: "largest request over HTTP, largest message over WebSocket; 5 MiB as in geth",
     default: "5242880",
   },
   maxBatch: {
     flags: "--max-batch <calls>",
     kind: kinds.integer(1, 100_000),
-    env: "MAX_BATCH",
     description: "most calls in one batch; 1000 as in geth",
     default: "1000",
   },
   upstreamTimeoutMs: {
     flags: "--upstream-timeout-ms",
     kind: kinds.duration(1, 600_000),
-    env: "UPSTREAM_TIMEOUT_MS",
     description: "timeout of a call to a node",
     default: "30000",
   },
   maxWsClients: {
     flags: "--max-ws-clients <clients>",
     kind: kinds.integer(1, 1_000_000),
-    env: "MAX_WS_CLIENTS",
     description: "most WebSocket clients; each uses a file descriptor and memory",
     default: "10000",
   },
   maxSubscriptionsPerClient: {
     flags: "--max-subscriptions-per-client <subscriptions>",
     kind: kinds.integer(1, 10_000),
-    env: "MAX_SUBSCRIPTIONS_PER_CLIENT",
     description: "most subscriptions of one WebSocket client; a wallet uses fewer than ten",
     default: "100",
   },
   maxBufferedBytes: {
     flags: "--max-buffered-bytes <bytes>",
     kind: kinds.integer(1_048_576, 1_099_511_627_776),
-    env: "MAX_BUFFERED_BYTES",
     description: "memory for answers and large requests, all callers together; 256 MiB",
     default: "268435456",
   },
   maxConnectionsPerAddress: {
     flags: "--max-connections-per-address <connections>",
     kind: kinds.integer(1, 1_000_000),
-    env: "MAX_CONNECTIONS_PER_ADDRESS",
     description: "most WebSocket clients, and most open HTTP requests, of one address (IPv6: /64)",
     default: "256",
   },
   maxUpstreamSubscriptions: {
     flags: "--max-upstream-subscriptions <subscriptions>",
     kind: kinds.integer(8, 1_000_000),
-    env: "MAX_UPSTREAM_SUBSCRIPTIONS",
     description:
       "most different subscriptions with parameters at the read node, an eighth of it for one " +
       "address; the node accepts 4096 per socket",
@@ -147,7 +135,6 @@ export const options = {
   reads: {
     flags: "--reads <auto|http>",
     kind: kinds.choice(["auto", "http"]),
-    env: "READS",
     description:
       "send single reads over a WebSocket to the read node while that works well (auto), which is " +
       "faster, or all over HTTP, where the node gets X-Forwarded-For (http)",
@@ -156,7 +143,6 @@ export const options = {
   httpMethods: {
     flags: "--http-methods <methods>",
     kind: kinds.list,
-    env: "HTTP_METHODS",
     description:
       "further reads that always go over HTTP because their answers are large, comma-separated",
     default: "",
@@ -164,14 +150,12 @@ export const options = {
   coalesceReads: {
     flags: "--coalesce-reads",
     kind: kinds.toggle,
-    env: "COALESCE_READS",
     description: "send identical concurrent reads once",
     default: "true",
   },
   slowClients: {
     flags: "--slow-clients <lag|close>",
     kind: kinds.choice(["lag", "close"]),
-    env: "SLOW_CLIENTS",
     description:
       "a client that missed notifications continues (lag) or is closed with 1013 (close)",
     default: "lag",
@@ -179,14 +163,12 @@ export const options = {
   subscribeTimeoutMs: {
     flags: "--subscribe-timeout-ms",
     kind: kinds.duration(1, 600_000),
-    env: "SUBSCRIBE_TIMEOUT_MS",
     description: "how long a subscribe call waits for a disconnected read node before it fails",
     default: "10000",
   },
   headSilenceMs: {
     flags: "--head-silence-ms",
     kind: kinds.duration(1, 3_600_000),
-    env: "HEAD_SILENCE_MS",
     description:
       "time without a new head after which the head is read over HTTP; if the chain has moved " +
       "on, the WebSocket reconnects",
@@ -195,18 +177,16 @@ export const options = {
   reconnectInitialMs: {
     flags: "--reconnect-initial-ms",
     kind: kinds.duration(1, 600_000),
-    env: "RECONNECT_INITIAL_MS",
     description: "first delay before reconnecting to the read node; doubles with each attempt",
     default: "100",
   },
   reconnectMaxMs: {
     flags: "--reconnect-max-ms",
     kind: kinds.duration(1, 600_000),
-    env: "RECONNECT_MAX_MS",
     description: "longest delay before reconnecting to the read node",
     default: String(SERVICE_WAIT_MAX_MS),
   },
-} satisfies OptionTable;
+});
 
 /** Options of `startProxy`. */
 export type ProxyOptions = OptionsOf<typeof options>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -15,6 +15,7 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { pricingOptions } from "./pricing/options.ts";
+import { optionsFor } from "../../lib/cli/variables.ts";
 
 /** Longest simulated hedge; a longer one would outlive most quotes. */
 const HEDGE_DELAY_MS_MAX = 60_000;
@@ -31,7 +32,7 @@ const multiplier = {
 } satisfies kinds.OptionKind;
 
 /** Options of the solver (spec: quote solver, "Configuration"). */
-export const options = {
+export const options = optionsFor("solver", {
   dryRun: {
     flags: "-d, --dry-run",
     kind: kinds.flag,
@@ -88,7 +89,6 @@ export const options = {
   hedgeUrl: {
     flags: "--hedge-url",
     kind: kinds.httpUrl,
-    env: "HEDGE_URL",
     description: "service of your own that hedges executions: POST { quoteHash, quote, risk }",
   },
   hedgeTimeoutMs: {
@@ -101,7 +101,6 @@ export const options = {
   historyUrl: {
     flags: "--history-url",
     kind: kinds.httpUrl,
-    env: "HISTORY_URL",
     description:
       "candles of the last week at the start, from an API like Binance's; none by default, as " +
       `simulated prices have no past; for real ones ${EXCHANGE_HISTORY_URL}; not with --pricing mock`,
@@ -127,11 +126,11 @@ export const options = {
   ...listenOptions,
   corsOrigins: corsOriginsOption,
   chainId: chainIdOption,
-  database: databaseOption("SOLVER_DATABASE", "data/solver.sqlite"),
+  database: databaseOption("data/solver.sqlite"),
   retain: retainOption,
   ...limiterOptions,
   faultPoint: faultPointOption,
-} satisfies OptionTable;
+});
 
 /** Options of the solver after parsing. */
 export type SolverOptions = OptionsOf<typeof options>;

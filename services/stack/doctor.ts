@@ -17,8 +17,10 @@ import {
   type OptionsOf,
   type OptionTable,
   parseAllOptions,
+  type ParsedOptions,
 } from "../../lib/cli/options.ts";
-import { loggingOptions } from "../../lib/cli/shared_options.ts";
+import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
+import { optionsFor, requireKnownVariables } from "../../lib/cli/variables.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 
@@ -35,7 +37,7 @@ const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChec
   backfill: () => import("../backfill/checks.ts"),
 };
 
-export const doctorOptions = {
+export const doctorOptions = optionsFor("doctor", {
   json: {
     flags: "--json",
     kind: kinds.flag,
@@ -48,12 +50,14 @@ export const doctorOptions = {
     description: "timeout of each check",
     default: "10000",
   },
+  config: configOption,
   ...loggingOptions,
   // The checks report problems themselves.
   logLevel: { ...loggingOptions.logLevel, default: "error" },
-} satisfies OptionTable;
+});
 
 type DoctorOptions = OptionsOf<typeof doctorOptions>;
+type Parsed = ParsedOptions<OptionTable>;
 
 const text: CommandText = {
   name: "doctor",
@@ -93,24 +97,18 @@ export const run: RunnableCommand = Object.assign(
       const targets = await Promise.all(names.map(load));
       const [first] = targets;
       if (names.length === 1 && first) return await doctorFor(first)(flags, context);
-      const isConfigured = (target: ServiceChecks) =>
-        services.length > 0 || hasKey(target, readable(context.env));
-      return await examine(
-        targets.filter(isConfigured),
-        { ...text, subcommands, options: doctorOptions },
-        flags,
-        context,
-      );
+      const definition = { ...text, subcommands, options: doctorOptions };
+      return await examine(targets, definition, flags, context, services.length > 0);
     });
   },
   { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
 );
 
-/** Whether the environment has the key of a service; true if it needs none. */
-function hasKey({ options }: ServiceChecks, env: Environment): boolean {
-  return Object.values(options).every(({ kind, env: variable }) =>
-    kind !== kinds.key || variable !== undefined && (env(variable) ?? "") !== ""
-  );
+/** Whether a service has a key, or options that name one; true if it needs none. */
+function hasKey({ options }: ServiceChecks, { values, errors }: Parsed): boolean {
+  const [key] = Object.entries(options).find(([, { kind }]) => kind === kinds.key) ?? [];
+  const isGiven = (name: string) => values[name] !== undefined || errors.has(name);
+  return key === undefined || [key, ...Object.keys(keystoreOptions)].some(isGiven);
 }
 
 async function load(service: string): Promise<ServiceChecks> {
@@ -124,6 +122,8 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
   const { service, options } = target;
   const definition = {
     name: `doctor ${service}`,
+    target: service,
+    foreignSettings: target.foreignSettings ?? [],
     description: `Tries everything that ${service} is configured to use, and says how to fix ` +
       `what fails. Takes the options of ${service} and those of the doctor.`,
     options: { ...options, ...doctorOptions },
@@ -137,12 +137,18 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
   return Object.assign(run, { definition, subcommands: {} });
 }
 
-/** Parses the options, then runs the checks of all targets. @returns The exit code. */
+/**
+ * Parses the options, then runs the checks of all targets that have a key or need none.
+ *
+ * @param isNamed The user has named the targets: they are checked without a key too.
+ * @returns The exit code.
+ */
 async function examine(
   targets: readonly ServiceChecks[],
   definition: RunnableCommand["definition"],
   argv: readonly string[],
   context: CommandContext,
+  isNamed = true,
 ): Promise<number> {
   const env = readable(context.env);
   const parsed = parseAllOptions(definition, definition.options, argv, env);
@@ -150,16 +156,21 @@ async function examine(
     const error = parsed.errors.get(key);
     if (error !== undefined) throw error;
   }
+  requireKnownVariables(context.variables(), { ...text, subcommands }, doctorOptions);
   // Both definitions have the doctor's own options, which were just checked.
   const own = parsed.values as unknown as DoctorOptions;
-  const checks = targets.flatMap((target) =>
-    checksOf(
-      target,
-      // For several services, options come only from the environment, not from the command line.
-      targets.length === 1 ? parsed : parseAllOptions(text, target.options, [], env),
-      { clock: systemClock, timeoutMs: own.timeoutMs },
-    )
-  );
+  const file = own.config === undefined ? [] : ["--config", own.config];
+  const checks = targets.flatMap((target) => {
+    // For several services, options come only from environment and file, not from the command line.
+    const options = targets.length === 1 ? parsed : parseAllOptions(
+      { ...text, target: target.service, foreignSettings: target.foreignSettings ?? [] },
+      { ...target.options, config: configOption },
+      file,
+      env,
+    );
+    if (!isNamed && !hasKey(target, options)) return [];
+    return checksOf(target, options, { clock: systemClock, timeoutMs: own.timeoutMs });
+  });
   return await runAndReport(checks, own, context);
 }
 

@@ -39,7 +39,12 @@ export const options = {
   },
   ...pricingOptions,
   pricing: { ...pricingOptions.pricing, default: STACK_PRICING.pricing },
-  userLeadMs: { ...pricingOptions.userLeadMs, default: String(STACK_PRICING.userLeadMs) },
+  userLeadMs: {
+    flags: pricingOptions.userLeadMs.flags,
+    kind: pricingOptions.userLeadMs.kind,
+    description: pricingOptions.userLeadMs.description,
+    shownDefault: `${STACK_PRICING.userLeadMs}; with --live ${pricingOptions.userLeadMs.default}`,
+  },
   volatilityHistoryMs: {
     ...pricingOptions.volatilityHistoryMs,
     default: String(STACK_PRICING.volatilityHistoryMs),
@@ -83,6 +88,7 @@ export const run = command({
       markets,
       corsOrigins,
       dataDir,
+      userLeadMs = live ? undefined : STACK_PRICING.userLeadMs,
       ...pricing
     } = options;
     const signal = context.untilSignal();
@@ -96,7 +102,7 @@ export const run = command({
       markets,
       corsOrigins,
       dataDir,
-      pricing,
+      pricing: { ...pricing, ...(userLeadMs !== undefined && { userLeadMs }) },
       page,
     });
     warnOfDevelopmentKeys();

@@ -99,7 +99,7 @@ async function runBackfill(clock: Clock, ...argv: string[]) {
 /** The same with another key than the admin's. */
 async function runBackfillAs(keyByte: string, clock: Clock, ...argv: string[]) {
   const { context, printed: lines, errors } = recordedContext({
-    ADMIN_PRIVATE_KEY: `0x${keyByte.repeat(32)}`,
+    RANGEMAKER_BACKFILL_PRIVATE_KEY: `0x${keyByte.repeat(32)}`,
   });
   const code = await backfillCommand(clock)([...argv, "--log-level", "error"], context);
   return { code, lines, errors };

@@ -108,8 +108,8 @@ Deno.test("doctor: everything is ok if everything is correct, exit code 0", asyn
       ], {}],
       [["backfill"], {
         KAIZEN_RPC_URL: urls.node,
-        ADMIN_PRIVATE_KEY: keys.admin,
-        HISTORY_URL: urls.exchanges,
+        RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
+        RANGEMAKER_BACKFILL_HISTORY_URL: urls.exchanges,
       }],
     ];
     for (const [argv, env] of asked) {
@@ -132,7 +132,12 @@ Deno.test("doctor: everything is ok if everything is correct, exit code 0", asyn
 
 Deno.test("doctor: several services take their options from the environment", async () => {
   const url = deadUrl();
-  const env = { WRITE_NODE_URL: url, READ_NODE_URL: url, KAIZEN_RPC_URL: url, HISTORY_URL: url };
+  const env = {
+    WRITE_NODE_URL: url,
+    READ_NODE_URL: url,
+    KAIZEN_RPC_URL: url,
+    RANGEMAKER_BACKFILL_HISTORY_URL: url,
+  };
   const { code, checks } = await diagnose(["proxy", "backfill"], env);
   assert.equal(code, 1);
   assert.deepEqual([...new Set(checks.map(({ service }) => service))], ["proxy", "backfill"]);
@@ -165,18 +170,21 @@ Deno.test("doctor: a service named twice is checked once", async () => {
 });
 
 Deno.test("doctor: without a service it checks those that need no key and those whose key is set", async () => {
-  const { checks } = await diagnose([], { ADMIN_PRIVATE_KEY: keys.admin, BRIDGE_PRIVATE_KEY: "" });
+  const { checks } = await diagnose([], {
+    RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
+    BRIDGE_PRIVATE_KEY: "",
+  });
   const services = [...new Set(checks.map(({ service }) => service))];
   assert.deepEqual(services, ["proxy", "oracle", "node", "backfill"]);
 });
 
 Deno.test("doctor: without a service, with all keys, it checks all six", async () => {
   const env = {
-    ORACLE_PROVIDERS: "okx",
-    ORACLE_PROVIDER_URLS: `okx=${deadUrl("ws")}`,
+    RANGEMAKER_ORACLE_PROVIDERS: "okx",
+    RANGEMAKER_ORACLE_PROVIDER_URL: `okx=${deadUrl("ws")}`,
     SOLVER_PRIVATE_KEY: keys.solver,
     BRIDGE_PRIVATE_KEY: keys.relayer,
-    ADMIN_PRIVATE_KEY: keys.admin,
+    RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
   };
   const { code, checks } = await diagnose([], env);
   assert.equal(code, 1);
@@ -258,14 +266,14 @@ const problems: Record<string, Problem> = {
     subject: "option",
     level: "fail",
     text: /^Invalid --max-batch: Expected a whole number from 1/,
-    remedy: /--max-batch or MAX_BATCH; see rangemaker proxy --help$/,
+    remedy: /--max-batch or RANGEMAKER_PROXY_MAX_BATCH; see rangemaker proxy --help$/,
   },
   "a host that is not this machine": {
     argv: ["proxy", "--host", "192.0.2.1"],
     subject: "port",
     level: "fail",
     text: /^192\.0\.2\.1:8546 cannot be listened on: /,
-    remedy: /--host or HOST$/,
+    remedy: /--host or RANGEMAKER_HOST$/,
   },
   "a WebSocket that is down": {
     argv: ["solver", "--ws-url", deadUrl("ws")],
@@ -293,14 +301,7 @@ const problems: Record<string, Problem> = {
     subject: "oracle",
     level: "fail",
     text: /[Cc]onnection refused/,
-    remedy: /--oracle-url or ORACLE_URL$/,
-  },
-  "a missing settings file": {
-    argv: ["node", "--config", "none.toml"],
-    subject: "settings",
-    level: "fail",
-    text: /^Settings file none\.toml cannot be read: /,
-    remedy: /--config or NODE_CONFIG$/,
+    remedy: /--oracle-url or RANGEMAKER_NODE_ORACLE_URL$/,
   },
   "development accounts": {
     argv: ["node", "--oracle-url", deadUrl()],
@@ -321,7 +322,7 @@ const problems: Record<string, Problem> = {
     subject: "data dir",
     level: "fail",
     text: /^deno\.json is not a folder$/,
-    remedy: /--data-dir or NODE_DATA_DIR$/,
+    remedy: /--data-dir or RANGEMAKER_NODE_DATA_DIR$/,
   },
   "a URL of an unsupported database": {
     argv: ["bridge", "--database", "mysql://user:hunter2@127.0.0.1/bridge"],
@@ -329,7 +330,7 @@ const problems: Record<string, Problem> = {
     subject: "option",
     level: "fail",
     text: /^Invalid --database: Expected a file or a URL with postgres:\/\/ or postgresql:\/\/$/,
-    remedy: /--database or BRIDGE_DATABASE; see /,
+    remedy: /--database or RANGEMAKER_BRIDGE_DATABASE; see /,
   },
   "a store in memory": {
     argv: ["bridge", "--database", ":memory:"],
@@ -337,7 +338,7 @@ const problems: Record<string, Problem> = {
     subject: "store",
     level: "warn",
     text: /is lost with the process/,
-    remedy: /--database or BRIDGE_DATABASE$/,
+    remedy: /--database or RANGEMAKER_BRIDGE_DATABASE$/,
   },
 };
 
@@ -355,7 +356,11 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
 Deno.test("doctor: a URL for writes that is a node's read port fails, for every service that writes", () =>
   withNode(async ({ node }) => {
     const url = node.readUrl;
-    const env = { ...bridgeKey, SOLVER_PRIVATE_KEY: keys.solver, ADMIN_PRIVATE_KEY: keys.admin };
+    const env = {
+      ...bridgeKey,
+      SOLVER_PRIVATE_KEY: keys.solver,
+      RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
+    };
     const asked = [
       ["solver", "-r", url],
       ["bridge", "-r", url],
@@ -383,11 +388,6 @@ Deno.test("doctor: values that a service derives from other options are checked 
 Deno.test("doctor: addresses that no option gives need permissions too", async () => {
   const netOf = async (...argv: string[]) => (await diagnose(argv)).of("permissions").text;
   assert.match(await netOf("node"), /net 127\.0\.0\.1:8545, 127\.0\.0\.1:8547, localhost:8550;/);
-  // A settings file may name another oracle.
-  assert.match(
-    await netOf("node", "--config", "none.toml"),
-    /net 127\.0\.0\.1:8545, 127\.0\.0\.1:8547;/,
-  );
   const okx = deadUrl("ws");
   const oracle = await netOf("oracle", "-p", "okx", "--provider-url", `okx=${okx}`);
   assert(oracle.includes(`net 127.0.0.1:8550, ${new URL(okx).host};`), oracle);
@@ -479,7 +479,7 @@ Deno.test("doctor: a port used by another program fails, one used by the service
     const taken = await portOf("bridge", stranger.addr.port);
     assert.equal(taken.level, "fail");
     assert.match(taken.text, /is used by another program, which answers \/health with "hello"$/);
-    assert.match(taken.remedy ?? "", /--port$/);
+    assert.match(taken.remedy ?? "", /--port or RANGEMAKER_BRIDGE_PORT$/);
     const own = await portOf("bridge", new URL(bridge.url).port);
     assert.equal(own.level, "ok");
     assert.match(own.text, /is used by this service, which is running: healthy$/);
@@ -510,15 +510,9 @@ Deno.test("doctor: reports stuck intents", async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("doctor: reports a wrong settings file, and a data directory of another chain", async () => {
+Deno.test("doctor: reports a data directory of another chain", async () => {
   const folder = await Deno.makeTempDir();
-  const config = `${folder}/node.toml`;
-  await Deno.writeTextFile(config, "[chain]\nid = 0\n");
   const node = ["node", "--oracle-url", deadUrl()];
-  const wrong = await diagnose([...node, "--config", config]);
-  assert.equal(wrong.of("settings").level, "fail");
-  assert.match(wrong.of("settings").text, /^Invalid settings file .*: chain\.id: /);
-  assert.equal(wrong.of("genesis").level, "warn");
   const running = await startNode(withDefaults(nodeOptions, {
     port: 0,
     readPort: 0,
@@ -534,6 +528,19 @@ Deno.test("doctor: reports a wrong settings file, and a data directory of anothe
   await Deno.remove(folder, { recursive: true });
 });
 
+Deno.test("doctor: several services are checked as the settings file configures them", async () => {
+  const path = await Deno.makeTempFile({ suffix: ".toml" });
+  const text = `rpc_url = "${deadUrl()}"\n[bridge]\nprivate_key = "${keys.relayer}"\n[solver]\n`;
+  await Deno.writeTextFile(path, text);
+  const { checks } = await diagnose(["--config", path]);
+  const named = new Set(checks.map(({ service }) => service));
+  assert(named.has("bridge") && !named.has("solver"), [...named].join());
+  await Deno.writeTextFile(path, "[node]\nportt = 1\n");
+  const wrong = await runDoctor(["node", "--config", path], {});
+  assert.equal(wrong.code, 2);
+  await Deno.remove(path);
+});
+
 Deno.test("doctor: a node's URL shows no user, password, query or key in its path", async () => {
   const url = deadUrl().replace("127", "somebody:hunter2@127");
   const secrets = `${url}/v3/0123456789abcdef0123456789abcdef?key=geheim`;
@@ -546,8 +553,8 @@ Deno.test("doctor: a node's URL shows no user, password, query or key in its pat
 
 Deno.test("doctor: lines show what was tried, how long it took, and how to fix it", async () => {
   const { code, printed } = await runDoctor(["backfill", "-r", deadUrl()], {
-    ADMIN_PRIVATE_KEY: keys.admin,
-    HISTORY_URL: deadUrl(),
+    RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
+    RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl(),
   });
   assert.equal(code, 1);
   const lines = printed.split("\n");
@@ -559,7 +566,7 @@ Deno.test("doctor: lines show what was tried, how long it took, and how to fix i
 
 Deno.test("doctor: levels are coloured if results may be", async () => {
   const argv = ["backfill", "-r", deadUrl()];
-  const env = { HISTORY_URL: deadUrl() };
+  const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
   assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));
   const { printed } = await runDoctor(argv, env, { printsColor: true });
   assert(printed.includes("\n\x1b[31mfail\x1b[0m  backfill"), printed);
@@ -567,7 +574,7 @@ Deno.test("doctor: levels are coloured if results may be", async () => {
 
 Deno.test("doctor: shows the unfinished checks, then clears them", async () => {
   const shown: string[] = [];
-  const env = { HISTORY_URL: deadUrl() };
+  const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
   await runDoctor(["backfill", "-r", deadUrl()], env, { progress: (text) => shown.push(text) });
   assert.match(shown[0] ?? "", /^Waiting for \d: backfill /);
   assert.equal(shown.at(-1), "");

@@ -7,7 +7,7 @@ const main = new URL("../../main.ts", import.meta.url).pathname;
 
 /** Runs the doctor with the permissions of some flags. */
 async function doctorWith(flags: readonly string[], args: readonly string[]) {
-  const keys = ["SOLVER", "BRIDGE", "ADMIN"].map((owner) => [
+  const keys = ["SOLVER", "BRIDGE", "RANGEMAKER_BACKFILL"].map((owner) => [
     `${owner}_PRIVATE_KEY`,
     `0x${"2".repeat(64)}`,
   ]);
@@ -35,7 +35,7 @@ for (const service of ["bridge", "solver", "proxy", "oracle", "node", "backfill"
 }
 
 Deno.test("doctor: names the flags that are missing, exit code 1", async () => {
-  const flags = ["--allow-net=127.0.0.1:3000", "--allow-env=HOST,BRIDGE_PRIVATE_KEY"];
+  const flags = ["--allow-net=127.0.0.1:3000", "--allow-env=CORS_ORIGINS,BRIDGE_PRIVATE_KEY"];
   const { code, stdout, stderr } = await doctorWith(flags, ["bridge"]);
   assert.equal(code, 1, stderr);
   assert.match(
@@ -47,7 +47,7 @@ Deno.test("doctor: names the flags that are missing, exit code 1", async () => {
     "--allow-net=localhost:8545",
     "--allow-read=data",
     "--allow-write=data",
-    "--allow-env=CORS_ORIGINS,KAIZEN_RPC_URL,CHAIN_ID,BRIDGE_DATABASE,TRUST_PROXY,JSON_LOGS,LOG_LEVEL",
+    "--allow-env=RANGEMAKER_*,KAIZEN_RPC_URL,TRUST_PROXY",
   ]);
   // What could not be tried for lack of a permission says so, and the rest is still tried.
   assert.match(stdout, /^fail {2}bridge {2}node .*Requires net access to "localhost:8545"/m);

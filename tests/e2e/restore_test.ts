@@ -102,8 +102,8 @@ class Deployment {
         BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
         SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
         // By default they are in the folder of the checkout.
-        BRIDGE_DATABASE: `${this.#folder}/data/bridge.sqlite`,
-        SOLVER_DATABASE: `${this.#folder}/data/solver.sqlite`,
+        RANGEMAKER_BRIDGE_DATABASE: `${this.#folder}/data/bridge.sqlite`,
+        RANGEMAKER_SOLVER_DATABASE: `${this.#folder}/data/solver.sqlite`,
       },
     });
     assert.equal(code, 0, `${command}\n${text}`);

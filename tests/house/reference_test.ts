@@ -12,7 +12,7 @@ const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
 const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
 
 /** Options that the reference lists once for all services. */
-const COMMON = /^--(host|allowed-hosts|chain-id|json-logs|log-level)\b/;
+const COMMON = /^--(host|allowed-hosts|chain-id|config|json-logs|log-level)\b/;
 
 const HEAD = "| option | variable | default | meaning |\n| --- | --- | --- | --- |\n";
 
@@ -73,7 +73,7 @@ Deno.test("docs/reference.md: names the commands that accept --chain-id", () => 
     /; ([^;]*?)\saccept\s`--chain-id`/.exec(Deno.readTextFileSync(referenceUrl)) ??
       [];
   const accepting = tables.filter(([, { chainId }]) => chainId !== undefined).map(([name]) => name);
-  assert.deepEqual(list.split(/,\s|\sand\s/).toSorted(), accepting.toSorted());
+  assert.deepEqual(list.replaceAll("\n", " ").split(/, | and /).toSorted(), accepting.toSorted());
 });
 
 for (const [service, table] of tables) {

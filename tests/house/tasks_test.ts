@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
-import { loggingOptions } from "../../lib/cli/shared_options.ts";
+import { variablesOf } from "../../lib/cli/variables.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { PROXY_VARIABLES } from "../../services/oracle/exchange_socket.ts";
@@ -14,18 +14,28 @@ import { OPTION_TABLES } from "./option_tables.ts";
 
 const tasks: Record<string, string> = config.tasks;
 
+/** What every task may read: computed names, and where its user is, as paths start there. */
+const COMMON_VARIABLES = ["RANGEMAKER_*", "INIT_CWD"];
+
 for (const [name, table] of Object.entries(OPTION_TABLES)) {
-  Deno.test(`Task ${name}: may read the variables of its option table, and no others`, () => {
-    const needed = Object.values({ ...table, ...loggingOptions })
-      .flatMap((spec) => "env" in spec && spec.env !== undefined ? [spec.env] : []);
+  Deno.test(`Task ${name}: may read the variables of its options and no others`, () => {
+    const variables = Object.values(table).flatMap((spec) =>
+      variablesOf(spec).flatMap((name) => spec.kind.secret ? [name, `${name}_FILE`] : [name])
+    );
     // The PostgreSQL driver takes what a URL leaves out from PGPASSWORD and its kin.
-    if ("database" in table) needed.push("PG*");
-    // Paths start where the user is, and messages name commands as tasks.
-    needed.push("INIT_CWD");
+    if ("database" in table) variables.push("PGPASSWORD");
     // Exchanges are reached through the HTTP proxy that these name.
-    if (name === "oracle" || name === "stack") needed.push(...PROXY_VARIABLES);
-    const granted = /--allow-env=(\S+)/.exec(tasks[name] ?? "")?.[1]?.split(",") ?? [];
-    assert.deepEqual(granted.toSorted(), needed.toSorted());
+    if (name === "oracle") variables.push(...PROXY_VARIABLES);
+    const granted = grantsOf(name, "env") ?? [];
+    const matches = (grant: string, variable: string) =>
+      grant.endsWith("*") ? variable.startsWith(grant.slice(0, -1)) : variable === grant;
+    for (const variable of variables) {
+      assert(granted.some((grant) => matches(grant, variable)), `${variable} is not granted`);
+    }
+    for (const grant of granted.filter((grant) => !COMMON_VARIABLES.includes(grant))) {
+      assert(variables.some((variable) => matches(grant, variable)), `${grant} is not needed`);
+    }
+    assert.deepEqual(granted.slice(0, 2), COMMON_VARIABLES);
   });
 
   Deno.test(`Task ${name}: may not run programs or load libraries, uses files if its options name some`, () => {
@@ -34,14 +44,12 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     assert(task.includes("--no-prompt"), task);
     for (const permission of ["read", "write"] as const) {
       const granted = new RegExp(`--allow-${permission}(\\S*)`).exec(task)?.[1];
-      const needsFiles = usesFiles(table, permission) || OWN_FILES[name] === permission;
+      // Every command may read a settings file and secrets in files.
+      const needsFiles = permission === "read" || usesFiles(table, permission);
       assert.equal(granted, needsFiles ? "=/" : undefined, permission);
     }
   });
 }
-
-/** What a command does with files of the program itself before it gives up access to files. */
-const OWN_FILES: Partial<Record<string, string>> = { console: "read" };
 
 /** Whether options name files that the service reads or writes. */
 function usesFiles(table: OptionTable, permission: "read" | "write"): boolean {
@@ -76,13 +84,13 @@ Deno.test("Tasks key and backtest: may use files, and neither network nor progra
   for (const task of ["key", "backtest"] as const) {
     const granted = tasks[task]?.match(/--allow-\S+/g);
     const files = ["--allow-read=/", "--allow-write=/"];
-    assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL,INIT_CWD", ...files], task);
+    assert.deepEqual(granted, ["--allow-env=RANGEMAKER_*,INIT_CWD", ...files], task);
   }
 });
 
-Deno.test("Task completion: may do nothing but read how it is to log, and that it is a task", () => {
+Deno.test("Task completion: may only read its options and the settings file", () => {
   const granted = tasks.completion?.match(/--allow-\S+/g);
-  assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL,INIT_CWD"]);
+  assert.deepEqual(granted, ["--allow-env=RANGEMAKER_*,INIT_CWD", "--allow-read=/"]);
 });
 
 Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the exchanges too", () => {

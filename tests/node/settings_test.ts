@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { parseOptions, UsageError } from "../../lib/cli/options.ts";
-import { options } from "../../services/node/mod.ts";
-import {
-  DEV_SOLVER_BALANCE,
-  parseSettings,
-  readSettingsFile,
-  resolveSettings,
-} from "../../services/node/settings.ts";
+import { configOption } from "../../lib/cli/shared_options.ts";
+import { options, ORACLE_SETTINGS } from "../../services/node/options.ts";
+import { DEV_SOLVER_BALANCE, resolveSettings } from "../../services/node/settings.ts";
 import { runHere } from "../support/command_context.ts";
 import { actors, rfqSubmit } from "./support/actors.ts";
 import { withSteppedNode } from "./support/stepped_node.ts";
@@ -15,8 +11,19 @@ import { withSteppedNode } from "./support/stepped_node.ts";
 const user = actors.user.address;
 
 function fromFlags(...argv: string[]) {
-  const text = { name: "node", description: "", examples: [] };
-  return parseOptions(text, options, argv, () => undefined);
+  const text = { name: "node", description: "", examples: [], foreignSettings: ORACLE_SETTINGS };
+  return parseOptions(text, { ...options, config: configOption }, argv, () => undefined);
+}
+
+/** What the node reads from a settings file, with arguments. */
+function fromFile(text: string, ...argv: string[]) {
+  const path = Deno.makeTempFileSync({ suffix: ".toml" });
+  try {
+    Deno.writeTextFileSync(path, text);
+    return resolveSettings(fromFlags("--config", path, ...argv));
+  } finally {
+    Deno.removeSync(path);
+  }
 }
 
 Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", () => {
@@ -26,15 +33,15 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
     serviceUrl: "localhost:8550",
     timeoutMs: 10,
   });
-  const file = parseSettings(
+  const { oracle } = fromFile(
     `[oracle]
+     min_sources = 3 # of the oracle itself
      ring_buffer_size = 1024
      max_stale_ms = 5_000
      service_url = "https://oracle.example"
      timeout_ms = 20`,
-    "node.toml",
   );
-  assert.deepEqual(resolveSettings({}, file).oracle, {
+  assert.deepEqual(oracle, {
     ringBufferSize: 1_024,
     maxStaleMs: 5_000,
     serviceUrl: "https://oracle.example",
@@ -42,28 +49,19 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
   });
 });
 
-Deno.test("Settings: how far ahead a window may start comes from the file", () => {
-  assert.equal(resolveSettings({}).theses.maxStartAheadMs, 86_400_000);
-  const file = parseSettings("[theses]\nmax_start_ahead_ms = 60_000", "node.toml");
-  assert.equal(resolveSettings({}, file).theses.maxStartAheadMs, 60_000);
-  const negative = "[theses]\nmax_start_ahead_ms = -1";
-  assert.throws(() => parseSettings(negative, "node.toml"), /theses.max_start_ahead_ms: Expected/);
-});
-
-Deno.test("Settings: chain and genesis come from the file", () => {
-  const file = parseSettings(
-    `[chain]
-     id = 7
-     [permissions]
+Deno.test("Settings: chain, theses and genesis come from the file", () => {
+  const settings = fromFile(
+    `chain_id = 7
+     [node]
+     max_start_ahead_ms = 60_000
      relayers = ["${user.toLowerCase()}"]
-     [genesis.balances]
+     [node.balances]
      "${user.toLowerCase()}" = 9_007_199_254_740_993
      "${actors.solver.address}" = "18446744073709551615"
      "${actors.admin.address}" = 0`,
-    "node.toml",
   );
-  const settings = resolveSettings({}, file);
   assert.deepEqual([settings.chainId, settings.isDevGenesis], [7, false]);
+  assert.equal(settings.theses.maxStartAheadMs, 60_000);
   assert.deepEqual(settings.permissions, { relayers: [user], admins: [] });
   assert.deepEqual(
     settings.balances,
@@ -75,23 +73,17 @@ Deno.test("Settings: chain and genesis come from the file", () => {
   );
 });
 
-Deno.test("Settings: options win over the file, key by key", () => {
-  const file = parseSettings(
-    `[oracle]
+Deno.test("Settings: options override the file, key by key", () => {
+  const settings = fromFile(
+    `chain_id = 7
+     [oracle]
      max_stale_ms = 5000
      timeout_ms = 20
-     [chain]
-     id = 7
-     [permissions]
+     [node]
      admins = ["${user}"]
-     [genesis]
      balances = { "${user}" = 1 }`,
-    "node.toml",
-  );
-  const flags = fromFlags(
     ...["--max-stale-ms", "4000", "--chain-id", "8", "--balances", `${user}=2`],
   );
-  const settings = resolveSettings(flags, file);
   assert.deepEqual([settings.oracle.maxStaleMs, settings.oracle.timeoutMs], [4_000, 20]);
   assert.equal(settings.chainId, 8);
   assert.deepEqual(settings.permissions, { relayers: [], admins: [user] });
@@ -127,57 +119,52 @@ Deno.test("Settings: permissions or balances replace all of the development acco
   }
 });
 
-const badFiles: [text: string, message: string][] = [
-  ["[oracle]\nring_size = 1", "oracle: Unknown key ring_size"],
-  ["[oracles]", "Unknown key oracles"],
-  ["[oracle]\ntimeout_ms = '10'", "oracle.timeout_ms: Expected a whole number from 1 to 90"],
-  ["[oracle]\ntimeout_ms = 10.5", "oracle.timeout_ms: Expected a whole number from 1 to 90"],
-  ["[oracle]\ntimeout_ms = 100", "oracle.timeout_ms: Expected a whole number from 1 to 90"],
-  ["[oracle]\nmax_stale_ms = -1", "oracle.max_stale_ms: Expected a whole number of at least 1"],
-  [
-    "[oracle]\nring_buffer_size = 65535",
-    "oracle.ring_buffer_size: Expected a power of two of at most 16777216",
-  ],
-  ["[oracle]\nservice_url = 8550", "oracle.service_url: Expected a URL as text"],
-  [
-    "[oracle]\nservice_url = 'a b'",
-    "oracle.service_url: Expected host:port or an http: or https: URL",
-  ],
-  ["oracle = 1", "oracle: Expected an object"],
-  ["[permissions]\nadmins = '0x1'", "permissions.admins: Expected a list of addresses"],
-  [
-    "[permissions]\nadmins = ['0x1']",
-    "permissions.admins.0: Expected an address: 0x and 40 hex digits",
-  ],
-  [
-    `[genesis.balances]\n"${user}" = 1.5`,
-    `genesis.balances.${user}: Expected an amount in units of 10^-6 USDC`,
-  ],
-  [
-    `[genesis.balances]\n"${user}" = -1`,
-    `genesis.balances.${user}: Expected an amount of 64 bits`,
-  ],
-];
-
-for (const [text, message] of badFiles) {
+for (
+  const [text, message] of [
+    ["[oracle]\nring_size = 1", "oracle: Unknown key ring_size"],
+    ["[node]\nring_size = 1", "node: Unknown key ring_size"],
+    ["[oracles]", "Unknown key oracles"],
+    ["max_bet = 1", "Unknown key max_bet"],
+    ["oracle = 1", "oracle: Expected a section"],
+  ] as const
+) {
   Deno.test(`Settings: ${JSON.stringify(text)} is refused in one line`, () => {
-    assert.throws(() => parseSettings(text, "node.toml"), {
+    assert.throws(() => fromFile(text), {
       name: "UsageError",
-      message: `Invalid settings file node.toml: ${message}`,
+      message: new RegExp(`^Invalid settings file \\S+: ${message}$`),
+    });
+  });
+}
+
+for (
+  const [text, message] of [
+    ["[oracle]\ntimeout_ms = 10.5", "oracle.timeout_ms .*: Expected a whole number from 1 to 90"],
+    ["[oracle]\ntimeout_ms = 100", "oracle.timeout_ms .*: Expected a whole number from 1 to 90"],
+    ["[oracle]\nmax_stale_ms = -1", "oracle.max_stale_ms .*: Expected a whole number of at least"],
+    ["[oracle]\nring_buffer_size = 65535", "oracle.ring_buffer_size .*: Expected a power of two"],
+    ["[oracle]\nservice_url = 'a b'", "oracle.service_url .*: Expected host:port or an http"],
+    ["[node]\nadmins = ['0x1']", "node.admins .*: Expected an address"],
+    [`[node.balances]\n"${user}" = 1.5`, "node.balances .*: Expected <address>=<amount>"],
+    [`[node.balances]\n"${user}" = -1`, "node.balances .*: Expected <address>=<amount>"],
+  ] as const
+) {
+  Deno.test(`Settings: the value in ${JSON.stringify(text)} is refused with its place`, () => {
+    assert.throws(() => fromFile(text), {
+      name: "UsageError",
+      message: new RegExp(`^Invalid ${message}`),
     });
   });
 }
 
 Deno.test("Settings: broken TOML is refused with line and column, in one line", () => {
-  assert.throws(() => parseSettings("[oracle]\nmax_stale_ms = ", "node.toml"), (thrown) => {
-    assert.ok(thrown instanceof UsageError);
-    assert.match(thrown.message, /^Invalid settings file node\.toml: line 2, column \d+: .+$/);
-    return true;
+  assert.throws(() => fromFile("[oracle]\nmax_stale_ms = "), {
+    name: "UsageError",
+    message: /^Invalid settings file \S+: line 2, column \d+: .+$/,
   });
 });
 
-Deno.test("Settings: a file that is not there is refused", async () => {
-  await assert.rejects(() => readSettingsFile("no-such-file.toml"), {
+Deno.test("Settings: a file that does not exist is refused", () => {
+  assert.throws(() => fromFlags("--config", "no-such-file.toml"), {
     name: "UsageError",
     message: /^Settings file no-such-file\.toml cannot be read: /,
   });
@@ -192,7 +179,7 @@ Deno.test("Settings: a wrong file ends the command with one line and exit code 2
   assert.equal(stdout, "");
   assert.match(
     stderr,
-    /^Invalid settings file .*: oracle\.ring_buffer_size: Expected a power .*$/,
+    /^Invalid oracle\.ring_buffer_size in settings file .*: Expected a power .*$/,
   );
 });
 
@@ -214,20 +201,14 @@ for (const argv of badFlags) {
   });
 }
 
-Deno.test("Node: a window that starts past the bound of the settings file is refused", async () => {
-  const config = await Deno.makeTempFile({ suffix: ".toml" });
-  await Deno.writeTextFile(config, "[theses]\nmax_start_ahead_ms = 5_000");
-  try {
-    await withSteppedNode(async ({ client, clock }) => {
-      const codeOf = async (aheadMs: number) => {
-        const [timestamp, startTime] = [clock.now(), clock.now() + aheadMs];
-        const bet = rfqSubmit({ timestamp, startTime, endTime: startTime + 1_000 });
-        return (await client.sendTransaction(bet)).error?.code;
-      };
-      assert.equal(await codeOf(5_001), "INVALID_TIME_RANGE");
-      assert.equal(await codeOf(5_000), "INSUFFICIENT_BALANCE", "the window is fine");
-    }, { config });
-  } finally {
-    await Deno.remove(config);
-  }
+Deno.test("Node: a window that starts past --max-start-ahead-ms is refused", async () => {
+  await withSteppedNode(async ({ client, clock }) => {
+    const codeOf = async (aheadMs: number) => {
+      const [timestamp, startTime] = [clock.now(), clock.now() + aheadMs];
+      const bet = rfqSubmit({ timestamp, startTime, endTime: startTime + 1_000 });
+      return (await client.sendTransaction(bet)).error?.code;
+    };
+    assert.equal(await codeOf(5_001), "INVALID_TIME_RANGE");
+    assert.equal(await codeOf(5_000), "INSUFFICIENT_BALANCE", "the window is fine");
+  }, { maxStartAheadMs: 5_000 });
 });

@@ -87,7 +87,7 @@ async function assertHolds(
     const numRuns = takesInput ? RUNS : 1;
     await fc.assert(fc.asyncProperty(calls, check), { numRuns, seed, endOnFailure: true });
   } catch (thrown) {
-    console.error(`Failing seed of ${id}: run again with RANGEMAKER_TEST_SEED=${seed}`);
+    console.error(`Failing seed of ${id}: run again with TEST_SEED=${seed}`);
     throw thrown;
   }
 }

@@ -34,7 +34,8 @@ Deno.test("Oracle options: defaults of the spec (oracle spec, Service options)",
 Deno.test("Oracle options: providers go by either name, each once, in the order of the spec", () => {
   assert.deepEqual(parse(["-p", "okx, provider_a,OKX"]).providers, ["provider_a", "provider_d"]);
   const { providerUrls } = parse([], {
-    ORACLE_PROVIDER_URLS: "kraken=ws://127.0.0.1:1/v2,provider_a=wss://x.example/stream?streams=a",
+    RANGEMAKER_ORACLE_PROVIDER_URL:
+      "kraken=ws://127.0.0.1:1/v2,provider_a=wss://x.example/stream?streams=a",
   });
   assert.deepEqual(providerUrls, {
     provider_c: "ws://127.0.0.1:1/v2",

@@ -158,7 +158,9 @@ function readBackfillOptions(command: string): Promise<string> {
   const args = command.replace("<id>", "1").split(" ").slice(3);
   const text = { name: "backfill", description: "", examples: [] };
   parseOptions(text, backfillOptions, args, (variable) => {
-    return variable === "ADMIN_PRIVATE_KEY" ? DEV_ACCOUNTS.admin.privateKey : undefined;
+    return variable === "RANGEMAKER_BACKFILL_PRIVATE_KEY"
+      ? DEV_ACCOUNTS.admin.privateKey
+      : undefined;
   });
   return Promise.resolve("");
 }

@@ -69,7 +69,7 @@ Deno.test("compile: an executable has the command and permissions of its task, t
 
     const { argv, permissions } = await metadataOf(`${folder}/rangemaker`);
     assert.deepEqual(argv, []);
-    for (const variable of ["SOLVER_PRIVATE_KEY", "BROADCAST_CAPACITY", "ORACLE_PROVIDERS"]) {
+    for (const variable of ["SOLVER_PRIVATE_KEY*", "BROADCAST_CAPACITY", "RANGEMAKER_*"]) {
       assert(permissions.allow_env?.includes(variable), variable);
     }
     assert.deepEqual(permissions.allow_net, [], "every host");

@@ -34,7 +34,9 @@ async function withDatabases(
 ): Promise<void> {
   if (POSTGRES_URL === undefined) return await test({});
   await withSchema((bridge) =>
-    withSchema((solver) => test({ BRIDGE_DATABASE: bridge, SOLVER_DATABASE: solver }))
+    withSchema((solver) =>
+      test({ RANGEMAKER_BRIDGE_DATABASE: bridge, RANGEMAKER_SOLVER_DATABASE: solver })
+    )
   );
 }
 

@@ -120,7 +120,7 @@ Deno.test("Dockerfile: in the tree of its steps a bridge, a console and a demo r
       ...home,
       BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
       KAIZEN_RPC_URL: "http://127.0.0.1:1",
-      HOST: "0.0.0.0",
+      RANGEMAKER_HOST: "0.0.0.0",
     }, launch);
     await bridge.until(({ stderr }) => stderr.includes("Listening on"));
     const [, port = ""] = /Listening on http:\/\/[^:]+:(\d+)/.exec(bridge.stderr) ?? [];
@@ -134,7 +134,11 @@ Deno.test("Dockerfile: in the tree of its steps a bridge, a console and a demo r
     const { code, stderr } = await bridge.finished();
     assert.equal(code, 0, stderr);
     assert((await Deno.stat(`${root}/app/data/bridge.sqlite`)).isFile);
-    const page = new Program(["console", "--port", "0"], { ...home, HOST: "0.0.0.0" }, launch);
+    const page = new Program(
+      ["console", "--port", "0"],
+      { ...home, RANGEMAKER_HOST: "0.0.0.0" },
+      launch,
+    );
     await page.until(({ stderr }) => stderr.includes("Listening on"));
     const [, pagePort = ""] = /Listening on http:\/\/[^:]+:(\d+)/.exec(page.stderr) ?? [];
     const pageUrl = `http://127.0.0.1:${pagePort}/`;

@@ -6,7 +6,13 @@
 import assert from "node:assert/strict";
 import { parseMarkets } from "../../lib/cli/markets_file.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import { parseSettings, resolveSettings } from "../../services/node/settings.ts";
+import type { CommandName } from "../../lib/cli/variables.ts";
+import { configOption } from "../../lib/cli/shared_options.ts";
+import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
+import { options as nodeOptions } from "../../services/node/options.ts";
+import { resolveSettings } from "../../services/node/settings.ts";
+import { commands } from "../../main.ts";
+import { OPTION_TABLES } from "../house/option_tables.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { DOCUMENTS } from "./documents.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
@@ -95,10 +101,22 @@ Deno.test("docs/operating.md: the markets file is read", () => {
   assert.deepEqual(list[1]?.exchangeSymbols, { provider_c: "XDG/USDT" });
 });
 
-Deno.test("docs/operating.md: the node's settings file is read, and has the defaults", () => {
-  const [text = ""] = tomlOf("docs/operating.md");
-  const settings = resolveSettings(parseSettings(text, "docs/operating.md"));
-  assert.deepEqual(settings, { ...resolveSettings({}), isDevGenesis: false });
+Deno.test("docs/operating.md: the settings file is accepted by every service, the node's has the defaults", async () => {
+  const path = await Deno.makeTempFile({ suffix: ".toml" });
+  await Deno.writeTextFile(path, tomlOf("docs/operating.md")[0] ?? "");
+  try {
+    for (const [name, table] of Object.entries(OPTION_TABLES)) {
+      const { definition } = (await commands[name as CommandName].open()).run; // tables have these names
+      const read = <T extends OptionTable>(table: T) =>
+        parseOptions(definition, table, ["--config", path], () => undefined);
+      read({ ...table, config: configOption });
+      if (name !== "node") continue;
+      const settings = resolveSettings(read({ ...nodeOptions, config: configOption }));
+      assert.deepEqual(settings, { ...resolveSettings({}), isDevGenesis: false });
+    }
+  } finally {
+    await Deno.remove(path);
+  }
 });
 
 /** The text of all files of a folder that are not tests. */

@@ -95,7 +95,7 @@ const passes = 'Deno.test("passes", () => {});';
 const fails = 'Deno.test("fails", () => { throw new Error("broken"); });';
 
 Deno.test("gate: is green where every file has a test, and passes on no variable that changes tests", async () => {
-  const env = { RANGEMAKER_HUB_SCHEDULES: "0", UPDATE_DOCS: "1", TEST_POSTGRES_URL: "postgres:" };
+  const env = { TEST_HUB_SCHEDULES: "0", UPDATE_DOCS: "1", TEST_POSTGRES_URL: "postgres:" };
   const tests = {
     "tests/a_test.ts": `Deno.test("sees", () => {
       const { PATH, HOME, TMPDIR, DENO_DIR, DENO_COVERAGE_DIR, NO_COLOR, ...rest } = Deno.env.toObject();
@@ -155,9 +155,9 @@ Deno.test("gate: names what ends its isolate, has a rare name, registers nothing
 
 Deno.test("suite: a simulation told to play no case, or from no seed, fails", async () => {
   const environments: Record<string, string>[] = [
-    { RANGEMAKER_HUB_SCHEDULES: "0" },
-    { RANGEMAKER_READER_SCHEDULES: "few" },
-    { RANGEMAKER_TEST_SEED: "seven" },
+    { TEST_HUB_SCHEDULES: "0" },
+    { TEST_READER_SCHEDULES: "few" },
+    { TEST_SEED: "seven" },
   ];
   for (const env of environments) {
     const args = ["test", "--allow-env", "--no-check", "tests/simulation/hub_test.ts"];

@@ -1,12 +1,12 @@
 /**
  * Nobody can turn the moment of a submission, or a signature that it saw, against somebody else.
- * `RANGEMAKER_SCHEDULES` sets the number of schedules.
+ * `TEST_SCHEDULES` sets the number of schedules.
  */
 import assert from "node:assert/strict";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { BetsSchedule } from "./bets_schedule.ts";
 
-const SCHEDULES = casesFrom("RANGEMAKER_SCHEDULES", 80);
+const SCHEDULES = casesFrom("TEST_SCHEDULES", 80);
 const STEPS = 180;
 
 Deno.test(
@@ -14,7 +14,7 @@ Deno.test(
   { timeout: 60_000 + 2_000 * SCHEDULES },
   async () => {
     let committed = 0;
-    await playSchedules("RANGEMAKER_SCHEDULES", SCHEDULES, async (random) => {
+    await playSchedules("TEST_SCHEDULES", SCHEDULES, async (random) => {
       const schedule = new BetsSchedule(random);
       for (let step = 0; step < STEPS; step++) await schedule.step();
       await schedule.finish();

@@ -16,6 +16,7 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
   const errors: string[] = [];
   const context: CommandContext = {
     env: (name) => env[name],
+    variables: () => Object.keys(env),
     forget: (name) => void delete env[name],
     print: (line) => printed.push(line),
     printError: (line) => errors.push(line),
@@ -30,8 +31,8 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
 }
 
 /** Runs a command line in this process, which saves the start of another one. */
-export async function runHere(args: readonly string[]) {
-  const { context, printed, errors } = recordedContext();
+export async function runHere(args: readonly string[], env: Record<string, string> = {}) {
+  const { context, printed, errors } = recordedContext(env);
   const code = await rangemaker(args, context);
   return { code, stdout: printed.join("\n"), stderr: errors.join("\n") };
 }

@@ -13,9 +13,9 @@ export function casesFrom(variable: string, usual: number): number {
   return numberFrom(variable, 1) ?? usual;
 }
 
-/** A seed for this run: from RANGEMAKER_TEST_SEED, else a new one. A test that fails prints it. */
+/** A seed for this run: from TEST_SEED, else a new one. A test that fails prints it. */
 export function testSeed(): number {
-  return numberFrom("RANGEMAKER_TEST_SEED", 0) ?? Math.floor(Math.random() * 2 ** 31);
+  return numberFrom("TEST_SEED", 0) ?? Math.floor(Math.random() * 2 ** 31);
 }
 
 /**
@@ -33,7 +33,7 @@ export async function playSchedules(
     try {
       await play(seededRandom(seed));
     } catch (thrown) {
-      console.error(`Failing schedule: run again with RANGEMAKER_TEST_SEED=${seed} ${variable}=1`);
+      console.error(`Failing schedule: run again with TEST_SEED=${seed} ${variable}=1`);
       throw thrown;
     }
   }
@@ -47,7 +47,7 @@ export async function withSeed(
   try {
     await run(seededRandom(seed), seed);
   } catch (thrown) {
-    console.error(`Failing seed: run again with RANGEMAKER_TEST_SEED=${seed}`);
+    console.error(`Failing seed: run again with TEST_SEED=${seed}`);
     throw thrown;
   }
 }

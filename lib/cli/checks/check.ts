@@ -56,6 +56,8 @@ export type RequiredPermissions = Partial<Record<ProcessPermission, readonly str
 export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
+  /** See {@link CommandText}. */
+  foreignSettings?: readonly string[];
   /** The service's own `GET /health` answer. A service that listens has one. */
   health?: z.core.$ZodType<{ status: string }>;
   /** Fills in values that the service derives from other options. */

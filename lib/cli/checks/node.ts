@@ -64,8 +64,7 @@ export async function tryPermission(
   if (permissions.includes(permission)) return ok(`${address} is ${permission} on the node`);
   return fail(
     `${address} lacks the ${permission} permission on the node: its transactions would fail`,
-    `Use the key of a ${permission}, or add the account to --${permission}s of the node or ` +
-      "[permissions] of its settings file",
+    `Use the key of a ${permission}, or add the account to --${permission}s of the node`,
   );
 }
 

@@ -3,6 +3,7 @@ import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../intents/location
 import { itemsOf } from "../option_kinds.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
+import { VARIABLE_PREFIX } from "../variables.ts";
 import {
   fail,
   type Finding,
@@ -21,9 +22,9 @@ export function tryPermissions(
 ): Finding {
   const host = typeof values.host === "string" ? values.host : undefined;
   const env = Object.values({ ...table, ...loggingOptions })
-    .flatMap((spec: OptionSpec) => spec.env === undefined ? [] : [spec.env]);
+    .flatMap(({ env }: OptionSpec) => env === undefined ? [] : [env]);
   const required = [
-    { env },
+    { env: [`${VARIABLE_PREFIX}*`, ...env] },
     ...Object.entries(table).map(([key, { kind: { access } }]) =>
       requiredPermissions(access, values[key], host)
     ),

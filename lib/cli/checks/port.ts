@@ -39,7 +39,7 @@ function tryPort(target: PortTarget, context: CheckContext): Finding | Promise<F
     if (thrown instanceof Deno.errors.NotCapable) throw thrown;
     const remedy = thrown instanceof Deno.errors.PermissionDenied
       ? `Use a port of 1024 or more: ${optionLabel(option)}`
-      : "Use an address of this machine: --host or HOST";
+      : "Use an address of this machine: --host or RANGEMAKER_HOST";
     return fail(`${host}:${port} cannot be listened on: ${messageOf(thrown)}`, remedy);
   }
 }

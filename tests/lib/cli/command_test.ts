@@ -138,8 +138,12 @@ Deno.test("serviceCommand: a signal ends a service that still waits to start", a
 
 Deno.test("command: keys and passwords leave the environment once they are parsed", async () => {
   const env: Record<string, string> = {
-    ...{ BRIDGE_PRIVATE_KEY: `0x${"11".repeat(32)}`, PGPASSWORD: "hunter2", CHAIN_ID: "7" },
-    BRIDGE_DATABASE: "postgres://user@host/name",
+    ...{
+      BRIDGE_PRIVATE_KEY: `0x${"11".repeat(32)}`,
+      PGPASSWORD: "hunter2",
+      RANGEMAKER_CHAIN_ID: "7",
+    },
+    RANGEMAKER_BRIDGE_DATABASE: "postgres://user@host/name",
   };
   const seen: unknown[] = [];
   const run = command({
@@ -150,5 +154,5 @@ Deno.test("command: keys and passwords leave the environment once they are parse
     },
   });
   assert.equal((await runIn(env, run)).code, 0);
-  assert.deepEqual(seen, [{ CHAIN_ID: "7" }, "postgres://user:hunter2@host/name", 7]);
+  assert.deepEqual(seen, [{ RANGEMAKER_CHAIN_ID: "7" }, "postgres://user:hunter2@host/name", 7]);
 });

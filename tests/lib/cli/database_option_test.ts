@@ -3,7 +3,7 @@ import { parseOptions, UsageError } from "../../../lib/cli/options.ts";
 import { databaseOption } from "../../../lib/cli/shared_options.ts";
 
 const text = { name: "sample", description: "", examples: [] };
-const table = { database: databaseOption("SAMPLE_DATABASE", "data/sample.sqlite") };
+const table = { database: databaseOption("data/sample.sqlite") };
 
 function parse(database: string): string {
   return parseOptions(text, table, ["--database", database], () => undefined).database;

@@ -285,7 +285,7 @@ Deno.test("--log-level: warn is short for warning, in the variable too", () => {
   const read = (argv: string[], env: Record<string, string> = {}) =>
     parseOptions(text, loggingOptions, argv, (name) => env[name]).logLevel;
   assert.equal(read(["--log-level", "warn"]), "warning");
-  assert.equal(read([], { LOG_LEVEL: "warn" }), "warning");
+  assert.equal(read([], { RANGEMAKER_LOG_LEVEL: "warn" }), "warning");
   assert.equal(read(["--log-level", "debug"]), "debug");
   assert.throws(() => read(["--log-level", "warm"]), /Expected debug, info, warning or error/);
 });

@@ -41,7 +41,7 @@ const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: str
 for (const [kind, value, flags] of required) {
   Deno.test({
     name: `tryPermissions: ${kind.placeholder} ${value} requires ${flags || "nothing"}`,
-    permissions: { env: ["JSON_LOGS", "LOG_LEVEL", "HOST"] },
+    permissions: { env: ["RANGEMAKER_*"] },
     fn() {
       const table = { ...listenOptions, value: row("--value", kind) };
       const { level, remedy } = tryPermissions(table, { host: "127.0.0.1", value });

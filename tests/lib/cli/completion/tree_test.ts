@@ -26,13 +26,14 @@ Deno.test("completedCommands: the program, then each command before those below 
   assert.deepEqual(tree[1]?.subcommands, [{ name: "inner", summary: "summary of outer inner" }]);
 });
 
-Deno.test("completedCommands: every command also takes the logging options and --help", async () => {
+Deno.test("completedCommands: every command also takes --config, the logging options and --help", async () => {
   const [, ...rest] = await completionOf({
     flags: "--level",
     description: "",
     kind: kinds.flag,
   });
-  assert.deepEqual(rest.map(({ flags }) => flags.at(-1)), ["--json-logs", "--log-level", "--help"]);
+  const names = rest.map(({ flags }) => flags.at(-1));
+  assert.deepEqual(names, ["--config", "--json-logs", "--log-level", "--help"]);
 });
 
 const level = kinds.choice(["low", "high"]);
@@ -61,7 +62,7 @@ Deno.test("completedCommands: a flag takes nothing, a toggle has its opposite", 
   const spec = { flags: "-l, --level", description: "on" };
   const [plain, next] = await completionOf({ ...spec, kind: kinds.flag });
   assert.deepEqual([plain?.flags, plain?.value], [["-l", "--level"], undefined]);
-  assert.deepEqual(next?.flags, ["--json-logs"]);
+  assert.deepEqual(next?.flags, ["--config"]);
   const [on, off] = await completionOf({ ...spec, kind: kinds.toggle });
   assert.deepEqual([on?.flags, on?.value?.isOptional], [["-l", "--level"], true]);
   assert.deepEqual([off?.flags, off?.description], [["--no-level"], "same as --level=false"]);

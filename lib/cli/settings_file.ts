@@ -1,0 +1,99 @@
+/** The settings file of `--config`: TOML with a section per command, and options of all before them. */
+import { parse, type TomlTable, type TomlValue } from "smol-toml";
+import type { CommandText, OptionSpec, OptionTable } from "./option_table.ts";
+import { SHARED_OPTIONS } from "./shared_options.ts";
+import { parsingToml, readTomlFile } from "./toml_file.ts";
+import { UsageError } from "./usage_error.ts";
+import { COMMAND_NAMES, settingsOf } from "./variables.ts";
+
+/** The settings of one command in a file. */
+export class SettingsFile {
+  readonly #path: string;
+  readonly #table: TomlTable;
+
+  private constructor(path: string, table: TomlTable) {
+    this.#path = path;
+    this.#table = table;
+  }
+
+  /** @throws {UsageError} If it cannot be read or is not TOML; the message has one line. */
+  static read(path: string): SettingsFile {
+    const text = readTomlFile("Settings", path);
+    const table = parsingToml("settings", path, () => parse(text, { integersAsBigInt: true }));
+    return new SettingsFile(path, table);
+  }
+
+  /** Where an option is set in the file, and its text as on a command line. */
+  find(spec: OptionSpec): { place: string; value: string | string[] } | undefined {
+    for (const keys of settingsOf(spec)) {
+      const value = this.#at(keys);
+      if (value === undefined) continue;
+      const texts = textsOf(value);
+      return {
+        place: `${keys.join(".")} in settings file ${this.#path}`,
+        value: spec.repeatable ? texts : texts.join(","),
+      };
+    }
+    return undefined;
+  }
+
+  /**
+   * Checks that the command's part of the file has no unknown key. Sections of other commands are left
+   * to them, unless the command reads a part of one.
+   *
+   * @param table Its options, named by `optionsFor`.
+   * @throws {UsageError} With the unknown key.
+   */
+  requireKnown(
+    { name, target = name, foreignSettings = [] }: CommandText,
+    table: OptionTable,
+  ): void {
+    const specs = [...Object.values(table), ...SHARED_OPTIONS];
+    const section = target.replaceAll(" ", ".");
+    const known = new Set([
+      ...specs.flatMap((spec) => settingsOf(spec).map((keys) => keys.join("."))),
+      ...foreignSettings,
+    ]);
+    const names: readonly string[] = COMMAND_NAMES;
+    for (const [key, value] of Object.entries(this.#table)) {
+      if (!names.includes(key) && !known.has(key)) this.#refuse(`Unknown key ${key}`);
+      if (names.includes(key) && !isTable(value)) this.#refuse(`${key}: Expected a section`);
+    }
+    const sections = specs.flatMap(({ setting }) => setting === undefined ? [] : [setting])
+      .map((setting) => setting.slice(0, setting.lastIndexOf(".")));
+    for (const place of new Set([section, ...sections])) {
+      const part = this.#at(place.split("."));
+      for (const [key, value] of isTable(part) ? Object.entries(part) : []) {
+        // A section in a section is that of a subcommand.
+        if (known.has(`${place}.${key}`) || isTable(value)) continue;
+        this.#refuse(`${place}: Unknown key ${key}`);
+      }
+    }
+  }
+
+  #refuse(reason: string): never {
+    throw new UsageError(`Invalid settings file ${this.#path}: ${reason}`);
+  }
+
+  #at(keys: readonly string[]): TomlValue | undefined {
+    let value: TomlValue | undefined = this.#table;
+    for (const key of keys) {
+      if (!isTable(value) || !Object.hasOwn(value, key)) return undefined;
+      value = value[key];
+    }
+    return value;
+  }
+}
+
+function isTable(value: TomlValue | undefined): value is TomlTable {
+  return typeof value === "object" && !Array.isArray(value) && !(value instanceof Date);
+}
+
+/** A value as on a command line; a table is a list of `key=value`. */
+function textsOf(value: TomlValue): string[] {
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  if (isTable(value)) {
+    return Object.entries(value).flatMap(([key, each]) => textsOf(each).map((t) => `${key}=${t}`));
+  }
+  return [value instanceof Date ? value.toISOString() : String(value)];
+}

@@ -1,0 +1,115 @@
+/**
+ * Names of options outside the command line, computed from their flags: `--max-risk` of the solver is
+ * the variable `RANGEMAKER_SOLVER_MAX_RISK` and the setting `max_risk` in section `[solver]`.
+ */
+import type { CommandText, OptionSpec, OptionTable } from "./option_table.ts";
+import { SHARED_OPTIONS } from "./shared_options.ts";
+import { UsageError } from "./usage_error.ts";
+
+/** Start of every computed name. */
+export const VARIABLE_PREFIX = "RANGEMAKER_";
+
+/** End of the name of a variable with the path of a file that contains a secret. */
+export const FILE_SUFFIX = "_FILE";
+
+/** Every command of the program. Their words begin the names of variables and of sections. */
+export const COMMAND_NAMES = [
+  "demo",
+  "stack",
+  "solver",
+  "bridge",
+  "proxy",
+  "oracle",
+  "node",
+  "backfill",
+  "console",
+  "exchanges",
+  "doctor",
+  "key",
+  "completion",
+] as const;
+
+/** A command of the program. */
+export type CommandName = (typeof COMMAND_NAMES)[number];
+
+/**
+ * The options of one command, named after it. Options of another command keep the names they have
+ * there.
+ *
+ * @param command Its words, such as `solver backtest`.
+ */
+export function optionsFor<T extends OptionTable>(command: string, table: T): T {
+  const owned = Object.entries(table).map(([key, spec]) => [key, { command, ...spec }]);
+  return Object.fromEntries(owned) as T; // each row has gained a field that its type allows
+}
+
+/**
+ * The variables of an option; the first that is set counts: its own, the one for all services, and
+ * the one that the specification names.
+ */
+export function variablesOf({ env, shared, ...spec }: OptionSpec): string[] {
+  const name = nameOf(spec);
+  return [
+    ...(spec.command === undefined ? [] : [variableNamed(`${spec.command} ${name}`)]),
+    ...(shared ? [variableNamed(name)] : []),
+    ...(env === undefined ? [] : [env]),
+  ];
+}
+
+/** The places of an option in a settings file; the first that is set counts. */
+export function settingsOf({ shared, setting, ...spec }: OptionSpec): string[][] {
+  const name = snake(nameOf(spec));
+  return [
+    ...(spec.command === undefined ? [] : [[...spec.command.split(" "), name]]),
+    ...(setting === undefined ? [] : [setting.split(".")]),
+    ...(shared ? [[name]] : []),
+  ];
+}
+
+/** The variable of an option that errors name. */
+export function variableOf(spec: OptionSpec): string | undefined {
+  return spec.env ?? variablesOf(spec)[spec.shared && spec.command !== undefined ? 1 : 0];
+}
+
+function nameOf({ flags }: Pick<OptionSpec, "flags">): string {
+  const [, name] = /--([a-z-]+)/.exec(flags) ?? [];
+  if (name === undefined) throw new TypeError(`Option without a long flag: ${flags}`);
+  return name;
+}
+
+/** A computed name: `RANGEMAKER_SOLVER_MAX_RISK` of `solver max-risk`. */
+export function variableNamed(words: string): string {
+  return VARIABLE_PREFIX + snake(words).toUpperCase();
+}
+
+function snake(words: string): string {
+  return words.replace(/[ -]/g, "_");
+}
+
+/**
+ * Checks that every computed name in the environment is that of an option. Variables of other commands
+ * are left to them.
+ *
+ * @param names Names of variables; those without the prefix are ignored.
+ * @throws {UsageError} With the first unknown name.
+ */
+export function requireKnownVariables(
+  names: readonly string[],
+  { name: command, subcommands = {} }: CommandText,
+  table: OptionTable,
+): void {
+  const known = new Set([...Object.values(table), ...SHARED_OPTIONS].flatMap((spec) => {
+    const own = variablesOf(spec);
+    return spec.kind.secret ? [...own, ...own.map((name) => name + FILE_SUFFIX)] : own;
+  }));
+  const below = Object.keys(subcommands).map((name) => `${command} ${name}`);
+  const prefixes = [command, ...below, ...COMMAND_NAMES].map((words) => `${variableNamed(words)}_`);
+  for (const name of names) {
+    if (!name.startsWith(VARIABLE_PREFIX) || known.has(name)) continue;
+    const [owner] = prefixes.filter((prefix) => name.startsWith(prefix))
+      .toSorted((a, b) => b.length - a.length);
+    if (owner !== undefined && owner !== prefixes[0]) continue;
+    const taker = owner === undefined ? "the program" : command;
+    throw new UsageError(`Unknown variable ${name}: ${taker} has no such option`);
+  }
+}
