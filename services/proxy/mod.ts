@@ -10,7 +10,6 @@ import { isHandshake } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
 import { Proxy } from "./proxy.ts";
-import type { NodeLink } from "./node/node_link.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
 export { options };
@@ -121,7 +120,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
 }
 
 /** One line for each of several read nodes that is out of rotation. */
-function outOf({ hasSeveral, readNodes }: NodeLink): string[] {
+function outOf({ hasSeveral, readNodes }: Proxy["nodes"]): string[] {
   if (!hasSeveral) return [];
   return readNodes.states.filter(({ isUp }) => !isUp)
     .map(({ name, reason }) => `Read node ${name} is out: ${reason}`);

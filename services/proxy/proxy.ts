@@ -22,13 +22,12 @@ import type { ProxyOptions } from "./options.ts";
  * Notifications come up: from the node through the hub to the clients.
  */
 export class Proxy {
-  readonly nodes: NodeLink;
+  readonly nodes: NodeLink<Hub>;
   readonly hub: Hub;
   readonly router: Router;
   readonly cors: Cors;
   readonly endpoint: RpcEndpoint;
   readonly clients: WsClients;
-  readonly delivery: DeliveryLoop;
   readonly #limiter: RequestLimiter | undefined;
   readonly #trustsForwardedFor: boolean;
 
@@ -46,19 +45,27 @@ export class Proxy {
     const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
 
-    const nodes = this.nodes = new NodeLink({ options, clock, budget, metrics });
-    const hub = this.hub = new Hub({
-      capacity: options.broadcastCapacity,
-      upstream: nodes,
-      random: Math.random,
-      subscribeTimeoutMs: options.subscribeTimeoutMs,
-      maxSubscriptions: options.maxUpstreamSubscriptions,
-      slowClients: options.slowClients,
-      events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
-      heads: nodes.hasSeveral
-        ? new HeadSequence({ clock, blocks: (from, to) => nodes.blocks(from, to) })
-        : undefined,
+    const nodes = this.nodes = new NodeLink({
+      options,
+      clock,
+      budget,
+      metrics,
+      listener: (nodes): Hub =>
+        new Hub({
+          capacity: options.broadcastCapacity,
+          upstream: nodes,
+          random: Math.random,
+          subscribeTimeoutMs: options.subscribeTimeoutMs,
+          maxSubscriptions: options.maxUpstreamSubscriptions,
+          slowClients: options.slowClients,
+          events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
+          heads: nodes.hasSeveral
+            ? new HeadSequence({ clock, blocks: (from, to) => nodes.blocks(from, to) })
+            : undefined,
+          delivery: (hub) => new DeliveryLoop(hub, clock),
+        }),
     });
+    const hub = this.hub = nodes.listener;
     this.router = new Router({
       methods: new MethodTable(options.writeMethods, options.httpMethods),
       nodes,
@@ -77,11 +84,9 @@ export class Proxy {
       maxBodyBytes,
       addressOf: (headers, remote) => this.addressOf(headers, remote),
     });
-    this.delivery = new DeliveryLoop(hub, clock);
     this.clients = new WsClients({
       ...shared,
       hub,
-      delivery: this.delivery,
       clock,
       maxClients: options.maxWsClients,
       maxClientsPerAddress: options.maxConnectionsPerAddress,
@@ -107,14 +112,14 @@ export class Proxy {
 
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.delivery.start();
-    this.nodes.start(this.hub);
+    this.hub.delivery.start();
+    this.nodes.start();
   }
 
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
     this.endpoint.stop();
-    this.delivery.stop();
+    this.hub.delivery.stop();
     this.nodes.stop();
     await this.#limiter?.stop();
   }

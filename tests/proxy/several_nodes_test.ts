@@ -69,9 +69,9 @@ Deno.test("Several read nodes: a plain read that one does not answer is answered
       }
       assert.equal((await ask(url, call(1, "eth_call"))).result.method, "eth_call", `${status}`);
       assert.equal((await ask(url, [call(1, "eth_call")]))[0].id, 1);
-      const elsewhere: string[] = [...second.asked, ...third.asked];
+      const byOthers: string[] = [...second.asked, ...third.asked];
       assert.deepEqual(
-        [first.asked, elsewhere],
+        [first.asked, byOthers],
         [["eth_call", "eth_call"], ["eth_call"]],
         `${status}`,
       );

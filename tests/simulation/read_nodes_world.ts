@@ -164,7 +164,8 @@ export class ReadNodesWorld {
       if (!this.#decision.isDue(index)) continue;
       if (node.state !== "well") {
         node.hasFailed = true;
-        this.#decision.onProbeFailed(index, node.state, node.state === "dead");
+        if (node.state === "dead") this.#decision.onProbeRefused(index, "dead");
+        else this.#decision.onProbeFailed(index, "hung");
         continue;
       }
       node.hasFailed ||= node.lies;

@@ -4,7 +4,6 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { DeliveryLoop } from "../hub/delivery_loop.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
 import { OutgoingMessage } from "../hub/messages.ts";
@@ -25,7 +24,6 @@ export interface AnswerSink extends ClientSink {
 /** Options of a {@link ClientSession}. */
 export interface ClientSessionOptions {
   hub: Hub;
-  delivery: DeliveryLoop;
   router: Router;
   sink: AnswerSink;
   clock: Clock;
@@ -111,7 +109,7 @@ export class ClientSession {
 
   /** The connection's queue has room again. */
   resume(): void {
-    this.#options.delivery.resume(this.#client);
+    this.#options.hub.resume(this.#client);
   }
 
   /** The connection is gone. */

@@ -1,8 +1,7 @@
 import { setImmediate } from "node:timers";
 import type { Clock } from "../../../lib/clock.ts";
 import { Timers } from "../../../lib/timers.ts";
-import type { Hub } from "./hub.ts";
-import type { HubClient } from "./hub_client.ts";
+import type { Delivery, Hub } from "./hub.ts";
 
 /**
  * The runtime's socket does not report when it has room again. So clients that are behind are checked
@@ -23,7 +22,7 @@ const FLUSH_TURNS_MAX = 3;
 const SWEEP_EVERY_MS = 1_000;
 
 /** Calls a hub, which has no clock, when something is due: a flush, a client that is behind, a sweep. */
-export class DeliveryLoop {
+export class DeliveryLoop implements Delivery {
   readonly #hub: Hub;
   readonly #clock: Clock;
   readonly #timers: Timers;
@@ -37,7 +36,6 @@ export class DeliveryLoop {
     this.#hub = hub;
     this.#clock = clock;
     this.#timers = new Timers(clock);
-    hub.onFresh = () => this.#flushSoon();
   }
 
   start(): void {
@@ -51,18 +49,12 @@ export class DeliveryLoop {
     this.#timers.clear();
   }
 
-  /** Tries to send to a client that is behind, now and until it has caught up. */
-  resume(client: HubClient): void {
-    this.#hub.resume(client);
-    this.#resumeLater();
-  }
-
   /**
    * Sends new notifications after the first turn of the event loop without further ones, so that those
    * that the node sent together are sent together: a second round to thousands of clients would take
    * as long again.
    */
-  #flushSoon(): void {
+  flushSoon(): void {
     this.#isArriving = true;
     if (this.#isFlushing) return;
     this.#isFlushing = true;
@@ -77,17 +69,17 @@ export class DeliveryLoop {
       this.#isFlushing = false;
       this.#hub.flush();
       this.#resumeReaders();
-      this.#resumeLater();
+      this.resumeSoon();
     });
   }
 
-  #resumeLater(): void {
+  resumeSoon(): void {
     if (!this.#isResuming && this.#hub.behind.size > 0) {
       this.#isResuming = true;
       this.#timers.after(RESUME_EVERY_MS, () => {
         this.#isResuming = false;
         for (const client of [...this.#hub.behind]) this.#hub.resume(client);
-        this.#resumeLater();
+        this.resumeSoon();
       });
     }
     if (!this.#isResumingReaders && this.#hub.reading.size > 0) {
@@ -95,7 +87,7 @@ export class DeliveryLoop {
       this.#timers.after(RESUME_READING_MS, () => {
         this.#isResumingReaders = false;
         this.#resumeReaders();
-        this.#resumeLater();
+        this.resumeSoon();
       });
     }
   }

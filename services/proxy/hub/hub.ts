@@ -12,11 +12,10 @@ import {
   HubClient,
   type HubEvents,
   type SharedSubscription,
-  type SubscribeError,
   type SubscribeOutcome,
   type SubscriptionsByKey,
 } from "./hub_client.ts";
-import { type NodeFrame, OutgoingMessage, parseNodeFrame, underPublicId } from "./messages.ts";
+import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Options of a {@link Hub}. */
@@ -34,7 +33,21 @@ export interface HubOptions {
   events: HubEvents;
   /** Keeps `newHeads` in sequence over several nodes. */
   heads?: HeadSequence;
+  /** Creates what calls the hub when something is due; without it, its owner does. */
+  delivery?: (hub: Hub) => Delivery;
 }
+
+/** Calls a hub, which has no clock, when something is due. */
+export interface Delivery {
+  start(): void;
+  stop(): void;
+  /** Notifications wait for a flush. */
+  flushSoon(): void;
+  /** Clients are behind. */
+  resumeSoon(): void;
+}
+
+const BY_OWNER: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
 
 /** Refusals after which a subscription that the node granted before is given up. */
 const REFUSALS_MAX = 5;
@@ -48,16 +61,16 @@ export class Hub {
   readonly #table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  /** Called when notifications wait for the next {@link flush}; `DeliveryLoop` sets it. */
-  onFresh = () => {};
+  readonly delivery: Delivery;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
+    this.delivery = options.delivery?.(this) ?? BY_OWNER;
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       lagging: options.slowClients === "lag",
-      onFresh: () => this.onFresh(),
+      onFresh: () => this.delivery.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -100,8 +113,9 @@ export class Hub {
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
     // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
-    for (const subscription of client.awaited) subscription.waiters.delete(client);
-    client.awaited.clear();
+    for (const subscription of [...client.awaited]) {
+      this.#endWait(subscription, client, UNREACHABLE);
+    }
   }
 
   /** Steps 1 and 2: subscribes a client. `answer` is called once, now or after the node's answer. */
@@ -148,13 +162,14 @@ export class Hub {
     this.#table.opened(nowMs);
   }
 
-  /**
-   * The connection to the node is lost; clients keep their ids and wait.
-   *
-   * @param isRefusal The node closed it because of what it was sent.
-   */
-  upstreamClosed(isRefusal = false): void {
-    for (const suspect of this.#table.closed(isRefusal)) {
+  /** The connection to the node is gone; clients keep their ids and wait. */
+  upstreamClosed(): void {
+    this.#table.closed();
+  }
+
+  /** The node closed the connection because of what it was sent. */
+  upstreamRefused(): void {
+    for (const suspect of this.#table.refused()) {
       for (const subscription of [...suspect.withFiltered()]) {
         this.#endWaits(subscription, REFUSED.closed_the_socket);
         this.#table.retire(subscription);
@@ -177,9 +192,10 @@ export class Hub {
     this.#fanOut.flush();
   }
 
-  /** Tries again to send to a client that is behind. */
+  /** Tries again to send to a client that is behind, now and until it has caught up. */
   resume(client: HubClient): void {
     this.#fanOut.resume(client);
+    this.delivery.resumeSoon();
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
@@ -203,32 +219,20 @@ export class Hub {
     for (const subscription of [...answered.withFiltered()]) {
       this.#endWaits(subscription, outcome);
       // Clients must not wait forever for a node that had granted it. Before, the next sweep asks again.
-      if (answered.refusals >= REFUSALS_MAX) this.#endMemberships(subscription, NOT_RESTORED);
+      if (answered.refusals >= REFUSALS_MAX) {
+        for (const client of [...subscription.members]) this.#close(client, NOT_RESTORED);
+      }
       this.#table.retire(subscription);
     }
   }
 
-  /** Ends a subscription whose place another caller gets. */
+  /** Closes the clients of a subscription whose place another caller gets. */
   #displace(subscription: SharedSubscription): void {
-    this.#options.events.refused?.("subscription_displaced");
-    this.#endWaits(subscription, DISPLACED);
-    this.#endMemberships(subscription, DISPLACED);
-    this.#table.retire(subscription);
-  }
-
-  /** Ends a subscription of all its clients, whose last notification of it has the reason. */
-  #endMemberships(subscription: SharedSubscription, { errorText }: SubscribeError): void {
-    const { members, publicId, request: { namespace } } = subscription;
-    if (members.size === 0) return;
-    this.flush(); // it comes after those that wait
-    const method = JSON.stringify(`${namespace}_subscription`);
-    const params = `{"subscription":${JSON.stringify(publicId)},"error":${errorText}}`;
-    const last = new OutgoingMessage(`{"jsonrpc":"2.0","method":${method},"params":${params}}`);
-    this.#options.events.sent(members.size);
-    for (const client of [...members]) {
-      this.#leave(client, subscription);
-      client.sendLast(last);
+    for (const client of subscription.clients) {
+      this.#options.events.refused?.("subscription_displaced");
+      this.#close(client, DISPLACED);
     }
+    this.#table.retire(subscription); // what its clients only waited for has not ended yet
   }
 
   /** Answers all who wait for a subscription, by default with it. */

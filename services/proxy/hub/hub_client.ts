@@ -109,9 +109,14 @@ export class SharedSubscription {
     return (this.feed ?? this).upstreamId !== undefined;
   }
 
-  /** Clients that use it or wait for it. */
+  /** How many clients use it or wait for it. */
   get users(): number {
     return this.members.size + this.waiters.size;
+  }
+
+  /** Clients that use it or wait for it. */
+  get clients(): HubClient[] {
+    return [...this.members, ...this.waiters.keys()];
   }
 
   /** This one and those that are filtered from it. */
@@ -173,8 +178,6 @@ export class HubClient {
   /** How often in a row it was behind and its connection accepted nothing. */
   stalledDrains = 0;
   #pauses = 0;
-  /** The last notifications of subscriptions that ended while delivery was paused. */
-  #heldBack: OutgoingMessage[] = [];
 
   constructor(sink: ClientSink, address: CallerAddress) {
     this.sink = sink;
@@ -218,17 +221,6 @@ export class HubClient {
   /** Ends one {@link pauseDelivery}. */
   resumeDelivery(): void {
     this.#pauses -= 1;
-    if (this.#pauses === 0) {
-      for (const message of this.#heldBack.splice(0)) {
-        this.sendLast(message);
-      }
-    }
-  }
-
-  /** Sends the last notification of a subscription, which waits for no room. */
-  sendLast(message: OutgoingMessage): void {
-    if (this.#pauses > 0) this.#heldBack.push(message);
-    else this.sink.send([message], message.byteLength);
   }
 
   /**

@@ -38,17 +38,11 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   ),
 };
 
-/** The error of a subscription that ends because another caller gets its place. */
-export const DISPLACED = failure(
-  RpcCode.limitExceeded,
-  "Too many subscriptions: this one was ended for a caller that has fewer",
-);
+/** Why a client is closed whose place another caller gets: clients report this, but no errors of one. */
+export const DISPLACED = "Too many subscriptions: connect again with fewer";
 
-/** The error of a subscription that the node had granted, and does not grant again. */
-export const NOT_RESTORED = failure(
-  RpcCode.resourceUnavailable,
-  "The read node refused this subscription after a reconnect: subscribe again",
-);
+/** Why a client is closed if the node does not grant a subscription again that it had granted. */
+export const NOT_RESTORED = "The read node refuses a subscription: connect again";
 
 /** The error of a subscribe that the node did not answer in time. */
 export const UNREACHABLE = failure(
@@ -94,10 +88,10 @@ export class SubscriptionLimits {
     if (copies >= COPIES_MAX) return "upstream_subscriptions_per_address";
     if (PINNED_KEYS.has(key)) return;
     const shares = this.#sharesOf(subscription);
-    const place = shares.placeFor(quotaOwner, this.nowMs);
+    const place = shares.placeFor(quotaOwner);
     if (typeof place === "object") this.#displace(place);
     else if (place !== "free") return place;
-    shares.add(subscription, this.nowMs);
+    shares.add(subscription);
   }
 
   /** Stops counting a subscription. */

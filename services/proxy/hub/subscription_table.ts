@@ -132,24 +132,28 @@ export class SubscriptionTable {
   }
 
   /**
-   * The connection is lost, and with it the node's subscriptions.
+   * The node closed the connection because of what it was sent.
    *
-   * @param isRefusal The node closed it because of what it was sent.
    * @returns Subscriptions that are not requested again: the node had never granted them, and they
    *   were requested when it closed the connection.
    */
-  closed(isRefusal: boolean): SharedSubscription[] {
-    const suspects = isRefusal ? this.calls.firstAsked : [];
+  refused(): SharedSubscription[] {
+    const suspects = this.calls.firstAsked;
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
     if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key);
+    this.closed();
+    return suspects;
+  }
+
+  /** The connection is gone, and with it the node's subscriptions. */
+  closed(): void {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
       subscription.upstreamId = subscription.askedAs = undefined;
       this.retire(subscription);
     }
-    return suspects;
   }
 
   /** Handles an answer of the node to a subscribe. @returns Undefined if nobody waits for it. */

@@ -23,23 +23,26 @@ export interface NodeListener {
   /** Whether the node has granted a subscription to `newHeads`. */
   readonly followsHeads: boolean;
   upstreamOpened(nowMs: number): void;
-  /** @param isRefusal The node closed the socket because of what it was sent. */
-  upstreamClosed(isRefusal: boolean): void;
+  upstreamClosed(): void;
+  /** The node closed the socket because of what it was sent. */
+  upstreamRefused(): void;
   /** A frame of the node. @returns False if it is malformed. */
   receive(text: string): boolean;
 }
 
 /** What a {@link NodeLink} is made of. */
-export interface NodeLinkOptions {
+export interface NodeLinkOptions<L extends NodeListener> {
   options: ProxyOptions;
   /** For everything except requests to nodes, which use a clock that never jumps. */
   clock: Clock;
   budget: ByteBudget;
   metrics: ProxyMetrics;
+  /** Creates what listens to the leading read node, and sends over the link. */
+  listener: (link: NodeLink<L>) => L;
 }
 
 /** The proxy's side of its nodes: HTTP to each, the sockets to the leading read node, its health. */
-export class NodeLink {
+export class NodeLink<L extends NodeListener> {
   readonly write: HttpPool;
   readonly read: ReadPool;
   /** Plain reads, by the way of `--reads`. */
@@ -51,9 +54,9 @@ export class NodeLink {
   /** A single node cannot be compared with any other. */
   readonly #probeRounds: ProbeRounds | undefined;
   readonly #clock: Clock;
-  #listener: NodeListener | undefined;
+  readonly listener: L;
 
-  constructor({ options, clock, budget, metrics }: NodeLinkOptions) {
+  constructor({ options, clock, budget, metrics, listener }: NodeLinkOptions<L>) {
     this.#clock = clock;
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
     const { urls, wsUrls, names } = readNodeUrls(options);
@@ -77,6 +80,7 @@ export class NodeLink {
     this.#probeRounds = urls.length > 1
       ? new ProbeRounds({ nodes: readNodes, clock, probe })
       : undefined;
+    const hub = this.listener = listener(this);
     this.#upstream = new Upstream({
       urls: wsUrls,
       leader: () => readNodes.leader,
@@ -84,14 +88,17 @@ export class NodeLink {
       ...reconnects,
       events: {
         opened: (node) => this.#opened(node),
-        closed: (reason, isRefusal, node) => this.#closed(reason, isRefusal, node),
-        received: (text) => this.#listener?.receive(text) ?? true,
+        lost: (node, reason) => this.#lost(node, reason),
+        // A socket that was closed because of a client says nothing about the node.
+        refused: () => hub.upstreamRefused(),
+        moved: () => hub.upstreamClosed(),
+        received: (text) => hub.receive(text),
       },
     });
     this.#headWatch = new HeadWatch({
       clock,
       silenceMs: options.headSilenceMs,
-      isSubscribed: () => this.#listener?.followsHeads ?? false,
+      isSubscribed: () => hub.followsHeads,
       readHead: async () => quantitySchema.parse(await ask(read, "eth_blockNumber", [])),
       drop: (reason) => this.drop(reason),
     });
@@ -145,8 +152,7 @@ export class NodeLink {
   }
 
   /** Connects to the nodes. */
-  start(listener: NodeListener): void {
-    this.#listener = listener;
+  start(): void {
     this.#headWatch.start();
     this.#upstream.start();
     this.#probeRounds?.start();
@@ -164,16 +170,13 @@ export class NodeLink {
   #opened(node: number): void {
     this.readNodes.onConnected(node);
     this.#headWatch.restart();
-    this.#listener?.upstreamOpened(this.#clock.now());
+    this.listener.upstreamOpened(this.#clock.now());
   }
 
-  #closed(reason: string, isRefusal: boolean, node: number | undefined): void {
-    this.#listener?.upstreamClosed(isRefusal);
-    // A socket that was closed because of a client says nothing about the node. With 1013 a node
-    // asks for another one to be used: it is out until its probes show that it keeps up.
-    if (node !== undefined && !isRefusal) {
-      this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
-    }
+  #lost(node: number, reason: string): void {
+    this.listener.upstreamClosed();
+    // With 1013 a node asks for another one to be used: it is out until its probes show that it keeps up.
+    this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
   }
 
   #moved(node: string, reason: string): void {

@@ -44,8 +44,8 @@ export interface ReadNodesOptions {
 }
 
 /**
- * Decides which of the read nodes, one or more, serves. One node leads: reads go to it and the hub follows it, so that a
- * client can read the block that it was just notified of. The first of the list leads first. When it
+ * Decides which of the read nodes, one or more, serves. One node leads: reads go to it and the hub
+ * follows it, so that a client can read the block that it was just notified of. The first of the list leads first. When it
  * is out of rotation, the fastest other node becomes leader. This class does no I/O: its owner
  * reports events, and asks every node for its head once a round.
  */
@@ -132,15 +132,21 @@ export class ReadNodes {
     node.answeredProbe(head, tookMs, this.#options.clock.now());
     // The last node stays in, dead or not, until another one answers.
     const leader = this.#at(this.#leader);
-    if (leader.isDead) this.#removeFromRotation(this.#leader, "it does not answer", true);
+    if (leader.isDead) this.#removeNow(this.#leader, "it does not answer");
   }
 
-  /** Records a failed probe. @param isDead The node refused the connection. */
-  onProbeFailed(index: number, reason: string, isDead: boolean): void {
+  /** A probe was not answered. */
+  onProbeFailed(index: number, reason: string): void {
     const node = this.#at(index);
     node.failures += 1;
     node.rounds = 0;
-    if (!isDead && node.failures < FAILURES_MAX) return;
+    if (node.failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
+  }
+
+  /** A node refused the connection of a probe. */
+  onProbeRefused(index: number, reason: string): void {
+    const node = this.#at(index);
+    node.rounds = 0;
     node.retryAtMs = this.#options.clock.now() + node.retry.nextMs();
     this.onDied(index, reason);
   }
@@ -168,7 +174,7 @@ export class ReadNodes {
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
     this.#at(index).isDead = true;
-    this.#removeFromRotation(index, reason, true);
+    this.#removeNow(index, reason);
   }
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
@@ -181,7 +187,7 @@ export class ReadNodes {
       if (nowMs - node.headAtMs >= HEAD_KEPT_MS) node.head = undefined;
       if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
         node.rounds = 0;
-        this.#removeFromRotation(index, `${errors} of ${reads} reads failed`, false);
+        this.#remove(index, `${errors} of ${reads} reads failed`);
       } else if (probed !== undefined) {
         const others = this.#before.filter((_, at) => at !== index);
         const lag = blocksBehind(probed, others.filter((head) => head !== undefined), nowMs);
@@ -195,9 +201,9 @@ export class ReadNodes {
         node.rounds = isOutOfStep === (out === undefined) ? node.rounds + 1 : 0;
         if (node.rounds >= (above > 0 ? ROUNDS_ABOVE : ROUNDS)) {
           node.rounds = 0;
-          if (isBehind) this.#removeFromRotation(index, `it is ${lag} blocks behind`, false);
+          if (isBehind) this.#remove(index, `it is ${lag} blocks behind`);
           else if (above > 0) {
-            this.#removeFromRotation(index, `it is ${above} blocks above all others`, true);
+            this.#removeNow(index, `it is ${above} blocks above all others`);
           } else this.#returnToRotation(index);
         }
       }
@@ -217,9 +223,20 @@ export class ReadNodes {
     return above > far ? above : 0;
   }
 
-  #removeFromRotation(index: number, reason: string, isUrgent: boolean): void {
+  /** Takes a node that works out of rotation; it leads on if no other one serves as well. */
+  #remove(index: number, reason: string): void {
+    if (index === this.#leader) this.#replaceLeader(reason);
+    this.#exclude(index, reason);
+  }
+
+  /** Takes a node that cannot be used out of rotation: any other one that answers leads instead. */
+  #removeNow(index: number, reason: string): void {
+    if (index === this.#leader) this.#replaceLeaderNow(reason);
+    this.#exclude(index, reason);
+  }
+
+  #exclude(index: number, reason: string): void {
     const node = this.#at(index);
-    if (index === this.#leader) this.#replaceLeader(reason, isUrgent);
     const isLast = this.#nodes.every((other) => other === node || other.out !== undefined);
     if (node.out !== undefined || isLast) return;
     node.rounds = 0;
@@ -236,16 +253,20 @@ export class ReadNodes {
     this.#options.changed?.(index, undefined);
   }
 
-  #replaceLeader(reason: string, isUrgent: boolean): void {
-    const nowMs = this.#options.clock.now();
-    if (!isUrgent && nowMs - this.#movedAtMs < MOVE_EVERY_MS) return;
-    const candidate = this.alternativeTo(this.#leader) ??
-      (isUrgent
-        ? this.#best((index) => index !== this.#leader && !this.#at(index).isDead)
-        : undefined);
+  #replaceLeader(reason: string): void {
+    if (this.#options.clock.now() - this.#movedAtMs < MOVE_EVERY_MS) return;
+    this.#moveTo(this.alternativeTo(this.#leader), reason);
+  }
+
+  #replaceLeaderNow(reason: string): void {
+    const alive = () => this.#best((index) => index !== this.#leader && !this.#at(index).isDead);
+    this.#moveTo(this.alternativeTo(this.#leader) ?? alive(), reason);
+  }
+
+  #moveTo(candidate: number | undefined, reason: string): void {
     if (candidate === undefined) return;
     this.#leader = candidate;
-    this.#movedAtMs = nowMs;
+    this.#movedAtMs = this.#options.clock.now();
     this.#slowRounds = 0;
     this.#returnToRotation(candidate); // it may lag, but no better node is available
     this.#options.moved?.(candidate, reason);
@@ -254,13 +275,17 @@ export class ReadNodes {
   #replaceSlowLeader(): void {
     const leader = this.#at(this.#leader);
     // The leader is already out of rotation; no replacement was available earlier.
-    if (leader.out !== undefined) return this.#replaceLeader(leader.out, leader.isDead);
+    if (leader.out !== undefined) {
+      if (leader.isDead) this.#replaceLeaderNow(leader.out);
+      else this.#replaceLeader(leader.out);
+      return;
+    }
     const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_MS);
     const isSlow = this.#indexes().some((index) =>
       this.#serves(index, -1) && this.#at(index).tookMs < limitMs
     );
     this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
-    if (this.#slowRounds >= ROUNDS) this.#replaceLeader("it is slow", false);
+    if (this.#slowRounds >= ROUNDS) this.#replaceLeader("it is slow");
   }
 
   #serves(index: number, block: number): boolean {

@@ -70,7 +70,8 @@ export class ReadPool implements NodePort {
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
     } catch (thrown) {
       if (this.#stopped) return;
-      this.#nodes.onProbeFailed(node, reasonOf(thrown), isDead(thrown));
+      if (isRefused(thrown)) this.#nodes.onProbeRefused(node, reasonOf(thrown));
+      else this.#nodes.onProbeFailed(node, reasonOf(thrown));
       if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It answers nobody");
     }
   }
@@ -96,14 +97,14 @@ export class ReadPool implements NodePort {
 
   #report(node: number, status: number | undefined, error?: PostError): void {
     if (this.#stopped) return;
-    const isRefused = status === 429 || Number(status) >= 500;
-    if (error === undefined && !isRefused) return this.#nodes.onReadAnswered(node);
+    const isBusy = status === 429 || Number(status) >= 500;
+    if (error === undefined && !isBusy) return this.#nodes.onReadAnswered(node);
     // A caller can make a read slow or large; the probes detect a node that hangs.
     const isOwnLimit = OWN_LIMITS.some((limit) =>
       error instanceof limit || error?.cause instanceof limit
     );
     if (!isOwnLimit) this.#nodes.onReadFailed(node);
-    if (isDead(error)) this.#nodes.onDied(node, reasonOf(error));
+    if (isRefused(error)) this.#nodes.onDied(node, reasonOf(error));
   }
 
   #alternativeTo(failed: number): HttpPool | undefined {
@@ -124,7 +125,7 @@ export class ReadPool implements NodePort {
 }
 
 /** Whether the connection was refused. */
-function isDead(thrown: unknown): boolean {
+function isRefused(thrown: unknown): boolean {
   return thrown instanceof ConnectionError && thrown.stage === "connecting" &&
     !(thrown.cause instanceof ReplyTimeoutError);
 }

@@ -10,11 +10,12 @@ const log = serviceLog("proxy");
 /** Events of an {@link Upstream}. */
 export interface UpstreamEvents {
   opened(node: number): void;
-  /**
-   * @param isRefusal The node closed the connection because of what it was sent.
-   * @param node The node of the connection; undefined if the proxy moved away from it.
-   */
-  closed(reason: string, isRefusal: boolean, node: number | undefined): void;
+  /** The connection to a node is lost, or could not be opened. */
+  lost(node: number, reason: string): void;
+  /** The node closed the connection because of what it was sent. */
+  refused(): void;
+  /** The connection was closed because another node leads. */
+  moved(): void;
   /** A frame of the node. @returns False if it is malformed. */
   received(text: string): boolean;
 }
@@ -85,14 +86,15 @@ export class Upstream {
         },
         onDown: (reason) => {
           metrics.upstreamConnected.set(0);
-          if (this.#isMoving) return events.closed(reason, false, undefined);
+          if (this.#isMoving) return events.moved();
           metrics.upstreamErrors.inc({ target: "read" });
           if (!isLost) {
             const facts = { event: "node_lost", url: this.#url, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
           isLost = true;
-          events.closed(reason, REFUSAL.test(reason), this.#node);
+          if (REFUSAL.test(reason)) events.refused();
+          else events.lost(this.#node, reason);
         },
       },
     });

@@ -36,12 +36,14 @@ function scene(
   };
   /** Subscribes that the node has not granted yet. */
   const asked: { id: number; params: string[] }[] = [];
+  const clock = new FakeClock();
   const hub = new Hub({
     capacity: 16,
     random: () => 0.5,
     maxSubscriptions: 100,
     subscribeTimeoutMs: 1_000,
     slowClients: "lag",
+    delivery: (hub) => new DeliveryLoop(hub, clock),
     upstream: {
       send: (text) => {
         asked.push(JSON.parse(text));
@@ -52,7 +54,6 @@ function scene(
     events: metrics.hubEvents(),
   });
   hub.upstreamOpened(0);
-  const clock = new FakeClock();
   const got: string[] = [];
   const budget = new ByteBudget(BUDGET);
   const closed: number[] = [];
@@ -63,7 +64,6 @@ function scene(
   const session = new ClientSession({
     openRequests,
     hub,
-    delivery: new DeliveryLoop(hub, clock),
     router: new Router({
       methods: new MethodTable(),
       nodes: { read: node, write: node },
@@ -140,6 +140,16 @@ Deno.test("ClientSession: a batch counts as open until it is answered, subscript
     await answered;
     assert.equal(isFree(), true);
   }
+});
+
+Deno.test("ClientSession: a batch of a client that disconnects before the node answers stays open no longer", async () => {
+  const { session, receive, openRequests, caller, got } = scene();
+  for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
+  const batch = receive([call(1, "eth_subscribe", ["a"])]);
+  assert.equal(openRequests.hasRoom(caller), false);
+  session.end();
+  await batch;
+  assert.deepEqual([openRequests.hasRoom(caller), got], [true, []]);
 });
 
 Deno.test("ClientSession: accepts a message as large as the limit, closes on a byte more", async () => {

@@ -37,6 +37,7 @@ class Connection extends ClientConnection {
 
 /** Clients of a hub that notes who is connected. */
 function scene() {
+  const resumed: unknown[] = [];
   const hub = {
     connected: new Set<object>(),
     connect(sink: object) {
@@ -44,8 +45,8 @@ function scene() {
       return sink;
     },
     disconnect: (sink: object) => hub.connected.delete(sink),
+    resume: (client: unknown) => resumed.push(client),
   };
-  const resumed: unknown[] = [];
   const clock = new FakeClock();
   const registry = new Registry();
   const budget = new ByteBudget(1_000_000);
@@ -59,7 +60,6 @@ function scene() {
     openRequests: new AddressCounts(256, 1_000),
     // These parts of a hub and of the other options are all that is used here.
     hub: hub as never,
-    delivery: { resume: (client: unknown) => resumed.push(client) } as never,
     router: router as never,
     cors: new Cors([GOOD]),
     clock,

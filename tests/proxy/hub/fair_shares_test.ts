@@ -2,20 +2,18 @@
 import assert from "node:assert/strict";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import { TURN_MS } from "../../../services/proxy/hub/fair_shares.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { seededRandom } from "../../../lib/random.ts";
 
 const PLACES = 1_024;
-const NEWCOMERS = 100;
 /** Subscriptions that each newcomer would like to have. */
 const WANTED = 3;
 
 /** A hub whose node grants everything at once, and its callers. */
 class Crowd {
   readonly hub: Hub;
-  /** Why subscriptions ended. */
-  readonly ended: string[] = [];
+  /** Why clients were closed. */
+  readonly closed: string[] = [];
   readonly refused: string[] = [];
   /** The clients of each address that has subscriptions: one for each subscription. */
   readonly #clients = new Map<string, Set<HubClient>>();
@@ -55,11 +53,11 @@ class Crowd {
     const client = this.hub.connect({
       room: () => Infinity,
       spareRoom: () => 0,
-      send: ([message]) => {
-        this.ended.push(JSON.parse(message?.text ?? "").params.error.message);
+      send: () => {},
+      close: (code, reason) => {
+        this.closed.push(`${code} ${reason}`);
         clients.delete(client);
       },
-      close: () => assert.fail("Not closed"),
     }, callerAddress(new Headers(), address, false));
     const topic = `topic ${this.#topics += 1}`;
     const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
@@ -96,86 +94,80 @@ function ipv6(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `2001:db8:0:${n.toString(16)}::1`);
 }
 
-const attacks: [name: string, attackers: string[], newcomersGet: number][] = [
-  ["8 addresses", ipv4(10, 8), WANTED],
-  ["100 addresses", ipv4(10, 100), WANTED],
-  ["1,000 addresses", ipv4(10, 1_000), 1],
-  ["106 IPv6 /64s of one /56", ipv6(106), WANTED],
-  ["300 IPv6 /64s of one /48", ipv6(300), WANTED],
+const RESIDENTS = 20;
+const attacks: [name: string, attackers: string[], newcomers: number, each: number][] = [
+  ["8 addresses", ipv4(10, 8), 100, WANTED],
+  ["100 addresses", ipv4(10, 100), 100, WANTED],
+  // All others have one, which they keep.
+  ["1,000 addresses", ipv4(10, 1_000), PLACES - 1_000 - RESIDENTS, 1],
+  ["106 IPv6 /64s of one /56", ipv6(106), 100, WANTED],
+  ["300 IPv6 /64s of one /48", ipv6(300), 100, WANTED],
 ];
-for (const [name, attackers, newcomersGet] of attacks) {
-  Deno.test(`Fair shares: while ${name} take all they can, each of ${NEWCOMERS} newcomers gets ${newcomersGet}`, async () => {
+for (const [name, attackers, newcomersMax, each] of attacks) {
+  Deno.test(`Fair shares: while ${name} take all they can, each of ${newcomersMax} newcomers gets ${each}`, async () => {
     const crowd = new Crowd();
-    const residents = ipv4(30, 20);
+    const residents = ipv4(30, RESIDENTS);
     for (const address of residents) assert(await crowd.subscribe(address));
     await crowd.takeAll(attackers);
-    crowd.hub.sweep(TURN_MS);
-    const newcomers = ipv4(20, NEWCOMERS);
+    const newcomers = ipv4(20, newcomersMax);
     for (const [index, address] of newcomers.entries()) {
-      for (let n = 0; n < newcomersGet; n += 1) assert(await crowd.subscribe(address), address);
+      for (let n = 0; n < each; n += 1) assert(await crowd.subscribe(address), address);
       if (index % 10 === 9) await crowd.takeAll(attackers);
     }
-    assert.deepEqual([...new Set(newcomers.map((address) => crowd.of(address)))], [newcomersGet]);
+    assert.deepEqual([...new Set(newcomers.map((address) => crowd.of(address)))], [each]);
     assert(crowd.hub.table.count <= PLACES);
-    const takesTurns = newcomersGet === 1;
-    if (!takesTurns) assert(residents.every((address) => crowd.of(address) === 1));
-    const reasons = ["Too many subscriptions: this one was ended for a caller that has fewer"];
-    assert.deepEqual([...new Set(crowd.ended)], crowd.ended.length > 0 ? reasons : []);
+    assert(residents.every((address) => crowd.of(address) === 1));
+    const reasons = ["1013 Too many subscriptions: connect again with fewer"];
+    assert.deepEqual([...new Set(crowd.closed)], crowd.closed.length > 0 ? reasons : []);
     assert.equal(
       crowd.refused.filter((limit) => limit === "subscription_displaced").length,
-      crowd.ended.length,
+      crowd.closed.length,
     );
   });
 }
 
-Deno.test("Fair shares: while everybody has one, a caller without any waits for the end of a turn", async () => {
+Deno.test("Fair shares: while everybody has one, a newcomer is refused and nobody is closed", async () => {
   const crowd = new Crowd();
-  const residents = ipv4(10, PLACES);
-  for (const address of residents) assert(await crowd.subscribe(address));
-  crowd.hub.sweep(TURN_MS - 1);
+  for (const address of ipv4(10, PLACES)) assert(await crowd.subscribe(address));
   assert.equal(await crowd.subscribe("20.0.0.1"), false);
-  assert.deepEqual(crowd.refused, ["upstream_subscriptions"]);
-  crowd.hub.sweep(TURN_MS);
-  assert(await crowd.subscribe("20.0.0.1"));
-  const [first = "", second = ""] = residents;
-  assert.deepEqual([crowd.of(first), crowd.of(second)], [0, 1], "the longest turn ended");
-  assert.equal(await crowd.subscribe(first), false, "it waits as long");
-  assert.equal(await crowd.subscribe("20.0.0.1"), false, "a second one is refused");
-  crowd.hub.sweep(2 * TURN_MS);
-  assert(await crowd.subscribe(first));
-  assert.deepEqual([crowd.of(first), crowd.of(second)], [1, 0]);
+  assert.deepEqual([crowd.refused, crowd.closed], [["upstream_subscriptions"], []]);
 });
 
-/** A hub with 16 places, two for each address, whose node answers when the test says so. */
+/** A hub with 16 places, or more, an eighth for each address, whose node answers when the test says so. */
 class SmallHub {
-  readonly ended: string[] = [];
+  readonly closed: HubClient[] = [];
   readonly refused: string[] = [];
   readonly #asked: { id: number; params: string[] }[] = [];
-  readonly hub = new Hub({
-    capacity: 4,
-    random: seededRandom(1),
-    maxSubscriptions: 16,
-    subscribeTimeoutMs: 1_000,
-    slowClients: "lag",
-    upstream: { send: (text) => this.#asked.push(JSON.parse(text)) > 0, drop: () => {} },
-    events: {
-      received() {},
-      sent() {},
-      lagged() {},
-      subscribed() {},
-      refused: (limit) => this.refused.push(limit),
-    },
-  });
+  readonly hub: Hub;
+
+  constructor(maxSubscriptions = 16) {
+    this.hub = new Hub({
+      capacity: 4,
+      random: seededRandom(1),
+      maxSubscriptions,
+      subscribeTimeoutMs: 1_000,
+      slowClients: "lag",
+      upstream: { send: (text) => this.#asked.push(JSON.parse(text)) > 0, drop: () => {} },
+      events: {
+        received() {},
+        sent() {},
+        lagged() {},
+        subscribed() {},
+        refused: (limit) => this.refused.push(limit),
+      },
+    });
+  }
 
   /** @param via The load balancer that names the address, if there is one. */
   client(from: string, via?: string): HubClient {
     const headers = new Headers(via === undefined ? {} : { "x-forwarded-for": from });
-    return this.hub.connect({
+    const client: HubClient = this.hub.connect({
       room: () => Infinity,
       spareRoom: () => 0,
-      send: ([message]) => this.ended.push(JSON.parse(message?.text ?? "").params.subscription),
-      close: () => assert.fail("Not closed"),
+      send: () => {},
+      close: () => this.closed.push(client),
     }, callerAddress(headers, via ?? from, true));
+    return client;
   }
 
   subscribe(client: HubClient, topic: string): void {
@@ -191,11 +183,12 @@ class SmallHub {
   }
 
   /** Addresses take two places each. @param via The load balancer in front of them. */
-  fill(addresses: number, via?: string): void {
-    for (const address of ipv4(10, addresses)) {
+  fill(addresses: number, via?: string): HubClient[] {
+    return ipv4(10, addresses).map((address) => {
       const client = this.client(address, via);
       for (const n of [1, 2]) this.subscribe(client, `${address} ${n}`);
-    }
+      return client;
+    });
   }
 }
 
@@ -215,19 +208,20 @@ Deno.test("Fair shares: a subscription counts for another client that uses it, o
   assert.equal(scene.refused.length, 2);
 });
 
-Deno.test("Fair shares: a newcomer gets the newest place of the address with most, and none that the node is asked for", () => {
+Deno.test("Fair shares: a newcomer gets a place of the newest client with most, and none that the node is asked for", () => {
   const scene = new SmallHub();
-  scene.fill(8);
+  const clients = scene.fill(8);
   scene.subscribe(scene.client("20.0.0.1"), "new");
   assert.deepEqual(scene.refused, ["upstream_subscriptions"]);
   scene.grant();
   scene.subscribe(scene.client("20.0.0.1"), "new");
-  assert.deepEqual(scene.ended, ["10.0.0.7 2"]);
+  assert.deepEqual(scene.closed, [clients[7]]);
+  assert.equal(scene.hub.table.count, 15, "all its places are free");
 });
 
 Deno.test("Fair shares: a newcomer behind a full load balancer gets a place of another caller behind it", () => {
   const scene = new SmallHub();
-  scene.fill(6, "192.0.2.9");
+  const clients = scene.fill(6, "192.0.2.9");
   for (const last of ["10.0.1.1", "10.0.1.2"]) {
     scene.subscribe(scene.client(last, "192.0.2.9"), last);
   }
@@ -236,5 +230,19 @@ Deno.test("Fair shares: a newcomer behind a full load balancer gets a place of a
   scene.grant();
   assert.equal(scene.hub.table.count, 16);
   scene.subscribe(scene.client("20.0.0.1", "192.0.2.9"), "new");
-  assert.deepEqual(scene.ended, ["10.0.0.5 2"]);
+  assert.deepEqual(scene.closed, [clients[5]]);
+});
+
+Deno.test("Fair shares: of the clients of one address, the one with most is closed, not one with a single one", () => {
+  const scene = new SmallHub(32);
+  const [single, several, newest] = [1, 2, 3].map(() => scene.client("10.0.0.1"));
+  scene.subscribe(several!, "a");
+  scene.subscribe(several!, "b");
+  scene.subscribe(single!, "c");
+  scene.subscribe(newest!, "d");
+  for (const address of ipv4(20, 28)) scene.subscribe(scene.client(address), address);
+  scene.grant();
+  assert.equal(scene.hub.table.count, 32);
+  scene.subscribe(scene.client("30.0.0.1"), "new");
+  assert.deepEqual(scene.closed, [several]);
 });

@@ -154,7 +154,7 @@ Deno.test("Hub: if the node gives one id twice, the second subscribe fails", asy
   assert.deepEqual(scene.asked, [], "nothing is ended at the node");
 });
 
-Deno.test("Hub: after five refusals of a granted subscription its clients are notified that it ended", async () => {
+Deno.test("Hub: after five refusals of a granted subscription its clients are closed with 1013", async () => {
   const scene = new Scene();
   const client = scene.client();
   const outcome = scene.subscribe(client, "a");
@@ -180,37 +180,8 @@ Deno.test("Hub: after five refusals of a granted subscription its clients are no
   ]);
   scene.reconnect();
   refuse(5);
-  assert.deepEqual(scene.got.slice(2), [{
-    subscription: "0x1",
-    error: {
-      code: -32002,
-      message: "The read node refused this subscription after a reconnect: subscribe again",
-    },
-  }]);
-  assert.equal(client.subscriptionCount, 0);
-  assert.deepEqual(scene.closed, []);
+  assert.deepEqual([scene.closed, client.subscriptionCount], [[1013], 0]);
   assert.deepEqual(scene.asked, [], "and it is asked no more");
-});
-
-Deno.test("Hub: the end of a subscription is announced after an answer that is pending", async () => {
-  const scene = new Scene();
-  const client = scene.client();
-  const outcome = scene.subscribe(client, "a");
-  scene.answer({ result: "0x1" });
-  await outcome;
-  client.pauseDelivery();
-  scene.reconnect();
-  for (let n = 0; n < 5; n += 1) {
-    scene.answer({ error: { code: -32000, message: "not now" } });
-    scene.pass(1);
-  }
-  assert.deepEqual(scene.got, []);
-  const frames: string[] = [];
-  client.sink.send = (messages) => frames.push(...messages.map(({ text }) => text));
-  client.resumeDelivery();
-  assert.equal(frames.length, 1);
-  const { jsonrpc, method } = JSON.parse(frames[0] ?? "");
-  assert.deepEqual([jsonrpc, method], ["2.0", "eth_subscription"]);
 });
 
 Deno.test("Hub: an unknown subscription is ended at the node if it keeps notifying", () => {
@@ -304,7 +275,7 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only new subscri
   scene.answer({ result: "0x1" });
   await granted;
   const suspects = ["a", "b"].map((topic) => scene.subscribe(scene.client(), topic));
-  scene.hub.upstreamClosed(true);
+  scene.hub.upstreamRefused();
   for (const outcome of await Promise.all(suspects)) {
     assert.match(JSON.stringify(outcome), /closed its connection/);
   }
@@ -315,7 +286,7 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only new subscri
   // One of two may have been innocent, so both may be asked for again. Alone, it is remembered.
   void scene.subscribe(scene.client(), "a");
   assert.equal(scene.asked.length, 1);
-  scene.hub.upstreamClosed(true);
+  scene.hub.upstreamRefused();
   scene.hub.upstreamOpened(scene.nowMs);
   scene.asked.length = 0;
   assert.match(JSON.stringify(await scene.subscribe(scene.client(), "a")), /closed its connection/);
@@ -440,7 +411,7 @@ Deno.test("Hub: granted and expired subscribes do not fail when the node closes 
   scene.asked.length = 0;
   await scene.leaveUnanswered(1);
   for (let times = 0; times < 3; times += 1) {
-    scene.hub.upstreamClosed(true);
+    scene.hub.upstreamRefused();
     scene.asked.length = 0;
     scene.hub.upstreamOpened(scene.nowMs);
     assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
@@ -457,7 +428,7 @@ Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the
     if (scene.asked.length === 0) {
       return /closed its connection/.test(JSON.stringify(await outcome));
     }
-    scene.hub.upstreamClosed(true);
+    scene.hub.upstreamRefused();
     scene.hub.upstreamOpened(scene.nowMs);
     scene.asked.length = 0;
     return false;

@@ -40,7 +40,7 @@ Deno.test("ProbeRounds: every node that is due is asked once a round, which ends
   assert.deepEqual(asked, []);
   clock.advance(1);
   clock.advance(2 * ROUND_MS);
-  nodes.onProbeFailed(1, "gone", true); // not due for a while
+  nodes.onProbeRefused(1, "gone"); // not due for a while
   assert.deepEqual(await answer(), [0, 1]);
   clock.advance(0);
   assert.deepEqual(asked, [0], "a long round is followed by the next one at once");

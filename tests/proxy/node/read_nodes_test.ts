@@ -35,7 +35,7 @@ function scene(count: number) {
       number += 1;
       for (const [node, lag] of behind.entries()) {
         if (!nodes.isDue(node)) continue;
-        if (lag === undefined) nodes.onProbeFailed(node, "no answer", false);
+        if (lag === undefined) nodes.onProbeFailed(node, "no answer");
         else {
           const timestampS = clock.now() / 1000 - lag;
           nodes.onProbeAnswered(node, { number: number - lag, timestampS }, tookMs[node] ?? 1);
@@ -80,7 +80,7 @@ Deno.test("ReadNodes: a node that answers no probe is out after three, and asked
     clock.advance(ROUND_MS);
     if (!nodes.isDue(0)) continue;
     asked += 1;
-    nodes.onProbeFailed(0, "no answer", false);
+    nodes.onProbeFailed(0, "no answer");
   }
   assert(asked >= 6 && asked <= 15, `${asked} times in a minute`);
 });
@@ -298,14 +298,14 @@ Deno.test("ReadNodes: a single node serves every block, and is back when it acce
 Deno.test("ReadNodes: a probe that failed begins the waits anew only after one was answered", () => {
   const { nodes, clock } = scene(2);
   const waitMs = () => {
-    nodes.onProbeFailed(1, "gone", true);
+    nodes.onProbeRefused(1, "gone");
     let ms = 0;
     for (; !nodes.isDue(1); ms += 100) clock.advance(100);
     return ms;
   };
   const waits = [waitMs(), waitMs(), waitMs(), waitMs(), waitMs(), waitMs()];
   assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 5_000, 5_000]);
-  nodes.onProbeFailed(1, "gone", true);
+  nodes.onProbeRefused(1, "gone");
   nodes.onProbeAnswered(1, { number: 1, timestampS: 1 }, 1);
   assert(nodes.isDue(1));
   assert.equal(waitMs(), 500);

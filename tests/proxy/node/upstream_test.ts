@@ -10,7 +10,7 @@ import { EchoNode } from "../echo_node.ts";
 
 const RECONNECT_MS = 100;
 
-type Happened = ["opened", number] | ["closed", isRefusal: boolean, number | undefined];
+type Happened = ["opened" | "lost", number] | ["refused" | "moved"];
 
 class Scene {
   readonly nodes = [new EchoNode(), new EchoNode()];
@@ -29,7 +29,9 @@ class Scene {
     metrics: this.#metrics,
     events: {
       opened: (node) => this.happened.push(["opened", node]),
-      closed: (_reason, isRefusal, node) => this.happened.push(["closed", isRefusal, node]),
+      lost: (node) => this.happened.push(["lost", node]),
+      refused: () => this.happened.push(["refused"]),
+      moved: () => this.happened.push(["moved"]),
       received: (text) => this.frames.push(text) > 0 && text.startsWith("{"),
     },
   });
@@ -101,13 +103,13 @@ Deno.test("Upstream: counts a lost connection and reconnects after a wait", () =
     assert.deepEqual([upstream.connected, upstream.node], [true, 0]);
     assert.deepEqual(await scene.counts(), [1, 0, 0]);
     nodes[0]!.dropSockets();
-    assert.deepEqual(await scene.next(), [["closed", false, 0]]);
+    assert.deepEqual(await scene.next(), [["lost", 0]]);
     assert.deepEqual(await scene.counts(), [0, 0, 1]);
     clock.advance(RECONNECT_MS);
     assert.deepEqual(await scene.next(), [["opened", 0]]);
     assert.deepEqual(await scene.counts(), [1, 1, 1]);
     upstream.drop("silent");
-    assert.deepEqual(await scene.next(), [["closed", false, 0]]);
+    assert.deepEqual(await scene.next(), [["lost", 0]]);
   }));
 
 Deno.test("Upstream: sends and receives frames; one that is not JSON-RPC counts as an error", () =>
@@ -138,7 +140,7 @@ Deno.test("Upstream: five close codes count as a refusal of what was sent", () =
       ] as const
     ) {
       scene.nodes[0]!.dropSockets(code);
-      assert.deepEqual(await scene.next(), [["closed", isRefusal, 0]], `${code}`);
+      assert.deepEqual(await scene.next(), [isRefusal ? ["refused"] : ["lost", 0]], `${code}`);
       scene.clock.advance(10 * RECONNECT_MS);
       await scene.next();
     }
@@ -152,13 +154,13 @@ Deno.test("Upstream: moves to a new leader at once, without an error for the old
     assert.deepEqual(scene.happened, [], "it is connected to the leader");
     scene.leader = 1;
     upstream.move();
-    assert.deepEqual(await scene.next(2), [["closed", false, undefined], ["opened", 1]]);
+    assert.deepEqual(await scene.next(2), [["moved"], ["opened", 1]]);
     assert.deepEqual([upstream.connected, upstream.node], [true, 1]);
     assert.deepEqual(await scene.counts(), [1, 1, 0]);
     assert.equal(await scene.reconnects(), 0, "the first node's connection was not lost");
     await eventually("the other one is left", () => nodes[0]!.connections === 0 || undefined);
     nodes[1]!.dropSockets();
-    assert.deepEqual(await scene.next(), [["closed", false, 1]]);
+    assert.deepEqual(await scene.next(), [["lost", 1]]);
     scene.leader = 0;
     scene.clock.advance(RECONNECT_MS);
     assert.deepEqual(await scene.next(), [["opened", 0]], "every attempt asks for the leader");
@@ -169,7 +171,7 @@ Deno.test("Upstream: waits grow while no node can be reached, and start over aft
     const { upstream, nodes, clock } = scene;
     await scene.next();
     await nodes[0]!.stop();
-    assert.deepEqual(await scene.next(), [["closed", false, 0]]);
+    assert.deepEqual(await scene.next(), [["lost", 0]]);
     /** The wait before the next attempt, which fails. */
     const waitMs = async () => {
       let ms = 0;
