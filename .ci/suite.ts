@@ -6,24 +6,32 @@
 import { readdirSync } from "node:fs";
 import config from "../deno.json" with { type: "json" };
 
-/** Test files that run in an isolate of their own. */
+/** Test files that run in an isolate of their own, and start first: those of the first line, and so on. */
 const ALONE = [
+  // Long ones: they start programs and browsers, or simulate hours. They run beside the others.
+  /\/death_test\.ts$/,
+  /^tests\/ship\/(package|commands|compile|dockerfile|compose_run|client_examples|prometheus|tutorial|python)_/,
+  /^tests\/console\/(outage|trade|one_intention|page_feel|board|chart|api)_/,
+  /^tests\/(hostile|simulation)\//,
+  /^tests\/e2e\/(demo|terminal|restore|client|stack|solver_keystore|command_line)_/,
+  /\/damaged_files_test\.ts$/,
   // Its files share services within an isolate, which the leak check of other tests would notice.
   /^tests\/spec\//,
-  // Long ones: they start programs and browsers, or simulate hours. They run beside the others.
-  /^tests\/(console|e2e|hostile|ship|simulation)\//,
-  /\/(death|damaged_files)_test\.ts$/,
 ];
 
-/** The test files of each isolate; those that run alone start first. */
+/** The test files of each isolate: those that run alone, then folders, those with most files first. */
 export function isolatesOf(files: readonly string[]): string[][] {
-  const isAlone = (file: string) => ALONE.some((pattern) => pattern.test(file));
-  const alone = files.filter(isAlone).map((file) => [file]);
+  const rank = (file: string) => ALONE.findIndex((pattern) => pattern.test(file));
+  const alone = files.filter((file) => rank(file) >= 0)
+    .toSorted((a, b) => rank(a) - rank(b));
   const folders = Map.groupBy(
-    files.filter((file) => !isAlone(file)),
+    files.filter((file) => rank(file) < 0),
     (file) => file.slice(0, file.lastIndexOf("/")),
   );
-  return [...alone, ...folders.values()];
+  return [
+    ...alone.map((file) => [file]),
+    ...[...folders.values()].toSorted((a, b) => b.length - a.length),
+  ];
 }
 
 /** The paths that `deno test` takes for tests. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type Clock, ShiftedClock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
+import { SLOT_MS } from "../protocol/constants.ts";
 import { type Address, addressSchema } from "../protocol/scalars.ts";
 import { type Child, startChild } from "./child.ts";
 import { DevNode, type PricePaths } from "./dev_node.ts";
@@ -170,8 +171,8 @@ export class TestChain implements AsyncDisposable {
   }
 
   /**
-   * Makes all exchanges trade a market at one price until further notice, and waits until the node has
-   * it. A snapshot does not include that.
+   * Makes all exchanges trade a market at one price until further notice, and waits until the chain has
+   * recorded it: a bet that starts now starts at that price. A snapshot does not include that.
    *
    * @param price Null goes back to the simulated prices.
    * @example
@@ -188,7 +189,13 @@ export class TestChain implements AsyncDisposable {
     const text = await answer.text();
     if (!answer.ok) throw new RangemakerError("INVALID_INPUT", `No price was set: ${text}`);
     if (price === null) return;
-    await this.#untilPrices(`${symbol} at ${price}`, (prices) => prices[symbol]?.price === price);
+    await this.#untilPrices(`${symbol} at ${price}`, async ({ [symbol]: market }) => {
+      if (market?.price !== price) return false;
+      const { base, quote } = market;
+      const to = this.now() + 1;
+      const { prices } = await this.#node.getPriceHistory({ base, quote, from: to - SLOT_MS, to });
+      return prices.at(-1)?.price === price;
+    });
   }
 
   /** Ends the chain; resolves when nothing of it runs any more. */
@@ -207,10 +214,10 @@ export class TestChain implements AsyncDisposable {
 
   async #untilPrices(
     what: string,
-    fits: (prices: Awaited<ReturnType<DevNode["getPrices"]>>) => boolean,
+    fits: (prices: Awaited<ReturnType<DevNode["getPrices"]>>) => boolean | Promise<boolean>,
   ): Promise<void> {
     const deadlineMs = now() + PRICES_MS;
-    while (!fits(await this.#node.getPrices())) {
+    while (!await fits(await this.#node.getPrices())) {
       if (now() > deadlineMs) {
         throw new RangemakerError("CHAIN_NOT_READY", `No ${what} within ${PRICES_MS} ms`);
       }

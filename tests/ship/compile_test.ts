@@ -58,7 +58,10 @@ async function withExecutables(
   }
 }
 
-Deno.test("compile: an executable has the command and permissions of its task, the common one those of all", async () => {
+/** Bundles the whole program. */
+const slow = { timeout: 180_000 };
+
+Deno.test("compile: an executable has its task's command and permissions", slow, async () => {
   const linux = { target: "x86_64-unknown-linux-gnu", runtime: Deno.execPath() };
   await withExecutables({ ...linux, names: ["bridge", "all"] }, async (folder) => {
     const bridge = await metadataOf(`${folder}/rangemaker-bridge`);
@@ -112,7 +115,7 @@ function emptyWindowsProgram(): Uint8Array {
 /** The sizes, in pixels, that Deno makes of an icon for Windows. */
 const ICON_SIZES = [256, 128, 48, 32, 24, 16];
 
-Deno.test("compile: an executable for Windows has the icon in all its sizes", async () => {
+Deno.test("compile: an executable for Windows has the icon in all its sizes", slow, async () => {
   const runtime = await Deno.makeTempFile({ suffix: ".exe" });
   await Deno.writeFile(runtime, emptyWindowsProgram());
   const windows = { target: "x86_64-pc-windows-msvc", runtime };

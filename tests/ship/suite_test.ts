@@ -8,23 +8,25 @@ import { denoEnv } from "../support/terminal.ts";
 import { withFolder } from "../support/with_folder.ts";
 import { fileUrl, readText, run } from "./support.ts";
 
-Deno.test("suite: the files of a folder share an isolate, after those that run alone", () => {
+Deno.test("suite: the files of a folder share an isolate, after long ones, which run alone", () => {
   const files = [
-    "tests/lib/a_test.ts",
+    "tests/console/format_test.ts",
+    "tests/console/trade_test.ts",
     "tests/lib/net/b_test.ts",
+    "tests/lib/a_test.ts",
     "tests/lib/z_test.ts",
-    "tests/solver/api_test.ts",
     "tests/solver/death_test.ts",
     "tests/spec/c_test.ts",
     "tests/spec/d_test.ts",
   ];
   assert.deepEqual(isolatesOf(files), [
     ["tests/solver/death_test.ts"],
+    ["tests/console/trade_test.ts"],
     ["tests/spec/c_test.ts"],
     ["tests/spec/d_test.ts"],
     ["tests/lib/a_test.ts", "tests/lib/z_test.ts"],
+    ["tests/console/format_test.ts"],
     ["tests/lib/net/b_test.ts"],
-    ["tests/solver/api_test.ts"],
   ]);
 });
 
@@ -71,7 +73,7 @@ async function gateOf(
   tests: Record<string, string>,
   { passedMin = 1, env = {} }: { passedMin?: number; env?: Record<string, string> } = {},
 ): Promise<{ problems: string[]; summary: string }> {
-  const programs = ["gate", "suite", "verdict", "time_limit"].map((name) => `.ci/${name}.ts`);
+  const programs = ["gate", "suite", "verdict", "preload"].map((name) => `.ci/${name}.ts`);
   const quick = (text: string) => text.replace("TIMEOUT_MS = 60_000", "TIMEOUT_MS = 300");
   const files = {
     ...tests,
