@@ -94,7 +94,7 @@ Deno.test("loadStrategy: last looks are the file's own", () =>
     } });`,
     async (path) => {
       const strategy = (await loadStrategy(path))(context);
-      assert.equal(strategy.holdMs?.(termsAt(0)), 0);
+      assert.equal(strategy.holdMs?.(termsAt(0), 1n), 0);
       strategy.recheck(termsAt(0), 130n, false);
       assert.throws(() => strategy.recheck(termsAt(0), 130n, true), new RangeError("100 130"));
     },
@@ -105,7 +105,7 @@ Deno.test("loadStrategy: the wait before the second look is the file's own", () 
     `export default () => ({ name: "x", price() {}, recheck() {}, holdMs: () => 40 });`,
     async (path) => {
       const strategy = (await loadStrategy(path))(context);
-      assert.equal(strategy.holdMs?.(termsAt(0)), 40);
+      assert.equal(strategy.holdMs?.(termsAt(0), 1n), 40);
     },
   ));
 

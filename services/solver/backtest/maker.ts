@@ -58,7 +58,7 @@ export interface Maker {
   /** Last look: whether an offer may still be executed. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean;
   /** How long an accepted offer waits for its second look, in milliseconds; 0 without it. */
-  holdMs?(box: TrialBox): number;
+  holdMs?(box: TrialBox, ratio: number): number;
   /** Second look: whether an offer that was accepted {@link holdMs} ago is executed. */
   confirms?(box: TrialBox, ratio: number): boolean;
   /** Reports the result of a box that it was asked about. */

@@ -49,8 +49,8 @@ export class StrategyMaker implements Maker {
     return this.#look(box, ratio, false);
   }
 
-  holdMs(box: TrialBox): number {
-    return this.#strategy.holdMs?.(betOf(box)) ?? 0;
+  holdMs(box: TrialBox, ratio: number): number {
+    return this.#strategy.holdMs?.(betOf(box), payoutOf(ratio)) ?? 0;
   }
 
   confirms(box: TrialBox, ratio: number): boolean {
@@ -59,13 +59,17 @@ export class StrategyMaker implements Maker {
 
   #look(box: TrialBox, ratio: number, isRecorded: boolean): boolean {
     try {
-      this.#strategy.recheck(betOf(box), BigInt(Math.round(ratio * Number(BET))), isRecorded);
+      this.#strategy.recheck(betOf(box), payoutOf(ratio), isRecorded);
       return true;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return false;
       throw thrown;
     }
   }
+}
+
+function payoutOf(ratio: number): bigint {
+  return BigInt(Math.round(ratio * Number(BET)));
 }
 
 function betOf({ lower, upper, startMs, endMs }: TrialBox): BetTerms {

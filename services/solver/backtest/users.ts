@@ -46,7 +46,7 @@ function secondLook(
 ): (user: string) => void {
   const { box, kind, bets } = trial;
   const probability = (nowMs: number) => maker.offer(box, kind, nowMs)?.probability;
-  const holdMs = maker.holdMs?.(box) ?? 0;
+  const holdMs = maker.holdMs?.(box, ratio) ?? 0;
   if (holdMs < barMs) {
     const now = acceptedMs === trial.quotedMs
       ? trial.offers[index]?.probability

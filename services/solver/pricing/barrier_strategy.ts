@@ -1,14 +1,23 @@
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { type BoxPrice, type Charges, type MarketModel, payoutFor, priceBox } from "./box_price.ts";
+import {
+  type BoxPrice,
+  type Charges,
+  leadPays,
+  type MarketModel,
+  payoutFor,
+  priceBox,
+} from "./box_price.ts";
+import type { Box } from "./box_probability.ts";
 import { requireLastLook } from "./last_look.ts";
 import { refusal } from "./refusals.ts";
-import type {
-  MarketView,
-  Price,
-  PricingDetails,
-  PricingStrategy,
-  StrategyContext,
+import {
+  type MarketView,
+  type Price,
+  type PricingDetails,
+  PricingRefusedError,
+  type PricingStrategy,
+  type StrategyContext,
 } from "./strategy.ts";
 import type { VolatilityForecast } from "./volatility.ts";
 
@@ -31,7 +40,10 @@ const HISTORY_LAG_MAX_MS = 10_000;
 
 /** A bet with everything that determines its price. */
 interface Valuation extends BoxPrice {
+  box: Box;
   model: MarketModel;
+  /** How much earlier than this solver a user may have seen the price. */
+  leadMs: number;
   spot: bigint;
   spotAgeMs: number;
 }
@@ -66,13 +78,20 @@ export class BarrierStrategy implements PricingStrategy {
     throw refusal("PAYOUT_TOO_LOW", facts, details);
   }
 
-  /** By then this solver sees at least what the fastest user saw when the execution was accepted. */
-  holdMs({ base, quote }: BetTerms): number {
-    const { marketView, clock, userLeadMs, markets = SPEC_MARKETS } = this.#options;
-    const market = markets.find(base, quote);
-    const spot = market && marketView(market).spot;
-    const spotAgeMs = spot === undefined ? 0 : Math.max(0, clock.now() - spot.lastUpdateMs);
-    return userLeadMs + spotAgeMs;
+  /**
+   * By then this solver sees at least what the fastest user saw when the execution was accepted. A box
+   * on which such a user gains nothing does not wait.
+   */
+  holdMs(bet: BetTerms, payout: bigint): number {
+    const { maxPriceAgeMs, userLeadMs } = this.#options;
+    try {
+      const { box, model, leadMs, probability } = this.#value(bet);
+      const worth = probability * Number(payout) / Number(bet.betAmount);
+      return leadPays(box, model, leadMs, worth) ? leadMs : 0;
+    } catch (thrown) {
+      if (thrown instanceof PricingRefusedError) return userLeadMs + maxPriceAgeMs;
+      throw thrown;
+    }
   }
 
   recheck(bet: BetTerms, payout: bigint, isRecorded = false): void {
@@ -88,7 +107,7 @@ export class BarrierStrategy implements PricingStrategy {
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
   #value(bet: BetTerms): Valuation {
-    const { marketView, clock, userLeadMs, markets = SPEC_MARKETS } = this.#options;
+    const { marketView, clock, margin, userLeadMs, markets = SPEC_MARKETS } = this.#options;
     const nowMs = clock.now();
     this.#requireWindow(bet, nowMs);
     const market = markets.find(bet.base, bet.quote);
@@ -110,7 +129,8 @@ export class BarrierStrategy implements PricingStrategy {
       startMs: bet.startTime,
       endMs: bet.endTime,
     };
-    return { model, spot, spotAgeMs, ...priceBox(box, model, spotAgeMs + userLeadMs) };
+    const leadMs = userLeadMs + spotAgeMs;
+    return { box, model, leadMs, spot, spotAgeMs, ...priceBox(box, model, leadMs, margin) };
   }
 
   #requireWindow({ startTime, endTime }: BetTerms, nowMs: number): void {

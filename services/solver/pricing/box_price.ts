@@ -1,5 +1,6 @@
 import { LIMITS } from "../limits.ts";
 import { type Box, type Checks, checksOf, noTouchAtChecks } from "./box_probability.ts";
+import { YEAR_MS } from "./units.ts";
 import type { VolatilityForecast } from "./volatility.ts";
 
 /** The charges of the maker. */
@@ -31,27 +32,82 @@ const RATIO_SCALE = 1e12;
 /**
  * Prices a box that is not broken, for a spot inside its range.
  *
- * An execution waits `holdMs` for its second look, and a box that breaks meanwhile is refused. So the
- * bets that are executed have survived that time, and are worth more than the quoted box: the nearer
- * to a bound, the more.
+ * Where a lead pays ({@link leadPays}), an execution waits as long for its second look, and a box that
+ * breaks meanwhile is refused. So the bets that are executed have survived that time, and are worth
+ * more than the quoted box: the nearer to a bound, the more.
  */
-export function priceBox(
-  box: Box,
-  { forecast, stillProbability }: MarketModel,
-  holdMs: number,
-): BoxPrice {
-  const mixed = (checks: Checks | undefined) => {
-    if (checks === undefined) return 1;
-    let sum = 0;
-    for (const { volatility, weight } of forecast.nodes) {
-      sum += weight * noTouchAtChecks(checks, { volatility, stillProbability });
-    }
-    return Math.min(1, sum);
+export function priceBox(box: Box, model: MarketModel, leadMs: number, margin: number): BoxPrice {
+  const probability = mixedProbability(checksOf(box), model);
+  const charges = leadPays(box, model, leadMs, probability * payoutRatio(probability, margin));
+  if (!charges) return { probability, chargedProbability: probability };
+  const wait = { ...box, endMs: Math.min(box.endMs, box.nowMs + leadMs) };
+  const survives = mixedProbability(checksOf(wait), model);
+  return { probability, chargedProbability: probability < survives ? probability / survives : 1 };
+}
+
+/** Highest mean gain per bet of users with a lead on a box that is executed at once. */
+const LEAD_GAIN_MAX = 0.008;
+
+/** The probability is calculated for a price that moves this many deviations over the lead, or not. */
+const LEAD_REACH = 2;
+
+/** The gain is averaged over these moves. */
+const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
+  const deviations = (index - 40) / 10;
+  return { deviations, weight: Math.exp(-deviations * deviations / 2) };
+});
+
+/**
+ * Whether a user who sees prices `leadMs` earlier gains more than {@link LEAD_GAIN_MAX} per bet. Such a
+ * user bets if the box is worth more than it costs after the lead. How much more follows from the
+ * distance to the bounds in deviations of the price over the lead: near a bound the probability is as
+ * good as linear in the price, in the middle it only falls, and far from both nothing changes.
+ *
+ * @param worth Probability times payout over bet: what a bet of 1 is worth now.
+ */
+export function leadPays(box: Box, model: MarketModel, leadMs: number, worth: number): boolean {
+  if (leadMs <= 0) return false;
+  const later = checksOf({ ...box, nowMs: box.nowMs + leadMs });
+  if (later === undefined) return true;
+  const { forecast: { volatility }, stillProbability } = model;
+  const reach = LEAD_REACH * volatility * Math.sqrt(leadMs / YEAR_MS);
+  const { toLower, toUpper } = later;
+  if (toLower <= reach || toUpper <= reach) return true;
+  const after = (move: number) => {
+    const moved = { ...later, toLower: toLower + move, toUpper: toUpper - move };
+    return noTouchAtChecks(moved, { volatility, stillProbability });
   };
-  const probability = mixed(checksOf(box));
-  if (holdMs <= 0) return { probability, chargedProbability: probability };
-  const held = mixed(checksOf({ ...box, endMs: Math.min(box.endMs, box.nowMs + holdMs) }));
-  return { probability, chargedProbability: probability < held ? probability / held : 1 };
+  // Between the three, it is as good as a parabola. Its mean over all moves is the worth of today.
+  const [low, middle, high] = [after(-reach), after(0), after(reach)];
+  const slope = (high - low) / (2 * LEAD_REACH);
+  const bend = (high + low - 2 * middle) / (2 * LEAD_REACH ** 2);
+  const scale = worth / (middle + bend);
+  let gains = 0;
+  let bets = 0;
+  for (const { deviations, weight } of LEAD_MOVES) {
+    const gain = scale * (middle + (slope + bend * deviations) * deviations) - 1;
+    if (gain <= 0) continue;
+    gains += weight * gain;
+    bets += weight;
+  }
+  return gains > LEAD_GAIN_MAX * bets;
+}
+
+function mixedProbability(
+  checks: Checks | undefined,
+  { forecast, stillProbability }: MarketModel,
+): number {
+  if (checks === undefined) return 1;
+  let sum = 0;
+  for (const { volatility, weight } of forecast.nodes) {
+    sum += weight * noTouchAtChecks(checks, { volatility, stillProbability });
+  }
+  return Math.min(1, sum);
+}
+
+/** Payout over bet, without a skew. */
+function payoutRatio(probability: number, margin: number): number {
+  return Math.min((1 - margin) / probability, Number(LIMITS.maxPayoutRatio));
 }
 
 /**
@@ -66,8 +122,7 @@ export function payoutFor(
   margin: number,
   skew = 0,
 ): bigint | undefined {
-  const ratio = (1 - margin) / probability;
-  const full = Math.min(ratio, Number(LIMITS.maxPayoutRatio));
+  const full = payoutRatio(probability, margin);
   const bounded = Math.min(full, 1 + (full - 1) * (1 - skew));
   const payout = betAmount * BigInt(Math.floor(bounded * RATIO_SCALE)) / BigInt(RATIO_SCALE);
   return payout > betAmount ? payout : undefined;

@@ -70,7 +70,7 @@ function createChecked(
         `Bet ${bet.betAmount} would not pay more than itself: choose another range or window`,
       );
     },
-    holdMs: (bet) => checked.holdMs?.(bet) ?? 0,
+    holdMs: (bet, payout) => checked.holdMs?.(bet, payout) ?? 0,
     recheck: (bet, payout, isRecorded) => checked.recheck(bet, payout, isRecorded),
   };
 }

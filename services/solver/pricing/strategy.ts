@@ -96,8 +96,10 @@ export interface PricingStrategy {
   /**
    * How long a recorded execution waits before it is checked again and hedged, in milliseconds: users
    * may see prices this much earlier. Without it there is no wait.
+   *
+   * @param payout The payout of the quote.
    */
-  holdMs?(bet: BetTerms): number;
+  holdMs?(bet: BetTerms, payout: bigint): number;
   /**
    * Checks a quote again before it is executed ("last look"): its user has had time to watch the
    * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.

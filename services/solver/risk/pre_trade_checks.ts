@@ -57,7 +57,7 @@ export class PreTradeChecks {
 
   /** How long an execution waits before it is checked again and hedged, in milliseconds. */
   holdMs(quote: Quote): number {
-    return this.#options.strategy.holdMs?.(quote) ?? 0;
+    return this.#options.strategy.holdMs?.(quote, quote.payout) ?? 0;
   }
 
   /**

@@ -9,7 +9,6 @@ import {
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
-import { withSeed } from "../../support/random.ts";
 import { MAKERS, plan, runMakers, simulatedTape, START_MS } from "./support.ts";
 
 const VOLATILITY = 0.6;
@@ -32,63 +31,59 @@ function meanGain(results: Results, user: string, maker: string): number {
   return results.gain(user, maker)?.gain.mean().mean ?? assert.fail(`${user} bets with ${maker}`);
 }
 
-Deno.test("Backtest: where volatility is known, the model is right within sampling error", () =>
-  withSeed(async (random) => {
-    const { calibration, boxes } = report(
-      await runMakers(simulated(random, 5), random, { volatility: VOLATILITY }),
-    );
-    const independent = boxes / plan.widths.length;
-    const points = calibration("barrier");
-    assert.ok(points.length >= 5);
-    for (const { predicted, held } of points) {
-      // Boxes of several widths share their prices: no more certain than one of them.
-      const count = Math.min(held.count, independent);
-      const error = Math.sqrt(predicted * (1 - predicted) / count);
-      const off = Math.abs(held.mean - predicted);
-      assert.ok(off <= 5 * error + 0.002, `${held.mean} held of ${predicted} predicted`);
-    }
-  }));
+Deno.test("Backtest: where volatility is known, the model is right within sampling error", async () => {
+  const random = seededRandom(1);
+  const { calibration, boxes } = report(
+    await runMakers(simulated(random, 5), random, { volatility: VOLATILITY }),
+  );
+  const independent = boxes / plan.widths.length;
+  const points = calibration("barrier");
+  assert.ok(points.length >= 5);
+  for (const { predicted, held } of points) {
+    // Boxes of several widths share their prices: no more certain than one of them.
+    const count = Math.min(held.count, independent);
+    const error = Math.sqrt(predicted * (1 - predicted) / count);
+    const off = Math.abs(held.mean - predicted);
+    assert.ok(off <= 5 * error + 0.002, `${held.mean} held of ${predicted} predicted`);
+  }
+});
 
-Deno.test("Backtest: the estimated volatility costs next to nothing in Brier score", () =>
-  withSeed(async (random, seed) => {
-    const source = simulated(random, 4);
-    const known = report(await runMakers(source, seededRandom(seed), { volatility: VOLATILITY }));
-    const estimated = report(await runMakers(source, seededRandom(seed)));
-    const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
-    assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
-  }));
+Deno.test("Backtest: the estimated volatility costs next to nothing in Brier score", async () => {
+  const source = simulated(seededRandom(1), 4);
+  const known = report(await runMakers(source, seededRandom(2), { volatility: VOLATILITY }));
+  const estimated = report(await runMakers(source, seededRandom(2)));
+  const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
+  assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
+});
 
-Deno.test("Backtest: against a user who knows the model the mock loses", () =>
-  withSeed(async (random) => {
-    const results = await runMakers(simulated(random, 4), random, { volatility: VOLATILITY });
-    assert.ok(meanGain(results, USERS.informed, "mock") < 0);
-    assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
-  }));
+Deno.test("Backtest: against a user who knows the model the mock loses", async () => {
+  const random = seededRandom(1);
+  const results = await runMakers(simulated(random, 4), random, { volatility: VOLATILITY });
+  assert.ok(meanGain(results, USERS.informed, "mock") < 0);
+  assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
+});
 
-Deno.test("Backtest: a user who sees prices earlier beats a maker that does not charge for it", {
-  timeout: 120_000,
-}, () =>
-  withSeed(async (random) => {
-    const source = simulated(random, 3);
-    const given = { volatility: VOLATILITY, leadMs: 1_000, durationsMs: [5_000], stepMs: 2_000 };
-    const careless = await runMakers(source, random, given);
-    assert.ok(meanGain(careless, USERS.earlier, "barrier") < -0.1);
-    const careful = await runMakers(source, random, { ...given, userLeadMs: 1_000 });
-    const total = (results: Results) => {
-      const path = results.gain(USERS.earlier, "barrier")?.gain.path();
-      return path === undefined ? 0 : path.mean * path.count;
-    };
-    assert.ok(total(careful) > 0.2 * total(careless), `${total(careful)}, ${total(careless)}`);
-  }));
+Deno.test("Backtest: a user who sees prices earlier beats a maker that does not charge for it", async () => {
+  const source = simulated(seededRandom(1), 0.5);
+  const given = { volatility: VOLATILITY, leadMs: 1_000, durationsMs: [5_000], stepMs: 2_000 };
+  const careless = await runMakers(source, seededRandom(2), given);
+  assert.ok(meanGain(careless, USERS.earlier, "barrier") < -0.1);
+  const careful = await runMakers(source, seededRandom(2), { ...given, userLeadMs: 1_000 });
+  const total = (results: Results) => {
+    const path = results.gain(USERS.earlier, "barrier")?.gain.path();
+    return path === undefined ? 0 : path.mean * path.count;
+  };
+  assert.ok(total(careful) > 0.2 * total(careless), `${total(careful)}, ${total(careless)}`);
+});
 
-Deno.test("Backtest: a user who waits wears down the margin of a maker without last look, with it half stays", () =>
-  withSeed(async (random) => {
-    const given = { volatility: VOLATILITY, waitMs: 15_000 };
-    const results = await runMakers(simulated(random, 2), random, given);
-    const bets = (maker: string) => results.gain(USERS.patient, maker)?.gain.mean().count ?? 0;
-    assert.ok(bets("plain") > 100);
-    assert.ok(bets("barrier") < bets("plain") / 10);
-  }));
+Deno.test("Backtest: a user who waits wears down the margin of a maker without last look, with it half stays", async () => {
+  const random = seededRandom(1);
+  const given = { volatility: VOLATILITY, waitMs: 15_000 };
+  const results = await runMakers(simulated(random, 2), random, given);
+  const bets = (maker: string) => results.gain(USERS.patient, maker)?.gain.mean().count ?? 0;
+  assert.ok(bets("plain") > 100);
+  assert.ok(bets("barrier") < bets("plain") / 10);
+});
 
 Deno.test("Backtest: a box knows nothing of what comes after its quote", async () => {
   const rows = simulatedTape(seededRandom(1), { volatility: VOLATILITY, durationMs: 1_800_000 });

@@ -1,37 +1,36 @@
 import assert from "node:assert/strict";
-import { gaussian } from "../../../lib/random.ts";
+import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { LogitCalibration } from "../../../services/solver/backtest/rivals/logit_calibration.ts";
 import { BaseRate, TerminalOnly } from "../../../services/solver/backtest/rivals/simple.ts";
 import { SimplexRegression } from "../../../services/solver/backtest/rivals/simplex_regression.ts";
 import { slotBar } from "../../../services/solver/backtest/bars.ts";
-import { withSeed } from "../../support/random.ts";
 
-Deno.test("Simplex regression: finds weights that add up to 1, none below 0", () =>
-  withSeed((random) => {
-    const regression = new SimplexRegression(3);
-    for (let row = 0; row < 2_000; row++) {
-      const features = [0, 1, 2].map(() => -20 + gaussian(random));
-      const target = 0.7 * features[0]! + 0.3 * features[2]! + 0.05 * gaussian(random);
-      regression.add(features, target);
-    }
-    const weights = regression.solve() ?? [];
-    [0.7, 0, 0.3].forEach((expected, index) =>
-      assert.ok(Math.abs(weights[index]! - expected) < 0.02, `${weights}`)
-    );
-  }));
+Deno.test("Simplex regression: finds weights that add up to 1, none below 0", () => {
+  const random = seededRandom(1);
+  const regression = new SimplexRegression(3);
+  for (let row = 0; row < 2_000; row++) {
+    const features = [0, 1, 2].map(() => -20 + gaussian(random));
+    const target = 0.7 * features[0]! + 0.3 * features[2]! + 0.05 * gaussian(random);
+    regression.add(features, target);
+  }
+  const weights = regression.solve() ?? [];
+  [0.7, 0, 0.3].forEach((expected, index) =>
+    assert.ok(Math.abs(weights[index]! - expected) < 0.02, `${weights}`)
+  );
+});
 
-Deno.test("Logit calibration: undoes probabilities that are too extreme", () =>
-  withSeed((random) => {
-    const calibration = new LogitCalibration();
-    for (let box = 0; box < 20_000; box++) {
-      const logit = 4 * (random() - 0.5);
-      calibration.add(1 / (1 + Math.exp(-2 * logit)), random() < 1 / (1 + Math.exp(-logit)));
-    }
-    const right = 1 / (1 + Math.exp(-1));
-    const said = 1 / (1 + Math.exp(-2));
-    assert.ok(Math.abs(calibration.apply(said) - right) < 0.03);
-    assert.equal(new LogitCalibration().apply(0.3).toFixed(9), "0.300000000");
-  }));
+Deno.test("Logit calibration: undoes probabilities that are too extreme", () => {
+  const random = seededRandom(1);
+  const calibration = new LogitCalibration();
+  for (let box = 0; box < 20_000; box++) {
+    const logit = 4 * (random() - 0.5);
+    calibration.add(1 / (1 + Math.exp(-2 * logit)), random() < 1 / (1 + Math.exp(-logit)));
+  }
+  const right = 1 / (1 + Math.exp(-1));
+  const said = 1 / (1 + Math.exp(-2));
+  assert.ok(Math.abs(calibration.apply(said) - right) < 0.03);
+  assert.equal(new LogitCalibration().apply(0.3).toFixed(9), "0.300000000");
+});
 
 Deno.test("Base rate: how often the same kind held so far", () => {
   const rate = new BaseRate(0.03);

@@ -63,11 +63,26 @@ Deno.test("Barrier: a skew withholds its share of the winnings, and none of the 
   assert.deepEqual(found, [1_800_000n, 1_600_000n, 1_400_000n]);
 });
 
-Deno.test("Barrier: an execution is held for the user's lead and the age of the price", () => {
+Deno.test("Barrier: near a bound an execution is held for the user's lead and the age of the price", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
-  assert.equal(strategy.holdMs(bet), 700);
+  const near = { ...bet, upperPrice: SPOT + 300_000n };
+  const { payout } = strategy.price(near);
+  assert.equal(strategy.holdMs(near, payout), 700);
   view.spot.lastUpdateMs -= 300;
-  assert.equal(strategy.holdMs(bet), 1_000);
+  assert.equal(strategy.holdMs(near, payout), 1_000);
+});
+
+Deno.test("Barrier: in the middle an execution is not held, unless its payout lets a lead pay", () => {
+  const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
+  const { payout, details } = strategy.price(bet);
+  assert.equal(details.chargedProbability, details.probability);
+  assert.equal(strategy.holdMs(bet, payout), 0);
+  assert.equal(strategy.holdMs(bet, payout * 108n / 100n), 1_000);
+});
+
+Deno.test("Barrier: without a price an execution is held for the lead and the oldest price", () => {
+  const { strategy, bet } = barrier({ spot: undefined }, { userLeadMs: 700 });
+  assert.equal(strategy.holdMs(bet, 2n * bet.betAmount), 2_700);
 });
 
 Deno.test("Barrier: the look after the hold is at the box as it is then, without a charge", () => {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { priceBox } from "../../../services/solver/pricing/box_price.ts";
+import { leadPays, priceBox } from "../../../services/solver/pricing/box_price.ts";
 import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const VOLATILITY = 0.5;
+const MARGIN = 0.05;
 const SPOT = 60_000_000_000n;
 /** Deviation of a second. */
 const SECOND = Number(SPOT) * VOLATILITY * Math.sqrt(1_000 / YEAR_MS);
@@ -20,7 +21,7 @@ function box(below: number, above: number, aheadMs = 0) {
 
 Deno.test("Price of a box: charged is the probability of those that survive their hold", () => {
   const near = box(1, 14);
-  const { probability, chargedProbability } = priceBox(near, model, 1_000);
+  const { probability, chargedProbability } = priceBox(near, model, 1_000, MARGIN);
   assert.equal(probability, boxProbability({ ...near, volatility: VOLATILITY }));
   const survives = boxProbability({ ...near, endMs: NOW_MS + 1_000, volatility: VOLATILITY });
   assert.ok(survives < 0.8 && Math.abs(chargedProbability - probability / survives) < 1e-12);
@@ -28,7 +29,12 @@ Deno.test("Price of a box: charged is the probability of those that survive thei
 
 Deno.test("Price of a box: the charge falls with the distance to the bounds, and there is none in the middle", () => {
   const charge = (below: number) => {
-    const { probability, chargedProbability } = priceBox(box(below, 15 - below), model, 1_000);
+    const { probability, chargedProbability } = priceBox(
+      box(below, 15 - below),
+      model,
+      1_000,
+      MARGIN,
+    );
     return chargedProbability / probability - 1;
   };
   const charges = [0.5, 1, 2, 4, 7.5].map(charge);
@@ -38,13 +44,42 @@ Deno.test("Price of a box: the charge falls with the distance to the bounds, and
 
 Deno.test("Price of a box: without a hold, and for a box that begins after it, there is no charge", () => {
   for (const [given, holdMs] of [[box(1, 14), 0], [box(1, 14, 1_000), 1_000]] as const) {
-    const { probability, chargedProbability } = priceBox(given, model, holdMs);
+    const { probability, chargedProbability } = priceBox(given, model, holdMs, MARGIN);
     assert.equal(chargedProbability, probability);
   }
 });
 
 Deno.test("Price of a box: one that ends during the hold is certain", () => {
   for (const holdMs of [60_000, 90_000]) {
-    assert.equal(priceBox(box(1, 14), model, holdMs).chargedProbability, 1);
+    assert.equal(priceBox(box(1, 14), model, holdMs, MARGIN).chargedProbability, 1);
   }
+});
+
+/** Boxes of a minute, half as wide as so many of its deviations, and a user three seconds ahead. */
+function threeSecondsPay(width: number, offset: number, payout = 1): boolean {
+  const half = width * Math.sqrt(60);
+  const given = box(half * (1 + offset), half * (1 - offset));
+  return leadPays(given, model, 3_000, payout * (1 - MARGIN));
+}
+
+Deno.test("Lead: pays near a bound and on narrow boxes, and nothing in the middle of wider ones", () => {
+  // By integration over the lead: gains of .005, .007, 0 and 0.
+  for (const [width, offset] of [[1, 0], [1, 0.05], [1.5, 0.1], [2, -0.1]] as const) {
+    assert.equal(threeSecondsPay(width, offset), false, `${width}, ${offset}`);
+  }
+  // Of .028, .009, .022 and .09.
+  for (const [width, offset] of [[0.8, 0], [1, 0.07], [2, -0.3], [1, 0.5], [1, -0.95]] as const) {
+    assert.equal(threeSecondsPay(width, offset), true, `${width}, ${offset}`);
+  }
+});
+
+Deno.test("Lead: pays where the payout is higher", () => {
+  assert.equal(threeSecondsPay(1, 0, 1.01), true);
+  assert.equal(threeSecondsPay(1.5, 0, 1.08), true);
+});
+
+Deno.test("Lead: a box that ends within it is known; without a lead nobody gains", () => {
+  const far = box(100, 100);
+  assert.equal(leadPays(far, model, 60_000, 0.95), true);
+  assert.equal(leadPays(box(0.1, 0.1), model, 0, 2), false);
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
+import { seededRandom } from "../../../lib/random.ts";
 import type { RandomSource } from "../../../lib/clock.ts";
 import {
   DecayedShare,
   decayedShareSchema,
 } from "../../../services/solver/pricing/decayed_share.ts";
-import { withSeed } from "../../support/random.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -29,32 +29,32 @@ Deno.test("Decayed share: older observations lose weight", () => {
   assert.ok(Math.abs(share.error(0.5) - Math.sqrt(0.25 / 1.5)) < 1e-12);
 });
 
-Deno.test("Decayed share: the error is what shares of the same market differ by", () =>
-  withSeed((random) => {
-    for (const spread of [0, 0.4]) {
-      const chance = () => 0.5 + spread * (random() - 0.5);
-      let squares = 0;
-      let estimated = 0;
-      const runs = 200;
-      for (let run = 0; run < runs; run++) {
-        const share = new DecayedShare(HOUR_MS);
-        observe(share, 40, random, chance);
-        squares += (share.share! - 0.5) ** 2; // there are observations
-        estimated += share.error(0.5) / runs;
-      }
-      const actual = Math.sqrt(squares / runs);
-      const ratio = estimated / actual;
-      assert.ok(ratio > 0.85 && ratio < 1.3, `${spread}: ${estimated}, not ${actual}`);
+Deno.test("Decayed share: the error is what shares of the same market differ by", () => {
+  const random = seededRandom(1);
+  for (const spread of [0, 0.4]) {
+    const chance = () => 0.5 + spread * (random() - 0.5);
+    let squares = 0;
+    let estimated = 0;
+    const runs = 200;
+    for (let run = 0; run < runs; run++) {
+      const share = new DecayedShare(HOUR_MS);
+      observe(share, 40, random, chance);
+      squares += (share.share! - 0.5) ** 2; // there are observations
+      estimated += share.error(0.5) / runs;
     }
-  }));
+    const actual = Math.sqrt(squares / runs);
+    const ratio = estimated / actual;
+    assert.ok(ratio > 0.85 && ratio < 1.3, `${spread}: ${estimated}, not ${actual}`);
+  }
+});
 
-Deno.test("Decayed share: continues from its state", () =>
-  withSeed((random) => {
-    const whole = new DecayedShare(HOUR_MS);
-    observe(whole, 3, random, () => 0.3);
-    const state = decayedShareSchema.parse(JSON.parse(JSON.stringify(whole)));
-    const again = new DecayedShare(HOUR_MS, state);
-    for (const share of [whole, again]) share.add(5 * DAY_MS, true, 0.5, 0.9);
-    assert.deepEqual(again.toJSON(), whole.toJSON());
-    assert.equal(again.error(0.5), whole.error(0.5));
-  }));
+Deno.test("Decayed share: continues from its state", () => {
+  const random = seededRandom(1);
+  const whole = new DecayedShare(HOUR_MS);
+  observe(whole, 3, random, () => 0.3);
+  const state = decayedShareSchema.parse(JSON.parse(JSON.stringify(whole)));
+  const again = new DecayedShare(HOUR_MS, state);
+  for (const share of [whole, again]) share.add(5 * DAY_MS, true, 0.5, 0.9);
+  assert.deepEqual(again.toJSON(), whole.toJSON());
+  assert.equal(again.error(0.5), whole.error(0.5));
+});

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { seededRandom } from "../../../lib/random.ts";
 import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
 import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
 import {
@@ -9,7 +10,6 @@ import {
 } from "../../../services/solver/pricing/discrete_no_touch.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
-import { withSeed } from "../../support/random.ts";
 import { simulateChecks } from "./simulation.ts";
 
 const unit = { variance: 1, drift: 0 };
@@ -155,43 +155,43 @@ Deno.test("Box: one second with the spot on the barrier is exact", () => {
   assert.ok(Math.abs(boxProbability(box) - 48_620 / 262_144) < 2e-5);
 });
 
-Deno.test("Box: standing slots hold as often as simulated, with few moves and with many", () =>
-  withSeed((random) => {
-    const nowMs = 1_700_000_000_000;
-    const volatility = 1;
-    const deviation = volatility * Math.sqrt(100 / YEAR_MS);
-    for (
-      const [stillProbability, endMs, steps] of [
-        [0.9, nowMs + 3_000, 29],
-        [0.5, nowMs + 6_000, 59],
-      ] as const
-    ) {
-      const spot = 10n ** 12n;
-      const toLower = 0.7 * deviation;
-      const toUpper = 6 * deviation;
-      const box = {
-        spot,
-        lower: BigInt(Math.round(1e12 * Math.exp(-toLower))),
-        upper: BigInt(Math.round(1e12 * Math.exp(toUpper))),
-        nowMs,
-        startMs: nowMs,
-        endMs,
-        volatility,
-        stillProbability,
-      };
-      const paths = 20_000;
-      const held = simulateChecks(random, paths, {
-        toLower,
-        toUpper,
-        firstDeviation: 0,
-        stepDeviation: deviation,
-        steps,
-        stillProbability,
-      });
-      const expected = boxProbability(box);
-      const error = Math.sqrt(expected * (1 - expected) / paths);
-      const bias = stillProbability === 0.5 ? 0.12 / (steps * 0.5) : 0;
-      assert.ok(held - expected < 4.5 * error, `${held} held of ${expected}`);
-      assert.ok(expected - held < 4.5 * error + bias, `${held} held of ${expected}`);
-    }
-  }));
+Deno.test("Box: standing slots hold as often as simulated, with few moves and with many", () => {
+  const random = seededRandom(1);
+  const nowMs = 1_700_000_000_000;
+  const volatility = 1;
+  const deviation = volatility * Math.sqrt(100 / YEAR_MS);
+  for (
+    const [stillProbability, endMs, steps] of [
+      [0.9, nowMs + 3_000, 29],
+      [0.5, nowMs + 6_000, 59],
+    ] as const
+  ) {
+    const spot = 10n ** 12n;
+    const toLower = 0.7 * deviation;
+    const toUpper = 6 * deviation;
+    const box = {
+      spot,
+      lower: BigInt(Math.round(1e12 * Math.exp(-toLower))),
+      upper: BigInt(Math.round(1e12 * Math.exp(toUpper))),
+      nowMs,
+      startMs: nowMs,
+      endMs,
+      volatility,
+      stillProbability,
+    };
+    const paths = 20_000;
+    const held = simulateChecks(random, paths, {
+      toLower,
+      toUpper,
+      firstDeviation: 0,
+      stepDeviation: deviation,
+      steps,
+      stillProbability,
+    });
+    const expected = boxProbability(box);
+    const error = Math.sqrt(expected * (1 - expected) / paths);
+    const bias = stillProbability === 0.5 ? 0.12 / (steps * 0.5) : 0;
+    assert.ok(held - expected < 4.5 * error, `${held} held of ${expected}`);
+    assert.ok(expected - held < 4.5 * error + bias, `${held} held of ${expected}`);
+  }
+});

@@ -1,41 +1,41 @@
 import assert from "node:assert/strict";
-import { gaussian } from "../../../lib/random.ts";
+import { gaussian, seededRandom } from "../../../lib/random.ts";
 import {
   deviationFrom,
   largestMoveBelow,
   largestMoveQuantile,
   type LogDeviation,
 } from "../../../services/solver/pricing/largest_move.ts";
-import { withSeed } from "../../support/random.ts";
 
-Deno.test("Largest move: the distribution is that of simulated paths", () =>
-  withSeed((random) => {
-    const deviation = { middle: -0.4, below: 0.1, above: 0.2 };
-    const [paths, steps] = [4_000, 1_000];
-    // Between two checks a path goes further by 0.5826 deviations of a step.
-    const shift = 0.5826 / Math.sqrt(steps);
-    const logs = Array.from({ length: paths }, () => {
-      const scenario = random();
-      const log = deviation.middle + (scenario < 1 / 6
+Deno.test("Largest move: the distribution is that of simulated paths", () => {
+  const random = seededRandom(1);
+  const deviation = { middle: -0.4, below: 0.1, above: 0.2 };
+  const [paths, steps] = [4_000, 1_000];
+  // Between two checks a path goes further by 0.5826 deviations of a step.
+  const shift = 0.5826 / Math.sqrt(steps);
+  const logs = Array.from({ length: paths }, () => {
+    const scenario = random();
+    const log = deviation.middle +
+      (scenario < 1 / 6
         ? -Math.sqrt(3 * deviation.below)
         : scenario < 5 / 6
         ? 0
         : Math.sqrt(3 * deviation.above));
-      let move = 0;
-      let largest = 0;
-      for (let step = 0; step < steps; step++) {
-        move += gaussian(random) / Math.sqrt(steps);
-        largest = Math.max(largest, Math.abs(move));
-      }
-      return log + Math.log(largest + shift);
-    });
-    for (const log of [-1.2, -0.6, -0.2, 0.2, 0.8]) {
-      const expected = largestMoveBelow(log, deviation);
-      const found = logs.filter((one) => one <= log).length / paths;
-      const error = Math.sqrt(expected * (1 - expected) / paths);
-      assert.ok(Math.abs(found - expected) < 5 * error + 0.003, `${log}: ${found}, ${expected}`);
+    let move = 0;
+    let largest = 0;
+    for (let step = 0; step < steps; step++) {
+      move += gaussian(random) / Math.sqrt(steps);
+      largest = Math.max(largest, Math.abs(move));
     }
-  }));
+    return log + Math.log(largest + shift);
+  });
+  for (const log of [-1.2, -0.6, -0.2, 0.2, 0.8]) {
+    const expected = largestMoveBelow(log, deviation);
+    const found = logs.filter((one) => one <= log).length / paths;
+    const error = Math.sqrt(expected * (1 - expected) / paths);
+    assert.ok(Math.abs(found - expected) < 5 * error + 0.003, `${log}: ${found}, ${expected}`);
+  }
+});
 
 Deno.test("Largest move: the deviation found has the three quantiles that were asked for", () => {
   for (const below of [0, 0.02, 0.3]) {

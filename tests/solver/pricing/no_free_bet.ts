@@ -86,7 +86,7 @@ export function findFreeBet(scenario: Scenario): { worth: number; scenario: Scen
     endMs: NOW_MS + (checks + 1) * SLOT_MS,
   };
   const model = { forecast: forecastOf(volatility, spread), stillProbability: still };
-  const { chargedProbability } = priceBox(box, model, spotAgeMs + userLeadMs);
+  const { chargedProbability } = priceBox(box, model, spotAgeMs + userLeadMs, margin);
   const payout = payoutFor(BET, chargedProbability, margin, skew);
   if (payout === undefined) return undefined;
   const toLower = Math.log(1e15 / Number(lower));

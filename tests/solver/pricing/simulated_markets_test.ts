@@ -1,10 +1,9 @@
 /** Forecasts on simulated markets of kinds that no constant of the model was chosen for. */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
-import { gaussian } from "../../../lib/random.ts";
+import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
-import { withSeed } from "../../support/random.ts";
 
 const MINUTE_MS = 60_000;
 const DAYS = 12;
@@ -45,38 +44,38 @@ const markets: Record<string, { volatility: Volatility; jumpsPerMinute?: number 
 };
 
 for (const [name, { volatility, jumpsPerMinute = 0 }] of Object.entries(markets)) {
-  Deno.test(`Simulated market, ${name}: boxes hold as often as forecast, at every horizon`, () =>
-    withSeed((random) => {
-      const forecasts = new MarketVolatility({ floor: 0.05, minHistoryMs: MINUTE_MS });
-      const deviationAt = volatility(random);
-      let log = Math.log(1e9);
-      let before = 0;
-      for (let minute = 0; minute < DAYS * 1_440; minute++) {
-        const deviation = deviationAt(minute, before) / Math.sqrt(MOVES);
-        const open = log;
-        let [high, low] = [log, log];
-        for (let move = 0; move < MOVES; move++) {
-          log += deviation * gaussian(random);
-          high = Math.max(high, log);
-          low = Math.min(low, log);
-        }
-        if (random() < jumpsPerMinute) {
-          log += MINUTE_DEVIATION * Math.sqrt(10) * gaussian(random);
-          high = Math.max(high, log);
-          low = Math.min(low, log);
-        }
-        before = log - open;
-        const [o, h, l, c] = [open, high, low, log].map((value) => Math.round(Math.exp(value)));
-        const candle = { open: o!, high: h!, low: l!, close: c! }; // four values
-        forecasts.addCandle({ timeMs: minute * MINUTE_MS, durationMs: MINUTE_MS, ...candle });
+  Deno.test(`Simulated market, ${name}: boxes hold as often as forecast, at every horizon`, () => {
+    const random = seededRandom(1);
+    const forecasts = new MarketVolatility({ floor: 0.05, minHistoryMs: MINUTE_MS });
+    const deviationAt = volatility(random);
+    let log = Math.log(1e9);
+    let before = 0;
+    for (let minute = 0; minute < DAYS * 1_440; minute++) {
+      const deviation = deviationAt(minute, before) / Math.sqrt(MOVES);
+      const open = log;
+      let [high, low] = [log, log];
+      for (let move = 0; move < MOVES; move++) {
+        log += deviation * gaussian(random);
+        high = Math.max(high, log);
+        low = Math.min(low, log);
       }
-      const seen = forecasts.calibrations.filter(({ windows }) => windows > 20);
-      assert.ok(seen.length >= 4, "a minute to an hour");
-      for (const { horizonMs, boxes } of seen) {
-        for (const { predicted, held, error } of boxes) {
-          const words = `${horizonMs / MINUTE_MS} m: ${held} ± ${error} held of ${predicted}`;
-          assert.ok(Math.abs(held - predicted) < 0.03 + 3 * error, words);
-        }
+      if (random() < jumpsPerMinute) {
+        log += MINUTE_DEVIATION * Math.sqrt(10) * gaussian(random);
+        high = Math.max(high, log);
+        low = Math.min(low, log);
       }
-    }));
+      before = log - open;
+      const [o, h, l, c] = [open, high, low, log].map((value) => Math.round(Math.exp(value)));
+      const candle = { open: o!, high: h!, low: l!, close: c! }; // four values
+      forecasts.addCandle({ timeMs: minute * MINUTE_MS, durationMs: MINUTE_MS, ...candle });
+    }
+    const seen = forecasts.calibrations.filter(({ windows }) => windows > 20);
+    assert.ok(seen.length >= 4, "a minute to an hour");
+    for (const { horizonMs, boxes } of seen) {
+      for (const { predicted, held, error } of boxes) {
+        const words = `${horizonMs / MINUTE_MS} m: ${held} ± ${error} held of ${predicted}`;
+        assert.ok(Math.abs(held - predicted) < 0.03 + 3 * error, words);
+      }
+    }
+  });
 }

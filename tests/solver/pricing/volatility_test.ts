@@ -7,7 +7,6 @@ import {
   MarketVolatility,
   volatilityStateSchema,
 } from "../../../services/solver/pricing/volatility.ts";
-import { withSeed } from "../../support/random.ts";
 
 const START_MS = 1_699_920_000_000;
 const MINUTE_MS = 60_000;
@@ -78,26 +77,26 @@ function assertNear(actual: number, expected: number, share: number, what: strin
   assert.ok(Math.abs(actual / expected - 1) < share, `${what}: ${actual} instead of ${expected}`);
 }
 
-Deno.test("Volatility: a day of candles gives every horizon's volatility, within 10 % on average", () =>
-  withSeed((random) => {
-    const [markets, minutes] = [12, 1_440];
-    const nowMs = START_MS + minutes * MINUTE_MS;
-    const horizonsMs = [MINUTE_MS, HOUR_MS, 4 * HOUR_MS, 24 * HOUR_MS];
-    const sums = horizonsMs.map(() => 0);
-    for (let market = 0; market < markets; market++) {
-      const volatility = new MarketVolatility(settings);
-      const day = candles(random, { volatility: () => 0.6, minutes });
-      day.forEach((candle) => volatility.addCandle(candle));
-      horizonsMs.forEach((horizonMs, index) => {
-        const sigma = sigmaAt(volatility, nowMs, horizonMs);
-        assertNear(sigma, 0.6, 0.5, `${horizonMs} ms in one market`);
-        sums[index]! += sigma; // one sum a horizon
-      });
-    }
-    horizonsMs.forEach((horizonMs, index) =>
-      assertNear(sums[index]! / markets, 0.6, 0.1, `${horizonMs} ms`)
-    );
-  }));
+Deno.test("Volatility: a day of candles gives every horizon's volatility, within 10 % on average", () => {
+  const random = seededRandom(1);
+  const [markets, minutes] = [12, 1_440];
+  const nowMs = START_MS + minutes * MINUTE_MS;
+  const horizonsMs = [MINUTE_MS, HOUR_MS, 4 * HOUR_MS, 24 * HOUR_MS];
+  const sums = horizonsMs.map(() => 0);
+  for (let market = 0; market < markets; market++) {
+    const volatility = new MarketVolatility(settings);
+    const day = candles(random, { volatility: () => 0.6, minutes });
+    day.forEach((candle) => volatility.addCandle(candle));
+    horizonsMs.forEach((horizonMs, index) => {
+      const sigma = sigmaAt(volatility, nowMs, horizonMs);
+      assertNear(sigma, 0.6, 0.5, `${horizonMs} ms in one market`);
+      sums[index]! += sigma; // one sum a horizon
+    });
+  }
+  horizonsMs.forEach((horizonMs, index) =>
+    assertNear(sums[index]! / markets, 0.6, 0.1, `${horizonMs} ms`)
+  );
+});
 
 Deno.test("Volatility: a short horizon follows a change sooner than a long one", () => {
   const volatility = new MarketVolatility(settings);
@@ -124,32 +123,32 @@ Deno.test("Volatility: one jump of 2 % raises an hour's forecast by less than tw
   assert.ok(jumped! < 1.67 * calm!, `${jumped} after ${calm}`);
 });
 
-Deno.test("Volatility: a minute of slots with one jump is no more than twice too high", () =>
-  withSeed((random) => {
-    const volatility = new MarketVolatility(settings);
-    const slots = { slots: 720, sigma: 0.5, jumpAt: 400, jump: 0.005 };
-    const nowMs = feedSlots(volatility, random, slots);
-    const forecast = sigmaAt(volatility, nowMs, MINUTE_MS);
-    // Squared returns would give 3.6: the jump alone is 0.005 in a minute.
-    assert.ok(forecast > 0.25 && forecast < 1, `${forecast}`);
-  }));
+Deno.test("Volatility: a minute of slots with one jump is no more than twice too high", () => {
+  const random = seededRandom(1);
+  const volatility = new MarketVolatility(settings);
+  const slots = { slots: 720, sigma: 0.5, jumpAt: 400, jump: 0.005 };
+  const nowMs = feedSlots(volatility, random, slots);
+  const forecast = sigmaAt(volatility, nowMs, MINUTE_MS);
+  // Squared returns would give 3.6: the jump alone is 0.005 in a minute.
+  assert.ok(forecast > 0.25 && forecast < 1, `${forecast}`);
+});
 
-Deno.test("Volatility: noise of single prices is no volatility", () =>
-  withSeed((random) => {
-    const volatility = new MarketVolatility(settings);
-    const nowMs = feedSlots(volatility, random, { slots: 590, sigma: 0.5, noise: 1e-4 });
-    const naive = Math.sqrt(2 * 1e-4 ** 2 * YEAR_MS / 100);
-    assert.ok(naive > 2);
-    const early = volatility.forecast(nowMs, nowMs + 5_000);
-    assert.equal(early, undefined, "less than a minute of returns");
-    const later = feedSlots(volatility, random, {
-      slots: 300,
-      sigma: 0.5,
-      noise: 1e-4,
-      fromSlot: 590,
-    });
-    assert.ok(sigmaAt(volatility, later, 5_000) < 1.5);
-  }));
+Deno.test("Volatility: noise of single prices is no volatility", () => {
+  const random = seededRandom(1);
+  const volatility = new MarketVolatility(settings);
+  const nowMs = feedSlots(volatility, random, { slots: 590, sigma: 0.5, noise: 1e-4 });
+  const naive = Math.sqrt(2 * 1e-4 ** 2 * YEAR_MS / 100);
+  assert.ok(naive > 2);
+  const early = volatility.forecast(nowMs, nowMs + 5_000);
+  assert.equal(early, undefined, "less than a minute of returns");
+  const later = feedSlots(volatility, random, {
+    slots: 300,
+    sigma: 0.5,
+    noise: 1e-4,
+    fromSlot: 590,
+  });
+  assert.ok(sigmaAt(volatility, later, 5_000) < 1.5);
+});
 
 Deno.test("Volatility: slots continue candles of the past", () => {
   const volatility = new MarketVolatility(settings);
@@ -278,18 +277,18 @@ Deno.test("Volatility: in the first minute a jump counts at most as twice what i
   assert.ok(calm! > 0 && jumped! < 3 * calm!, `${calm}, ${jumped}`);
 });
 
-Deno.test("Volatility: boxes of a second and of a minute hold as often as forecast, on slots alone", () =>
-  withSeed((random) => {
-    const volatility = new MarketVolatility(settings);
-    feedSlots(volatility, random, { slots: 36_000, sigma: 0.5 });
-    for (const { horizonMs, windows, boxes } of volatility.calibrations) {
-      if (windows < 50) continue;
-      for (const { predicted, held, error } of boxes) {
-        const off = Math.abs(held - predicted);
-        assert.ok(off < 5 * error + 0.03, `${horizonMs} ms: ${held} of ${windows} windows`);
-      }
+Deno.test("Volatility: boxes of a second and of a minute hold as often as forecast, on slots alone", () => {
+  const random = seededRandom(1);
+  const volatility = new MarketVolatility(settings);
+  feedSlots(volatility, random, { slots: 36_000, sigma: 0.5 });
+  for (const { horizonMs, windows, boxes } of volatility.calibrations) {
+    if (windows < 50) continue;
+    for (const { predicted, held, error } of boxes) {
+      const off = Math.abs(held - predicted);
+      assert.ok(off < 5 * error + 0.03, `${horizonMs} ms: ${held} of ${windows} windows`);
     }
-  }));
+  }
+});
 
 Deno.test("Volatility: candles made of few moves are seen to be so", () => {
   for (const [steps, lowest, highest] of [[6, 3, 14], [60, 30, 120]] as const) {

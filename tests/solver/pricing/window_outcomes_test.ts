@@ -6,7 +6,6 @@ import {
   WATCHED_ODDS,
   WindowOutcomes,
 } from "../../../services/solver/pricing/window_outcomes.ts";
-import { withSeed } from "../../support/random.ts";
 
 const PRIOR: LogDeviation = { middle: -0.43, below: 0.1, above: 0.1 };
 const MINUTE_MS = 60_000;
@@ -41,43 +40,45 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
   }
 }
 
-Deno.test("Window outcomes: the deviation of the windows is learned, whatever the base says", () =>
-  withSeed((random) => {
-    for (const factor of [0.6, 1, 1.7]) {
-      const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
-      const deviation = () => 1e-3 * factor;
-      feed(outcomes, random, { minutes: 8_000, deviation, windowMinutes: 1 });
-      const learned = outcomes.deviation(PRIOR);
-      const off = Math.abs(learned.middle - Math.log(factor));
-      assert.ok(off < 0.12, `${factor}: ${Math.exp(learned.middle)}`);
-      assert.ok(learned.below < 0.06 && learned.above < 0.06, JSON.stringify(learned));
-    }
-  }));
-
-Deno.test("Window outcomes: where volatility changes unseen, the deviation gets less certain", () =>
-  withSeed((random) => {
+Deno.test("Window outcomes: the deviation of the windows is learned, whatever the base says", () => {
+  const random = seededRandom(1);
+  for (const factor of [0.6, 1, 1.7]) {
     const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
-    const deviation = () => 1e-3 * Math.exp(0.6 * gaussian(random));
-    feed(outcomes, random, { minutes: 16_000, deviation, windowMinutes: 4 });
+    const deviation = () => 1e-3 * factor;
+    feed(outcomes, random, { minutes: 8_000, deviation, windowMinutes: 1 });
     const learned = outcomes.deviation(PRIOR);
-    for (const variance of [learned.below, learned.above]) {
-      assert.ok(variance > 0.15 && variance < 0.6, JSON.stringify(learned));
-    }
-  }));
+    const off = Math.abs(learned.middle - Math.log(factor));
+    assert.ok(off < 0.12, `${factor}: ${Math.exp(learned.middle)}`);
+    assert.ok(learned.below < 0.06 && learned.above < 0.06, JSON.stringify(learned));
+  }
+});
 
-Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of the time", () =>
-  withSeed((random) => {
-    const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
-    feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
-    const { boxes, windows } = outcomes.calibration;
-    assert.ok(windows > 2_000, `${windows}`);
-    assert.deepEqual(boxes.map(({ predicted }) => predicted), WATCHED_ODDS);
-    for (const { predicted, held, error } of boxes) {
-      // Neighbouring windows overlap by three quarters, and the first ones know nothing yet.
-      assert.ok(Math.abs(held - predicted) < 0.06, `${held} held of ${predicted}`);
-      assert.ok(error > 0.005 && error < 0.02, `${error}`);
-    }
-  }));
+Deno.test("Window outcomes: where volatility changes unseen, the deviation gets less certain", () => {
+  const random = seededRandom(1);
+  const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+  const deviation = () => 1e-3 * Math.exp(0.6 * gaussian(random));
+  feed(outcomes, random, { minutes: 16_000, deviation, windowMinutes: 4 });
+  const learned = outcomes.deviation(PRIOR);
+  for (const variance of [learned.below, learned.above]) {
+    assert.ok(variance > 0.15 && variance < 0.6, JSON.stringify(learned));
+  }
+});
+
+Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of the time", () => {
+  const random = seededRandom(1);
+  const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+  feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
+  const { boxes, windows } = outcomes.calibration;
+  assert.ok(windows > 2_000, `${windows}`);
+  assert.deepEqual(boxes.map(({ predicted }) => predicted), WATCHED_ODDS);
+  for (const { predicted, held, error } of boxes) {
+    // Each bound is a quantile of the windows before it, which is as uncertain as their number says: on
+    // average over all bounds that has twice the variance of the share itself.
+    const chance = Math.sqrt(3 * predicted * (1 - predicted) / windows);
+    assert.ok(Math.abs(held - predicted) < 3 * chance, `${held} held of ${predicted}`);
+    assert.ok(error > 0.005 && error < 0.02, `${error}`);
+  }
+});
 
 Deno.test("Window outcomes: without windows the prior counts; a gap forgets those under way", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
