@@ -82,7 +82,7 @@ async function repairAll(
   const intents = await IntentService.open({
     ...options,
     ...{ name: service, clock, signer: await signerFrom(options, optionLabel(privateKey)) },
-    ...{ registry: createRegistry(0), retain: Number.POSITIVE_INFINITY },
+    ...{ registry: createRegistry(), retain: Number.POSITIVE_INFINITY },
   });
   const { store, node } = intents;
   const counts = { present: 0, repaired: 0, failed: 0 };

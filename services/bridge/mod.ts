@@ -34,7 +34,7 @@ export async function startBridge(
 ): Promise<RunningService> {
   const { host, port, allowedHosts, rpcUrl, chainId, corsOrigins } = options;
   const signer = await bridgeSigner(options);
-  const registry = createRegistry(clock.now());
+  const registry = createRegistry();
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
   const { store, probe } = intents;
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());

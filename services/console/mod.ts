@@ -2,7 +2,6 @@
 import config from "../../deno.json" with { type: "json" };
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { systemClock } from "../../lib/clock.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { consoleApi } from "./api.ts";
@@ -33,7 +32,7 @@ export function startConsole(
     app: consoleApi({ page, config: pageConfig }),
     servesRoot: true,
     health: () => Response.json({ status: "healthy" }),
-    registry: createRegistry(systemClock.now()),
+    registry: createRegistry(),
   });
 }
 

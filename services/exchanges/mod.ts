@@ -51,7 +51,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   const clock = systemClock;
   const markets = await readMarkets(options.markets);
   const sources = await openSources(options, markets, clock.now());
-  const registry = createRegistry(clock.now());
+  const registry = createRegistry();
   const tradesKept = Math.ceil(TRADES_KEPT / markets.list.length);
   const venues = DIALECTS.map((dialect) =>
     new Venue({

@@ -68,7 +68,7 @@ export class CoreNode {
     this.#storage = storage;
     const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs, settings.markets);
     const subscriptions = new Subscriptions();
-    this.metrics = createNodeMetrics(clock.now(), settings.markets, {
+    this.metrics = createNodeMetrics(settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
       isWritable: () => storage.store.failure === undefined,

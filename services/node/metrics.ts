@@ -16,12 +16,8 @@ export interface NodeGauges {
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 
 /** Declares the metrics in a new registry. */
-export function createNodeMetrics(
-  startedAtMs: number,
-  { symbols }: Markets,
-  gauges: NodeGauges,
-) {
-  const registry = createRegistry(startedAtMs);
+export function createNodeMetrics({ symbols }: Markets, gauges: NodeGauges) {
+  const registry = createRegistry();
   const registers = [registry];
   const metrics = {
     registry,

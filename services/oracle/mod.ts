@@ -32,7 +32,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
   const markets = await readMarkets(options.markets);
   const clock = systemClock;
   const startedAtMs = clock.now();
-  const registry = createRegistry(startedAtMs);
+  const registry = createRegistry();
   const metrics = createOracleMetrics([registry]);
   const oracle = new Oracle({
     providers: endpoints(options, markets),

@@ -39,7 +39,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       `--reconnect-initial-ms must not be over --reconnect-max-ms: received ${reconnectInitialMs} and ${reconnectMaxMs}`,
     );
   }
-  const registry = createRegistry(systemClock.now());
+  const registry = createRegistry();
   const metrics = new ProxyMetrics(registry);
   const proxy = new Proxy(options, metrics);
   const { nodes, clients, endpoint, cors } = proxy;

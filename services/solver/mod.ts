@@ -53,7 +53,7 @@ export async function startSolver(
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
-  const registry = createRegistry(clock.now());
+  const registry = createRegistry();
   const metrics = new SolverMetrics(registry, markets);
   const client = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({

@@ -180,7 +180,7 @@ async function measure(path: Path, bodies: string[]): Promise<Figures> {
   const app = createBridgeApi({
     depositor: path.depositor(store, submitter),
     deposits: new DepositBook(store),
-    metrics: new BridgeMetrics(createRegistry(Date.now()), () => store.countUnfinished()),
+    metrics: new BridgeMetrics(createRegistry(), () => store.countUnfinished()),
     limiter: (_c, next) => next(),
     checkReadiness: () => Promise.reject(new Error("Not asked for here")),
     bridge: relayer.address,

@@ -80,7 +80,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     }),
     executor: execute,
     exposure: new ExposureBook(undefined),
-    metrics: new SolverMetrics(createRegistry(Date.now())),
+    metrics: new SolverMetrics(createRegistry()),
     limiter: (_c, next) => next(),
     ownBalance: () => Promise.reject(new Error("Not measured")),
     checkReadiness: () => Promise.reject(new Error("Not measured")),

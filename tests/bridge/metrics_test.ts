@@ -46,7 +46,7 @@ Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending a
   }));
 
 Deno.test("Bridge metrics: a store that cannot be read leaves the other figures readable", async () => {
-  const registry = createRegistry(0);
+  const registry = createRegistry();
   const metrics = new BridgeMetrics(registry, () => Promise.reject(new StoreError("Away")));
   metrics.retried();
   const text = await registry.metrics();

@@ -236,7 +236,7 @@ Deno.test("Bridge: each documented status comes, and its answer is as documented
         port: 0,
         app: bridgeApp(() => Promise.reject(error)),
         health: () => new Response(),
-        registry: createRegistry(0),
+        registry: createRegistry(),
       });
       try {
         const documented = await at(service.url);

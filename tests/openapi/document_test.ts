@@ -33,7 +33,7 @@ const services: Record<string, { app: Hono; health: Handler }> = {
 };
 
 for (const [name, { app, health }] of Object.entries(services)) {
-  const registry = createRegistry(0);
+  const registry = createRegistry();
   const service = startService({ name, host: "127.0.0.1", port: 0, app, health, registry });
   const documented = await DocumentedService.at(service.url);
   const { document } = documented;

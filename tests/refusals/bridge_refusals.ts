@@ -139,7 +139,7 @@ const PATHS = [`/deposits/${user.address}`, `/deposits/${user.address}/1`];
 async function refuseByStore(refusals: Refusals, thrown: Error, expected: Expected) {
   const app = bridgeApp(() => Promise.reject(thrown));
   const parts = { name: "bridge", host: "127.0.0.1", port: 0, health: () => new Response() };
-  const service = startService({ ...parts, app, registry: createRegistry(0) });
+  const service = startService({ ...parts, app, registry: createRegistry() });
   for (const path of PATHS) await refusals.ask(service.url, { path, ...expected });
   await service.stop();
 }

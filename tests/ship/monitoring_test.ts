@@ -11,7 +11,8 @@ import {
   templating,
   urlsByJob,
 } from "./monitoring.ts";
-import { readText, readYaml, withStack } from "./support.ts";
+import { alertsFile, withChapters } from "./problem_documents.ts";
+import { fileUrl, readText, readYaml, withStack } from "./support.ts";
 
 /** The twelve of the specification (RPC proxy, "Proxy metrics"). */
 const PROXY_METRICS = [
@@ -82,6 +83,19 @@ Deno.test("Dashboard and alerts: name metrics that are served, the dashboard all
       }
     }
   });
+});
+
+Deno.test("Alerts and runbook: the files are what lib/problems makes", async () => {
+  const plain = (text: string) => text.replaceAll(/\s+/g, " ");
+  for (
+    const [path, made] of [
+      ["docs/monitoring/alerts.yml", alertsFile()],
+      ["docs/operating.md", withChapters(readText("docs/operating.md"))],
+    ] as const
+  ) {
+    if (Deno.env.get("UPDATE_DOCS") === "1") await Deno.writeTextFile(fileUrl(path), made);
+    assert.equal(plain(readText(path)), plain(made), `${path}: run this with UPDATE_DOCS=1`);
+  }
 });
 
 Deno.test("Alerts: each has a test, and a chapter of its name in docs/operating.md", () => {

@@ -52,7 +52,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
   }));
 
 Deno.test("Solver metrics: the account is that of the last scrape, and missing while it is unknown", async () => {
-  const registry = createRegistry(0);
+  const registry = createRegistry();
   const metrics = new SolverMetrics(registry);
   let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
   metrics.watchAccount(() => account);
@@ -74,7 +74,7 @@ Deno.test("Solver metrics: the account is that of the last scrape, and missing w
 });
 
 Deno.test("Solver metrics: the calibration as it is at the scrape, by market, length and probability", async () => {
-  const registry = createRegistry(0);
+  const registry = createRegistry();
   let windows = 3;
   new SolverMetrics(registry).watchCalibration(() => [{
     symbol: "ETH/USDT",
@@ -106,7 +106,7 @@ Deno.test("Solver: callers over the rate get 429 on every route that costs somet
   }, { rateLimit: 1, dryRun: true }));
 
 Deno.test("Solver metrics: settled bets are counted by the probability that was quoted", async () => {
-  const registry = createRegistry(0);
+  const registry = createRegistry();
   const metrics = new SolverMetrics(registry);
   for (const probability of [0.05, 0.61, 0.69, 1]) {
     metrics.betSettled(probability, probability < 0.65);

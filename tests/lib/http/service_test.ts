@@ -11,7 +11,7 @@ function definition(app = new Hono()) {
     port: 0,
     app,
     health: () => Response.json({ status: "ok" }),
-    registry: createRegistry(0),
+    registry: createRegistry(),
   };
 }
 

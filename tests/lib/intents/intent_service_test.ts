@@ -25,7 +25,7 @@ function optionsOf(given: Partial<IntentServiceOptions>): IntentServiceOptions {
   const clock = new FakeClock();
   return {
     ...{ name: "bridge", database: ":memory:", rpcUrl: "http://127.0.0.1:9", retain: 60_000 },
-    ...{ signer, chainId: 1337, clock, registry: createRegistry(0) },
+    ...{ signer, chainId: 1337, clock, registry: createRegistry() },
     ...given,
   };
 }

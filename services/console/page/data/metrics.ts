@@ -1,12 +1,10 @@
 /** Figures in the Prometheus text format, as every service answers them at `GET /metrics`. */
-
-export interface Sample {
-  labels: Readonly<Record<string, string>>;
-  value: number;
-}
-
-/** Labels that samples must have. */
-export type Labels = Readonly<Record<string, string>>;
+import {
+  type Figures,
+  growthOf,
+  type LabelFilter,
+  type Sample,
+} from "../../../../lib/problems/mod.ts";
 
 /** The figures of one answer. */
 export class Metrics {
@@ -17,17 +15,25 @@ export class Metrics {
   }
 
   /** The samples of a metric that have these labels. */
-  of(name: string, labels: Labels = {}): readonly Sample[] {
+  of(name: string, labels: LabelFilter = {}): readonly Sample[] {
     const wanted = Object.entries(labels);
     return (this.#samples.get(name) ?? [])
-      .filter((sample) => wanted.every(([label, value]) => sample.labels[label] === value));
+      .filter((sample) =>
+        wanted.every(([label, value]) => fits(sample.labels[label] ?? "", value))
+      );
   }
 
   /** The sum of the samples that have these labels; undefined if there are none. */
-  sum(name: string, labels?: Labels): number | undefined {
+  sum(name: string, labels?: LabelFilter): number | undefined {
     const samples = this.of(name, labels);
     return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
   }
+}
+
+/** As Prometheus compares: a pattern fits a whole value. */
+function fits(text: string, wanted: string | RegExp): boolean {
+  if (typeof wanted === "string") return text === wanted;
+  return new RegExp(`^(?:${wanted.source})$`).test(text);
 }
 
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
@@ -64,7 +70,7 @@ function parseValue(text: string): number {
 export const WINDOW_MS = 60_000;
 
 /** The figures of the last minute, for what happened in it. */
-export class MetricsHistory {
+export class MetricsHistory implements Figures {
   readonly #answers: readonly { atMs: number; metrics: Metrics }[];
 
   constructor(answers: readonly { atMs: number; metrics: Metrics }[] = []) {
@@ -82,20 +88,20 @@ export class MetricsHistory {
     return this.#answers.at(-1)?.metrics ?? new Metrics(new Map());
   }
 
-  /** The time from the oldest answer to the newest. */
   get spanMs(): number {
     return (this.#answers.at(-1)?.atMs ?? 0) - (this.#answers[0]?.atMs ?? 0);
   }
 
-  /** By how much a counter grew in the time. A counter that fell began anew: its service restarted. */
-  increase(name: string, labels?: Labels): number {
-    let increase = 0;
-    let before: number | undefined;
-    for (const { metrics } of this.#answers) {
-      const value = metrics.sum(name, labels) ?? 0;
-      if (before !== undefined) increase += value >= before ? value - before : value;
-      before = value;
-    }
-    return increase;
+  newest(name: string, labels?: LabelFilter): readonly Sample[] {
+    return this.latest.of(name, labels);
+  }
+
+  course(name: string, labels?: LabelFilter): readonly (number | undefined)[] {
+    return this.#answers.map(({ metrics }) => metrics.sum(name, labels));
+  }
+
+  /** By how much a counter grew in the time. */
+  increase(name: string, labels?: LabelFilter): number {
+    return growthOf(this.course(name, labels));
   }
 }

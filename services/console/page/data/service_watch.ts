@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { get, type HttpAnswer, NoAnswerError, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics } from "./metrics.ts";
+import { type Trend, withNewest } from "./trends.ts";
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
@@ -28,6 +29,8 @@ export interface ServiceState {
   /** The service's own words for what is missing. */
   complaints: readonly string[];
   history: MetricsHistory;
+  /** Figures that have alerts. */
+  trends: readonly Trend[];
 }
 
 /** The parts of the services' answers to `/health` and `/ready` that are shown. */
@@ -57,6 +60,7 @@ export class ServiceWatch {
       isReady: undefined,
       complaints: [],
       history: new MetricsHistory(),
+      trends: [],
     });
     this.poll = new Poll(clock, (signal) => this.#look(signal));
   }
@@ -91,6 +95,8 @@ export class ServiceWatch {
     const isReady = ready && ready.status === 200;
     const healthBody = readStatus(health);
     const word = healthBody.status ?? "";
+    const nowMs = this.#clock.now();
+    const history = before.history.with(nowMs, parseMetrics(metrics.text));
     this.state.value = {
       ...before,
       isUp: true,
@@ -103,7 +109,8 @@ export class ServiceWatch {
         ...[healthBody.reason ?? healthBody.error ?? []].flat(),
         ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
       ],
-      history: before.history.with(this.#clock.now(), parseMetrics(metrics.text)),
+      history,
+      trends: withNewest(before.trends, history, nowMs),
     };
   }
 }

@@ -1,4 +1,5 @@
 /** The figures of each service that matter, as an operator reads them. */
+import type { Problem } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 
@@ -10,7 +11,21 @@ const count = (value: number | undefined) =>
 
 /** A share such as 0.0123 as text. */
 export function formatShare(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`.replace(/^-0\.0 /, "0.0 ");
+}
+
+/** A value of a problem, in its unit. */
+export function formatValue(value: number, unit: Problem["unit"]): string {
+  switch (unit) {
+    case "share":
+      return formatShare(value);
+    case "seconds":
+      return formatAge(1_000 * value);
+    case "bytes":
+      return `${count(value / 1e6)} MB`;
+    default:
+      return value.toLocaleString("en-US", { maximumFractionDigits: 2 });
+  }
 }
 
 /** An age such as `340 ms` or `2.1 s`. */
@@ -58,28 +73,19 @@ export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] 
       return [
         ["Block", now("node_block_number")],
         ["Checkpoints late by, mean", mean(history, "node_checkpoint_lateness_seconds")],
-        [`Checkpoints missed, ${period}`, recent("node_checkpoints_missed_total")],
-        [`Slots without a price, ${period}`, recent("node_price_slots_missing_total")],
         ["Open theses", now("node_theses_unsettled")],
       ];
     case "proxy":
       return [
         ["Clients", now("proxy_ws_connections_active")],
         ["Subscriptions", now("proxy_broadcast_active_subscriptions")],
-        [
-          `Missed by slow clients, ${period}`,
-          recent("proxy_ws_messages_total", { direction: "lagged" }),
-        ],
-        [`Reconnects to the read node, ${period}`, recent("proxy_broadcast_reconnects_total")],
         ["Mean time of a request", mean(history, "proxy_http_request_duration_seconds")],
-        [`Unanswered by nodes, ${period}`, recent("proxy_upstream_errors_total")],
       ];
     case "bridge":
       return [
         ["Deposits pending", now("bridge_deposits_pending")],
         [`Committed, ${period}`, recent("bridge_deposits_total", { outcome: "committed" })],
         ["Mean time to commit", mean(history, "bridge_time_to_commit_seconds")],
-        [`Retries, ${period}`, recent("bridge_retries_total")],
       ];
     case "solver":
       return [

@@ -8,7 +8,15 @@ import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
 import { figuresOf, formatAge } from "./figures.ts";
-import { anchorOf, noProblemText, type Problem, problemsOf } from "./problems.ts";
+import {
+  anchorOf,
+  type Finding,
+  findingsOf,
+  isOfProcess,
+  noProblemText,
+  processesOf,
+} from "./problems.ts";
+import { Sparkline } from "./sparkline.tsx";
 
 /** In the order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
@@ -43,44 +51,47 @@ function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   return (
     <main class="board">
       <p class="note">The services behind this page, and where their prices come from.</p>
-      <ProblemList
-        problems={problemsOf(states, providers)}
+      <Findings
+        findings={findingsOf(states, providers)}
         isKnown={states.every(({ isUp }) => isUp !== undefined)}
         watched={states.map(({ name }) => name)}
       />
       <section class="services" aria-label="Services">
         {states.map((state) => <ServiceCard key={state.name} state={state} />)}
+        {processesOf(states).map((services) => (
+          <ProcessCard key={services[0]?.name} services={services} />
+        ))}
       </section>
       {sources !== undefined && <Sources providers={providers} states={states} symbols={symbols} />}
     </main>
   );
 }
 
-interface ProblemListProps {
-  problems: Problem[];
+interface FindingsProps {
+  findings: readonly Finding[];
   /** Whether every service has been asked. */
   isKnown: boolean;
   watched: readonly ServiceName[];
 }
 
-function ProblemList({ problems, isKnown, watched }: ProblemListProps) {
+function Findings({ findings, isKnown, watched }: FindingsProps) {
   return (
     <section class="card wrong" aria-label="What is wrong">
       <h2>What is wrong</h2>
-      {problems.length === 0 && (
+      {findings.length === 0 && (
         <p class={isKnown ? "won" : "note"}>
           {isKnown ? noProblemText(watched) : "Asking the services …"}
         </p>
       )}
       <ul>
-        {problems.map(({ service, isCritical, text, chapter }) => (
+        {findings.map(({ service, severity, text, advice, chapter }) => (
           <li key={service + chapter + text}>
-            <span class={isCritical ? "lost" : "warning"}>
-              {isCritical ? "✕ Critical" : "▲ Warning"}
+            <span class={severity === "critical" ? "lost" : "warning"}>
+              {severity === "critical" ? "✕ Critical" : "▲ Warning"}
             </span>{" "}
-            <strong>{service}</strong> {text}{" "}
+            <strong>{service}</strong> {text}.{" "}
             <span class="note">
-              What to do: <code>{anchorOf(chapter)}</code>
+              {advice.replaceAll("`", "")} <code>{anchorOf(chapter)}</code>
             </span>
           </li>
         ))}
@@ -99,10 +110,8 @@ function verdictOf({ isUp, isHealthy, isReady }: ServiceState): [style: string, 
 }
 
 function ServiceCard({ state }: { state: ServiceState }) {
-  const { name, url, version, history, isUp } = state;
+  const { name, url, version, history, isUp, trends } = state;
   const [style, verdict] = verdictOf(state);
-  const startedAtS = history.latest.sum("process_start_time_seconds");
-  const memory = history.latest.sum("process_resident_memory_bytes");
   return (
     <article class="card" data-service={name} data-up={isUp}>
       <div class="row">
@@ -118,12 +127,28 @@ function ServiceCard({ state }: { state: ServiceState }) {
           figuresOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
           ))}
-        {startedAtS !== undefined && (
-          <Fact label="Runs for">{formatDuration(Date.now() - startedAtS * 1_000)}</Fact>
-        )}
-        {memory !== undefined && (
-          <Fact label="Memory of its process">{`${Math.round(memory / 1e6)} MB`}</Fact>
-        )}
+        {trends.filter(({ problem }) => !isOfProcess(problem)).map((trend) => (
+          <Sparkline key={trend.problem.name} trend={trend} />
+        ))}
+      </dl>
+    </article>
+  );
+}
+
+/** A process, once for all services that run in it. */
+function ProcessCard({ services }: { services: readonly ServiceState[] }) {
+  const [first] = services;
+  const startedAtS = first?.history.latest.sum("process_start_time_seconds");
+  if (first === undefined || startedAtS === undefined) return null;
+  const names = services.map(({ name }) => name).join(", ");
+  return (
+    <article class="card" data-process={names}>
+      <h3>Process of {names}</h3>
+      <dl class="facts">
+        <Fact label="Runs for">{formatDuration(Date.now() - startedAtS * 1_000)}</Fact>
+        {first.trends.filter(({ problem }) => isOfProcess(problem)).map((trend) => (
+          <Sparkline key={trend.problem.name} trend={trend} />
+        ))}
       </dl>
     </article>
   );

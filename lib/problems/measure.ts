@@ -1,0 +1,217 @@
+/** What is measured of a service: as PromQL, and read from the figures that it has answered. */
+
+/** Values that labels must have; a pattern fits a whole value. */
+export type LabelFilter = Readonly<Record<string, string | RegExp>>;
+
+/** One value, and the labels that it belongs to. */
+export interface Sample {
+  labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/** What one service has answered at `GET /metrics` over some time. */
+export interface Figures {
+  /** The newest samples of a metric. */
+  newest(metric: string, labels?: LabelFilter): readonly Sample[];
+  /** The sum of the samples in each answer, oldest first; undefined where there were none. */
+  course(metric: string, labels?: LabelFilter): readonly (number | undefined)[];
+  /** The time from the oldest answer to the newest. */
+  readonly spanMs: number;
+}
+
+/** An expression with a value for each set of labels. */
+export interface Measure {
+  promql: string;
+  read(figures: Figures): readonly Sample[];
+}
+
+/** What did not change for so long counts as standing still. */
+const WATCHED_MIN_MS = 10_000;
+
+/** The newest values. */
+export function gauge(metric: string, labels: LabelFilter = {}): Measure {
+  return {
+    promql: selector(metric, labels),
+    read: (figures) => figures.newest(metric, labels),
+  };
+}
+
+/** Labels of a counter that are measured, and those that its sums are made by. */
+interface Counted {
+  labels?: LabelFilter;
+  by?: readonly string[];
+}
+
+/** By how much a counter grew. @param window Of the alert; a page sees what it has watched. */
+export function increase(metric: string, window: string, counted: Counted = {}): Measure {
+  return summed("increase", metric, window, counted, (course) => growthOf(course));
+}
+
+/** Growth of a counter in a second. */
+export function rate(metric: string, window: string, counted: Counted = {}): Measure {
+  return summed(
+    "rate",
+    metric,
+    window,
+    counted,
+    (course, spanMs) => spanMs < WATCHED_MIN_MS ? undefined : 1_000 * growthOf(course) / spanMs,
+  );
+}
+
+/** How often a value changed. */
+export function changes(metric: string, window: string): Measure {
+  return overTime(
+    `changes(${metric}[${window}])`,
+    metric,
+    {},
+    (course, spanMs) =>
+      spanMs < WATCHED_MIN_MS
+        ? undefined
+        : course.filter((value, index) => index > 0 && value !== course[index - 1]).length,
+  );
+}
+
+/** The lowest value of the time. */
+export function lowest(metric: string, window: string): Measure {
+  return overTime(
+    `min_over_time(${metric}[${window}])`,
+    metric,
+    {},
+    (course) => Math.min(...course.map((value) => value ?? 0)),
+  );
+}
+
+/** A gauge as a share of the highest total of it and another one. */
+export function shareOfHighest(metric: string, other: string, window: string): Measure {
+  return {
+    promql: `${metric} / max_over_time((${metric} + ${other})[${window}:1m])`,
+    read(figures) {
+      const others = figures.course(other);
+      const totals = figures.course(metric).map((value, index) =>
+        (value ?? 0) + (others[index] ?? 0)
+      );
+      const highest = Math.max(...totals);
+      return figures.newest(metric).flatMap(({ labels, value }) =>
+        highest > 0 ? [{ labels, value: value / highest }] : []
+      );
+    },
+  };
+}
+
+/** A quantile of a histogram; a page, which has no use for it, shows none. */
+export function quantile(share: number, histogram: string, by: string): Measure {
+  const buckets = `sum by (instance, ${by}, le) (rate(${histogram}_bucket[5m]))`;
+  return { promql: `histogram_quantile(${share}, ${buckets})`, read: () => [] };
+}
+
+export function absolute(measure: Measure): Measure {
+  return {
+    promql: `abs(${measure.promql})`,
+    read: (figures) =>
+      measure.read(figures).map(({ labels, value }) => ({ labels, value: Math.abs(value) })),
+  };
+}
+
+/** The values of both. */
+export function either(one: Measure, other: Measure): Measure {
+  return {
+    promql: `(${one.promql} or ${other.promql})`,
+    read: (figures) => [...one.read(figures), ...other.read(figures)],
+  };
+}
+
+/** Those values for which the other measure has none with the same label. */
+export function unless(measure: Measure, other: Measure, label: string): Measure {
+  return {
+    promql: `(${measure.promql} unless on (instance, ${label}) ${other.promql})`,
+    read(figures) {
+      const known = new Set(other.read(figures).map(({ labels }) => labels[label]));
+      return measure.read(figures).filter(({ labels }) => !known.has(labels[label]));
+    },
+  };
+}
+
+export function ratio(part: Measure, whole: Measure): Measure {
+  return combined(part, "/", whole, (a, b) => b === 0 ? undefined : a / b);
+}
+
+/** What is left of a measure without some multiple of another one. */
+export function minus(measure: Measure, other: Measure, times = 1): Measure {
+  const subtracted = times === 1 ? other : { ...other, promql: `${times} * ${other.promql}` };
+  return combined(measure, "-", subtracted, (a, b) => a - times * b);
+}
+
+function combined(
+  left: Measure,
+  sign: string,
+  right: Measure,
+  calculate: (a: number, b: number) => number | undefined,
+): Measure {
+  return {
+    promql: `(${left.promql} ${sign} ${right.promql})`,
+    read(figures) {
+      const keyOf = (labels: Sample["labels"]) => JSON.stringify(Object.entries(labels).sort());
+      const others = new Map(
+        right.read(figures).map(({ labels, value }) => [keyOf(labels), value]),
+      );
+      return left.read(figures).flatMap(({ labels, value: a }) => {
+        const b = others.get(keyOf(labels));
+        const value = b === undefined ? undefined : calculate(a, b);
+        return value === undefined ? [] : [{ labels, value }];
+      });
+    },
+  };
+}
+
+function summed(
+  kind: "increase" | "rate",
+  metric: string,
+  window: string,
+  { labels = {}, by = [] }: Counted,
+  read: Course,
+): Measure {
+  const groups = ["instance", ...by].join(", ");
+  const promql = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
+  return overTime(promql, metric, { labels, by }, read);
+}
+
+type Course = (course: readonly (number | undefined)[], spanMs: number) => number | undefined;
+
+/** A value from the course of each group of samples. */
+function overTime(
+  promql: string,
+  metric: string,
+  { labels = {}, by = [] }: Counted,
+  read: Course,
+): Measure {
+  return {
+    promql,
+    read(figures) {
+      const groups = new Map(
+        figures.newest(metric, labels).map(({ labels: own }) => {
+          const group = Object.fromEntries(by.map((label) => [label, own[label] ?? ""]));
+          return [JSON.stringify(group), group] as const;
+        }),
+      );
+      return [...groups.values()].flatMap((group) => {
+        const value = read(figures.course(metric, { ...labels, ...group }), figures.spanMs);
+        return value === undefined ? [] : [{ labels: group, value }];
+      });
+    },
+  };
+}
+
+/** By how much a counter grew. One that fell starts over: its service restarted. */
+export function growthOf(course: readonly (number | undefined)[]): number {
+  return course.slice(1).reduce<number>((sum, value = 0, index) => {
+    const before = course[index] ?? 0;
+    return sum + (value >= before ? value - before : value);
+  }, 0);
+}
+
+function selector(metric: string, labels: LabelFilter): string {
+  const filters = Object.entries(labels).map(([label, value]) =>
+    typeof value === "string" ? `${label}="${value}"` : `${label}=~"${value.source}"`
+  );
+  return filters.length === 0 ? metric : `${metric}{${filters.join(",")}}`;
+}

@@ -1,0 +1,24 @@
+/**
+ * One table of what can be wrong with the services. The rules of Prometheus, the problems and curves of
+ * the operator's page and the headings of the runbook are made of it.
+ */
+import { BRIDGE, SOLVER, STORES } from "./money.ts";
+import { NODE, ORACLE } from "./prices.ts";
+import { PROXY, SERVICES } from "./services.ts";
+import type { Problem } from "./problem.ts";
+
+export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
+export { beyondBound, filledIn, isBeyond, limitOf, type Problem } from "./problem.ts";
+
+/** All problems, in the groups of the rules of Prometheus. */
+export const PROBLEM_GROUPS = {
+  services: SERVICES,
+  proxy: PROXY,
+  oracle: ORACLE,
+  node: NODE,
+  stores: STORES,
+  bridge: BRIDGE,
+  solver: SOLVER,
+} satisfies Record<string, readonly Problem[]>;
+
+export const PROBLEMS: readonly Problem[] = Object.values(PROBLEM_GROUPS).flat();

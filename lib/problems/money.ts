@@ -1,0 +1,192 @@
+import {
+  absolute,
+  either,
+  gauge,
+  increase,
+  lowest,
+  minus,
+  rate,
+  ratio,
+  shareOfHighest,
+} from "./measure.ts";
+import type { Problem } from "./problem.ts";
+
+/** Of the databases of bridge and solver. */
+export const STORES: readonly Problem[] = [
+  {
+    name: "StoreDamaged",
+    figure: "Damaged rows",
+    measure: either(gauge("bridge_store_damaged_rows"), gauge("solver_store_damaged_rows")),
+    bound: "> 0",
+    severity: "critical",
+    words: "It has found {value} damaged rows in its database",
+    advice: "Stop the service, check the disk, restore a backup.",
+  },
+  {
+    name: "ChainRewound",
+    figure: "Node restored from a backup",
+    measure: either(
+      gauge("bridge_problem", { code: "CHAIN_REWOUND" }),
+      gauge("solver_problem", { code: "CHAIN_REWOUND" }),
+    ),
+    bound: "> 0",
+    severity: "critical",
+    words: "It submits nothing: its node was restored from a backup",
+    advice: "Restore a newer backup of the node, or accept the older state.",
+  },
+];
+
+/** Of the bridge. */
+export const BRIDGE: readonly Problem[] = [
+  {
+    name: "BridgeRefusesDeposits",
+    figure: "Deposit requests answered with 5xx",
+    measure: ratio(
+      rate("bridge_deposit_requests_total", "5m", { labels: { status: /5../ } }),
+      rate("bridge_deposit_requests_total", "5m"),
+    ),
+    bound: "> 0.1",
+    unit: "share",
+    severity: "critical",
+    afterS: 120,
+    words: "It answers {value} of the deposit requests with 5xx",
+    advice: "The `code` of the answers names the database or the node.",
+  },
+  {
+    name: "BridgeDepositsStuck",
+    figure: "Deposits pending all the time",
+    measure: lowest("bridge_deposits_pending", "5m"),
+    bound: "> 0",
+    severity: "critical",
+    words: "{value} deposits are pending all the time",
+    advice: "`GET /ready` of the bridge shows what is missing.",
+  },
+  {
+    name: "BridgeDepositsFail",
+    figure: "Failed deposits",
+    measure: increase("bridge_deposits_total", "10m", { labels: { outcome: "failed" } }),
+    bound: "> 0",
+    severity: "critical",
+    words: "{value} deposits have failed for good",
+    advice: "`GET /deposits/<user>` of the bridge shows the code of each.",
+  },
+  {
+    name: "BridgeRetrying",
+    figure: "Repeated deposits, a second",
+    measure: rate("bridge_retries_total", "5m"),
+    bound: "> 0.1",
+    severity: "warning",
+    afterS: 120,
+    words: "It sends deposits again and again: the node does not answer",
+    advice: "Look at the node; nothing is lost.",
+  },
+  {
+    name: "BridgeSignaturesFail",
+    figure: "Invalid signatures, a second",
+    measure: rate("bridge_signature_failures_total", "5m"),
+    bound: "> 1",
+    severity: "warning",
+    afterS: 300,
+    words: "{value} deposit requests a second have an invalid signature",
+    advice: "Compare the digest in an answer with `GET /typed-data`.",
+  },
+];
+
+/** Refusals of signed bets that are the solver's own fault or its surroundings'. */
+const OWN_REFUSALS =
+  /BALANCE_TOO_LOW|EXPOSURE_TOO_LARGE|EXPOSURE_UNKNOWN|PRICE_STALE|STORE_.*|NODE_.*|OUTCOME_UNKNOWN|INTERNAL_ERROR/;
+
+/** Of the solver. */
+export const SOLVER: readonly Problem[] = [
+  {
+    name: "SolverBalanceLow",
+    figure: "Money for new bets",
+    measure: shareOfHighest("solver_balance_usdc", "solver_locked_usdc", "1d"),
+    bound: "< 0.1",
+    unit: "share",
+    severity: "critical",
+    afterS: 60,
+    words: "It has {value} of its money left for new bets",
+    advice: "Wait for settlements, lower `--max-exposure`, or deposit.",
+  },
+  {
+    name: "SolverRefusesBets",
+    figure: "Signed bets that it cannot take",
+    measure: ratio(
+      rate("solver_execute_answers_total", "5m", { labels: { outcome: OWN_REFUSALS } }),
+      rate("solver_execute_answers_total", "5m"),
+    ),
+    bound: "> 0.1",
+    unit: "share",
+    severity: "critical",
+    afterS: 120,
+    words: "It cannot take {value} of the bets that users have signed",
+    advice: "Look up the codes under “Quotes and refusals” of the Maker page.",
+  },
+  {
+    name: "SolverExecutionsFail",
+    figure: "Executions that fail",
+    measure: ratio(
+      rate("solver_executions_total", "10m", { labels: { outcome: "failed" } }),
+      rate("solver_executions_total", "10m"),
+    ),
+    bound: "> 0.1",
+    unit: "share",
+    severity: "critical",
+    afterS: 300,
+    words: "{value} of its executions fail",
+    advice: "The result of each names the node's code.",
+  },
+  {
+    name: "SolverWithoutPrices",
+    figure: "Quotes without a price",
+    measure: ratio(
+      rate("solver_quotes_total", "5m", {
+        labels: { outcome: /(PRICE|VOLATILITY|HISTORY)_UNAVAILABLE/ },
+      }),
+      rate("solver_quotes_total", "5m"),
+    ),
+    bound: "> 0.1",
+    unit: "share",
+    severity: "critical",
+    afterS: 120,
+    words: "It has no price for {value} of the quotes",
+    advice: "Check `--ws-url` and the node's prices; after a first start, wait a minute.",
+  },
+  {
+    name: "SolverProbabilitiesWrong",
+    figure: "Error of probabilities beyond chance",
+    measure: minus(
+      absolute(gauge("solver_calibration_difference")),
+      gauge("solver_calibration_error"),
+      3,
+    ),
+    bound: "> 0.03",
+    severity: "warning",
+    afterS: 600,
+    words:
+      "Boxes on {market} over {horizon_seconds} s that it gave {predicted} hold more or less " +
+      "often, by {value} more than chance explains",
+    advice: "Compare its prices with an exchange; raise `--margin` if too many boxes hold.",
+  },
+  {
+    name: "SolverExposureUnknown",
+    figure: "Knows its open theses",
+    measure: gauge("solver_exposure_complete"),
+    bound: "== 0",
+    severity: "warning",
+    afterS: 60,
+    words: "It does not know all its open theses",
+    advice: "Check `--ws-url`: it follows the node's WebSocket for that.",
+  },
+  {
+    name: "SolverSignaturesFail",
+    figure: "Invalid signatures, a second",
+    measure: rate("solver_signature_failures_total", "5m"),
+    bound: "> 1",
+    severity: "warning",
+    afterS: 300,
+    words: "{value} executions a second have an invalid signature",
+    advice: "Compare the digest in an answer with `GET /typed-data`.",
+  },
+];

@@ -1,0 +1,35 @@
+import { type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
+import type { MetricsHistory } from "./metrics.ts";
+
+/** The course of a figure that has an alert. */
+export interface Trend {
+  problem: Problem;
+  /** Its worst value at each look, oldest first. */
+  values: readonly number[];
+  /** When it changed last; undefined since the page looks. */
+  changedAtMs: number | undefined;
+}
+
+/** Looks that are kept: some minutes. */
+const VALUES_MAX = 120;
+
+/** The trends of a service after one more look. */
+export function withNewest(
+  trends: readonly Trend[],
+  history: MetricsHistory,
+  nowMs: number,
+): readonly Trend[] {
+  return PROBLEMS.flatMap((problem) => {
+    const found = problem.measure.read(history).map(({ value }) => value);
+    if (found.length === 0) return [];
+    const worst = problem.bound.startsWith(">") ? Math.max(...found) : Math.min(...found);
+    const before = trends.find((trend) => trend.problem === problem);
+    const last = before?.values.at(-1);
+    const isSame = last === undefined || last === worst;
+    return [{
+      problem,
+      values: [...before?.values ?? [], worst].slice(-VALUES_MAX),
+      changedAtMs: isSame ? before?.changedAtMs : nowMs,
+    }];
+  });
+}

@@ -1,0 +1,54 @@
+import { isBeyond, limitOf } from "../../../../lib/problems/mod.ts";
+import type { Trend } from "../data/trends.ts";
+import { formatTime } from "../format.ts";
+import { formatValue } from "./figures.ts";
+
+/** Units of the drawing. */
+const WIDTH = 80;
+const HEIGHT = 20;
+
+/** A figure that has an alert: its course with the bound as a dashed line, and its newest value. */
+export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: Trend }) {
+  const { figure, bound, unit } = problem;
+  const newest = values.at(-1) ?? 0;
+  const limit = limitOf(bound);
+  const [low, high] = [Math.min(limit, ...values), Math.max(limit, ...values)];
+  const toY = (value: number) =>
+    high === low ? HEIGHT / 2 : (1 + (HEIGHT - 2) * (high - value) / (high - low)).toFixed(1);
+  const toX = (index: number) => (WIDTH * index / Math.max(1, values.length - 1)).toFixed(1);
+  const isWrong = isBeyond(newest, bound);
+  const sign = { ">": "above", "<": "below", "=": "at" }[bound[0] ?? ""];
+  return (
+    <>
+      <dt>
+        {figure}
+        <span class="detail">
+          alert {sign} {formatValue(limit, unit)}
+          {changedAtMs !== undefined && `, changed ${formatTime(changedAtMs)}`}
+        </span>
+      </dt>
+      <dd>
+        <svg
+          class="sparkline"
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          width={WIDTH}
+          height={HEIGHT}
+          role="img"
+          aria-label={`from ${formatValue(Math.min(...values), unit)} to ${
+            formatValue(Math.max(...values), unit)
+          } in the last minutes`}
+        >
+          <path class="mark" d={`M0 ${toY(limit)} H${WIDTH}`} />
+          <path
+            class="value"
+            d={`M${values.map((value, index) => `${toX(index)} ${toY(value)}`).join(" L")}`}
+          />
+        </svg>{" "}
+        <span class={isWrong ? "lost" : undefined}>
+          {isWrong && "✕ "}
+          {formatValue(newest, unit)}
+        </span>
+      </dd>
+    </>
+  );
+}
