@@ -94,8 +94,13 @@ export class PriceRing implements PriceReader {
    */
   append(time: number, price: bigint): void {
     const slot = this.#advance(time);
-    if (slot !== undefined) this.#put(slot, price);
-    else throw new RangeError(`PriceRing expects a time after ${this.newest}: received ${time}`);
+    if (slot === undefined) {
+      throw new RangeError(`PriceRing expects a time after ${this.newest}: received ${time}`);
+    }
+    const index = 2 * (slot % this.slots);
+    this.#times[index] = slot * SLOT_MS;
+    this.#prices[index + 1] = price;
+    this.#summarise(slot, price);
   }
 
   /** Advances to a slot without a price. Does nothing if the slot is not after {@link newest}. */
@@ -106,14 +111,6 @@ export class PriceRing implements PriceReader {
   /** Whether the slot that starts at `time` is in the ring now. */
   holds(time: number): boolean {
     return this.#inRing(slotAt(time));
-  }
-
-  /** Sets the price of a slot without one. @returns False if it has one, or is not in the ring. */
-  fill(time: number, price: bigint): boolean {
-    const slot = slotAt(time);
-    if (!this.#inRing(slot) || this.#times[2 * (slot % this.slots)] === time) return false;
-    this.#put(slot, price);
-    return true;
   }
 
   /** The price of the slot that starts at `time`, or undefined. */
@@ -176,19 +173,10 @@ export class PriceRing implements PriceReader {
     return slot;
   }
 
-  #put(slot: number, price: bigint): void {
-    const index = 2 * (slot % this.slots);
-    this.#times[index] = slot * SLOT_MS;
-    this.#prices[index + 1] = price;
-    this.#summarise(slot, price);
-  }
-
   #summarise(slot: number, price: bigint): void {
     const number = Math.floor(slot / this.#blockSlots);
     const block = number % this.#blockNumbers.length;
     const described = this.#blockNumbers[block]!; // one per block
-    // The newest lap is overwriting this block: the rest of it is read slot by slot.
-    if (described > number) return;
     if (described < number) {
       this.#blockNumbers[block] = number;
       this.#blockCounts[block] = 0;

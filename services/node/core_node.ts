@@ -71,10 +71,10 @@ export class CoreNode {
     this.metrics = createNodeMetrics(settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
-      isWritable: () => storage.store.failure === undefined,
+      isWritable: () => storage.records.turns.failure === undefined,
       storageBytes: () => storage.bytes,
     });
-    for (const [{ symbol }, slots] of storage.store.damagedSlots) {
+    for (const [{ symbol }, slots] of storage.records.prices.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
     }
     const { serviceUrl, timeoutMs } = settings.oracle;
@@ -85,8 +85,8 @@ export class CoreNode {
       ...settings.theses,
       clock,
       oraclePrices,
-      storage: storage.store,
-      createdAtMs: storage.store.createdAtMs,
+      permissions: settings.permissions,
+      records: storage.records,
       resumeFrom: storage.resumeFrom,
       events: this.#chainEvents(subscriptions),
     });
@@ -97,7 +97,7 @@ export class CoreNode {
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
-      beforeAnswer: () => storage.store.committed(),
+      beforeAnswer: () => storage.records.turns.committed(),
     });
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -109,7 +109,7 @@ export class CoreNode {
       // No costly call may run between the oracle's answer and the timeout of the pull.
       pull: () => {
         // Nor may a commit.
-        storage.store.commit();
+        storage.records.turns.commit();
         return this.#queue.closedDuring(() => this.#oracle.poll());
       },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
@@ -143,7 +143,7 @@ export class CoreNode {
   }
 
   #problem(): { status: string; reason?: string } | undefined {
-    const { failure } = this.#storage.store;
+    const { failure } = this.#storage.records.turns;
     if (failure !== undefined) return { status: "failed", reason: failure.message };
     if (this.#clockAheadMs !== undefined) {
       return {
@@ -214,7 +214,7 @@ export class CoreNode {
     return development && new DevChain({
       chain: this.chain,
       clock: development.clock,
-      snapshots: development.isInMemory ? new Snapshots(this.#storage.store) : undefined,
+      snapshots: development.isInMemory ? new Snapshots(this.#storage.records) : undefined,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
       randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
     });

@@ -4,7 +4,7 @@ import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import type { PermissionLists } from "./chain/permissions.ts";
+import type { PermissionLists } from "./store/tables.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
 /** Settings of a node, from its options and the defaults. */

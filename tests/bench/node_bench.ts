@@ -110,14 +110,17 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const feed = new OraclePrices(3_000);
   const clock = systemClock;
   const chain = new Chain({
-    ...{ chainId: CHAIN_ID, clock, oraclePrices: feed, storage: storage.store, events: silent },
+    ...{ chainId: CHAIN_ID, clock, oraclePrices: feed, events: silent },
+    ...{ records: storage.records, permissions: settings.permissions },
   });
   const { state } = chain;
   // Late enough that all of them are open by then.
   const startTime = clock.now() + 20_000;
   const endTime = startTime + 2_000;
-  for (let index = 0; index < THESES; index++) openThesis(state, index, startTime, endTime);
-  storage.store.commit();
+  storage.records.turns.change(() => {
+    for (let index = 0; index < THESES; index++) openThesis(state, index, startTime, endTime);
+  });
+  storage.records.turns.commit();
 
   const lateness: number[] = [];
   const done = Promise.withResolvers<void>();

@@ -37,10 +37,10 @@ function openChain(path: string, clock: FakeClock) {
   const balances = new Map([[solver.address, 10n ** 15n]]);
   const settings = resolveSettings({ chainId: CHAIN_ID, balances, relayers: [relayer.address] });
   const storage = openStorage(settings, path, { clock, retainMs: RETAIN_MS });
-  const { store, resumeFrom } = storage;
+  const { records, resumeFrom } = storage;
   const chain = new Chain({
     ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(3_000), events: silent },
-    ...{ storage: store, createdAtMs: store.createdAtMs, resumeFrom },
+    ...{ records, permissions: settings.permissions, resumeFrom },
   });
   return { storage, chain };
 }
@@ -78,11 +78,11 @@ class Month {
     const startMs = performance.now();
     storage.afterCheckpoint(chain.checkpoint(nowMs));
     // Fewer checkpoints than a month has: each deletes as many rows as those in between would.
-    for (let more = 0; more < 4; more++) storage.store.dropBefore(nowMs - RETAIN_MS);
-    storage.store.saveHead(chain.head);
-    storage.store.commit();
+    for (let more = 0; more < 4; more++) storage.records.dropBefore(nowMs - RETAIN_MS);
+    storage.records.saveHead(chain.head);
+    storage.records.turns.commit();
     this.#longestMs = Math.max(this.#longestMs, performance.now() - startMs);
-    storage.store.change(() => {
+    storage.records.turns.change(() => {
       for (let bet = 0; bet < BETS_PER_CHECKPOINT; bet++) {
         if (bet % 10 === 0) this.#deposit(nowMs);
         this.#open(nowMs);
@@ -155,7 +155,9 @@ if (first === "open" && second !== undefined) {
     `start: ${Math.round(performance.now() - startMs)} ms, ${
       Math.round(cpuMs() - startCpuMs)
     } ms of CPU, ` +
-      `memory ${mb(Deno.memoryUsage().rss)}, ${storage.store.totals.theses.rows} theses stored`,
+      `memory ${
+        mb(Deno.memoryUsage().rss)
+      }, ${storage.records.state.totals.theses.rows} theses stored`,
   );
   await storage.close(chain.head);
 } else {

@@ -133,8 +133,7 @@ class Twins {
     const tx = backfill({ timestamp: this.clock.now(), startTime, prices });
     const { status, filledSlots } = this.chain.submit(tx);
     assert.deepEqual([status, filledSlots], ["committed", this.naive.backfill(tx)]);
-    this.disk.storage.store.commit();
-    if (this.naive.hasFilledRing) this.#storedMs = this.#recordedMs;
+    this.disk.storage.records.turns.commit();
   }
 
   #settle(): void {

@@ -1,14 +1,10 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
+import type { Head } from "../store/tables.ts";
 
-/** A sealed checkpoint. */
-export interface Block {
-  number: number;
-  hash: Hex;
-  parentHash: Hex;
-  /** When the checkpoint was due, Unix milliseconds. */
-  timestampMs: number;
+/** A sealed checkpoint; `timestampMs` is when it was due. */
+export interface Block extends Head {
   /** Hashes of its transactions, in the order they were applied. */
   transactions: readonly Hex[];
 }

@@ -1,5 +1,6 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
+import type { ResumePoint } from "../store/chain_records.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
 
 /** Sealed blocks that can be read: those of the last 409.6 s, and the first. */
@@ -12,14 +13,6 @@ export interface BlockLogPosition {
   pending: readonly Hex[];
 }
 
-/** The position at which a stopped chain continues. */
-export interface ResumePoint {
-  /** The last block that is known. */
-  head: Block;
-  /** No block above this number was ever announced. */
-  announcedTo: number;
-}
-
 /** The newest block when a chain starts: a new one, above all that may have been announced. */
 export function headOnStart(
   genesis: Block,
@@ -27,7 +20,7 @@ export function headOnStart(
   nowMs: number,
 ): Block {
   if (resumeFrom === undefined) return genesis;
-  const { head, announcedTo } = resumeFrom;
+  const { head = genesis, announcedTo } = resumeFrom;
   const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
   return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }
@@ -35,8 +28,8 @@ export function headOnStart(
 /** Options of {@link BlockLog}. */
 export interface BlockLogOptions {
   nowMs: number;
-  /** When the chain was created, in Unix milliseconds: now by default. */
-  createdAtMs: number | undefined;
+  /** When the chain was created, in Unix milliseconds. */
+  createdAtMs: number;
   /** The block at which the chain stopped before. */
   resumeFrom: ResumePoint | undefined;
   /** The highest number that may be announced, so that none is reused after a crash. */
@@ -51,7 +44,7 @@ export class BlockLog {
   #head: Block;
   #pending: Hex[] = [];
 
-  constructor({ nowMs, createdAtMs = nowMs, resumeFrom, reservedTo }: BlockLogOptions) {
+  constructor({ nowMs, createdAtMs, resumeFrom, reservedTo }: BlockLogOptions) {
     this.#genesis = genesisBlock(createdAtMs);
     this.#reservedTo = reservedTo;
     this.#head = headOnStart(this.#genesis, resumeFrom, nowMs);

@@ -8,14 +8,17 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
 import type { Block } from "./block.ts";
-import { BlockLog, type BlockLogOptions, type BlockLogPosition } from "./block_log.ts";
+import { BlockLog, type BlockLogPosition } from "./block_log.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
-import { type ChainRecords, StorageError } from "./records.ts";
+import type { ChainRecords, ResumePoint } from "../store/chain_records.ts";
+import { StorageError } from "../store/database.ts";
+import type { PermissionLists } from "../store/tables.ts";
+import { Permissions } from "./permissions.ts";
 import type { Outcome } from "./settlement.ts";
-import type { ChainState } from "./state.ts";
+import { ChainState } from "./state.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
 
 /** Settlement attempts at one go, a few milliseconds: {@link Chain.settleDue} continues with the rest. */
@@ -39,34 +42,14 @@ export interface ChainEvents {
   onMissingPrice(market: Market): void;
 }
 
-/** Makes the chain's changes durable. All changes of a turn are committed together, or none is. */
-export interface ChainStorage extends ChainRecords {
-  /** Why nothing can be written now; undefined while it works. */
-  readonly failure: StorageError | undefined;
-  /** Changes were made that are not committed yet. */
-  readonly isPending: boolean;
-  /** No block above this number may be announced yet. */
-  readonly reservedTo: number;
-  /**
-   * Makes changes that are committed soon.
-   *
-   * @throws {StorageError} If nothing can be written. @throws What `run` throws. Nothing is changed then,
-   * and everything that was not committed yet is rolled back: {@link load} has the state.
-   */
-  change<T>(run: () => T): T;
-  /** Runs an effect when everything so far is committed: at once if it is. Dropped on a rollback. */
-  afterCommit(effect: () => void): void;
-  /** Called after a rollback: memory is ahead of what is stored. */
-  onRollback: () => void;
-  /** The state of everything stored. */
-  load(): ChainState;
-}
-
 /** Parts of a {@link Chain}. */
-export interface ChainParts extends Partial<Pick<BlockLogOptions, "createdAtMs" | "resumeFrom">> {
+export interface ChainParts {
   chainId: number;
   clock: Clock;
-  storage: ChainStorage;
+  records: ChainRecords;
+  permissions: PermissionLists;
+  /** Where a stopped chain continues; undefined for a new one. */
+  resumeFrom?: ResumePoint | undefined;
   oraclePrices: OraclePrices;
   events: ChainEvents;
   /** Maximum time from now to the start of a window, in milliseconds. */
@@ -87,7 +70,8 @@ export class Chain {
   readonly oraclePrices: OraclePrices;
   readonly blocks: BlockLog;
   readonly #clock: Clock;
-  readonly #storage: ChainStorage;
+  readonly #records: ChainRecords;
+  readonly #permissions: Permissions;
   readonly #events: ChainEvents;
   /** Bounds of new theses. */
   readonly limits: ThesisLimits;
@@ -100,20 +84,21 @@ export class Chain {
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
-    this.#storage = parts.storage;
-    this.#state = parts.storage.load();
+    this.#records = parts.records;
+    this.#permissions = new Permissions(parts.permissions);
+    this.#state = new ChainState(parts.records, this.#permissions);
     this.#clock = parts.clock;
     this.#events = parts.events;
     const { minBet = 0n, maxStartAheadMs = START_AHEAD_MAX_MS } = parts;
     this.limits = { minBetAmount: minBet, maxStartAheadMs };
     this.blocks = new BlockLog({
       nowMs: parts.clock.now(),
-      createdAtMs: parts.createdAtMs,
+      createdAtMs: parts.records.createdAtMs,
       resumeFrom: parts.resumeFrom,
-      reservedTo: () => parts.storage.reservedTo,
+      reservedTo: () => parts.records.reservedTo,
     });
     this.#committed = this.blocks.position;
-    parts.storage.onRollback = () => this.#rollBack();
+    parts.records.onRollback = () => this.#rollBack();
   }
 
   /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */
@@ -166,13 +151,15 @@ export class Chain {
     priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
   ): Block {
     this.#recordSlot(dueMs, priceOf);
-    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#storage.failure === undefined) {
+    if (
+      dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#records.turns.failure === undefined
+    ) {
       this.#prunedAtMs = dueMs;
       this.#change(() => this.state.prune());
     }
     this.#notePosition();
     const block = this.blocks.seal(dueMs);
-    if (block !== undefined) this.#storage.afterCommit(() => this.#events.onHead(block));
+    if (block !== undefined) this.#records.turns.afterCommit(() => this.#events.onHead(block));
     return this.head;
   }
 
@@ -188,12 +175,15 @@ export class Chain {
   }
 
   /**
-   * Goes back to what is stored now, after a development chain has reverted its storage; then emits
-   * its head and every thesis whose status changed. Theses created later disappear without an event.
+   * Goes back to an earlier moment of a development chain; then emits its head and every thesis whose
+   * status changed. Theses created later disappear without an event.
+   *
+   * @param revert Reverts the records.
    */
-  restore(position: BlockLogPosition): void {
+  restore(position: BlockLogPosition, revert: () => void): void {
     const theses = new Map(this.#state.ledger.theses.map(({ id, status }) => [id, status]));
-    this.#state = this.#storage.load();
+    revert();
+    this.#state = new ChainState(this.#records, this.#permissions);
     this.blocks.restore(position);
     this.#unrecordedFailures.clear();
     this.#prunedAtMs = 0;
@@ -235,7 +225,7 @@ export class Chain {
   settleDue(): boolean {
     const { timestampMs } = this.head;
     this.#settleDueAt(timestampMs);
-    return this.#storage.failure === undefined && this.state.settler.isDue(timestampMs);
+    return this.#records.turns.failure === undefined && this.state.settler.isDue(timestampMs);
   }
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
@@ -244,7 +234,7 @@ export class Chain {
       return receipt;
     }
     this.#change(() => {
-      this.state.ledger.recordFailure(receipt, this.#clock.now());
+      this.state.ledger.record(receipt, this.#clock.now());
       this.#announce(tx, receipt);
     });
     return receipt;
@@ -257,7 +247,9 @@ export class Chain {
     this.#change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
       this.#announce(tx, receipt);
-      if (thesis !== undefined) this.#storage.afterCommit(() => this.#events.onThesis(thesis));
+      if (thesis !== undefined) {
+        this.#records.turns.afterCommit(() => this.#events.onThesis(thesis));
+      }
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
       this.state.fill(tx, filled);
       // Theses that end after the newest checkpoint: their last slots are not recorded yet.
@@ -268,22 +260,22 @@ export class Chain {
 
   #announce(tx: Transaction, receipt: Receipt): void {
     this.blocks.add(receipt.txHash);
-    this.#storage.afterCommit(() => this.#events.onTransaction(receipt, tx));
+    this.#records.turns.afterCommit(() => this.#events.onTransaction(receipt, tx));
   }
 
   /** Makes changes that are committed together, or none of them. @throws {StorageError} */
   #change(run: () => void): void {
     this.#notePosition();
-    this.#storage.change(run);
+    this.#records.turns.change(run);
   }
 
   #notePosition(): void {
-    if (!this.#storage.isPending) this.#committed = this.blocks.position;
+    if (!this.#records.turns.isOpen) this.#committed = this.blocks.position;
   }
 
   /** What was not committed did not happen: memory returns to what is stored. */
   #rollBack(): void {
-    this.#state = this.#storage.load();
+    this.#state = new ChainState(this.#records, this.#permissions);
     this.blocks.restore(this.#committed);
   }
 
@@ -294,7 +286,7 @@ export class Chain {
     const earlier = this.receipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     // One this old may have had a receipt that was deleted: it must not be accepted again.
-    const isOld = tx.timestamp < this.#storage.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
+    const isOld = tx.timestamp < this.#records.state.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
       throw new RejectedTransactionError(tx.timestamp, offMs);
@@ -306,7 +298,7 @@ export class Chain {
 
   #context(): ExecutionContext {
     // Quotes of deleted theses have expired and must stay expired if the clock is set back.
-    const nowMs = Math.max(this.#clock.now(), this.#storage.droppedBeforeMs);
+    const nowMs = Math.max(this.#clock.now(), this.#records.state.droppedBeforeMs);
     const isBehind = this.head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
       blockNumber: this.blocks.nextNumber,
@@ -334,7 +326,7 @@ export class Chain {
 
   /** While nothing can be written, the theses stay due. */
   #settleDueAt(nowMs: number): void {
-    if (this.#storage.failure !== undefined || !this.state.settler.isDue(nowMs)) return;
+    if (this.#records.turns.failure !== undefined || !this.state.settler.isDue(nowMs)) return;
     try {
       this.#change(() => this.#settleSome(nowMs));
     } catch (thrown) {
@@ -355,7 +347,7 @@ export class Chain {
   #settle(thesis: Thesis, outcome: Outcome, atMs: number): void {
     const settled = this.state.settle(thesis.id, outcome, atMs);
     if (settled.status === thesis.status) return;
-    this.#storage.afterCommit(() => this.#events.onThesis(settled));
+    this.#records.turns.afterCommit(() => this.#events.onThesis(settled));
   }
 }
 

@@ -11,9 +11,9 @@ import type {
   Transaction,
 } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { Accounts } from "./accounts.ts";
+import type { ChainRecords } from "../store/chain_records.ts";
+import { hashKey, QUOTE_HASH, type StoredThesis } from "../store/tables.ts";
 import type { Permissions } from "./permissions.ts";
-import type { ChainRecords, Counters, Decision, Funds, Unsettled } from "./records.ts";
 import {
   betTooSmall,
   lacksPermission,
@@ -62,91 +62,80 @@ export interface AppliedTransaction {
   quoteHash?: Hex | undefined;
 }
 
-/** What a ledger has in memory when it is opened. */
-export interface LedgerContents extends Counters {
-  funds: Iterable<readonly [Address, Funds]>;
-  unsettled: Iterable<Unsettled>;
-}
-
 /**
  * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
  * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
- * with the context to judge them in. Accounts and unsettled theses are in memory, everything else is
- * looked up in the records. Balances plus unsettled theses always equal deposits plus genesis
- * ({@link holdings} and {@link issued}).
+ * with the context to judge them in. Unsettled theses are in memory, everything else is in the records.
+ * Balances plus unsettled theses always equal deposits plus genesis ({@link holdings} and
+ * {@link issued}).
  */
 export class Ledger {
   readonly #records: ChainRecords;
   readonly #permissions: Permissions;
-  readonly #accounts: Accounts;
-  /** Unsettled theses in the order of their ids. */
-  readonly #unsettled: Map<number, Thesis>;
-  #lastThesisId: number;
-  #issued: bigint;
+  /** By id. */
+  readonly #unsettled: Map<number, StoredThesis>;
 
-  constructor(records: ChainRecords, permissions: Permissions, contents: LedgerContents) {
+  constructor(records: ChainRecords, permissions: Permissions) {
     this.#records = records;
     this.#permissions = permissions;
-    this.#accounts = new Accounts(records, contents.funds);
-    this.#unsettled = new Map(Array.from(contents.unsettled, ({ thesis }) => [thesis.id, thesis]));
-    this.#lastThesisId = contents.lastThesisId;
-    this.#issued = contents.issued;
+    const unsettled = records.unsettledTheses();
+    this.#unsettled = new Map(unsettled.map((stored) => [stored.thesis.id, stored]));
   }
 
   /** All money ever received: genesis and deposits. */
   get issued(): bigint {
-    return this.#issued;
+    return this.#records.state.issued;
   }
 
   /** All money held: balances and unsettled theses. Always equals {@link issued}. */
   get holdings(): bigint {
-    let sum = this.#accounts.total;
-    for (const { payout } of this.#unsettled.values()) sum += payout;
+    let sum = this.#records.accounts.total;
+    for (const { thesis } of this.#unsettled.values()) sum += thesis.payout;
     return sum;
   }
 
-  /** All theses that were not deleted, ordered by id. */
+  /** Unsettled theses by id, with what each lacks. */
+  get unsettled(): ReadonlyMap<number, StoredThesis> {
+    return this.#unsettled;
+  }
+
+  /** All theses that were not deleted, by id. */
   get theses(): Thesis[] {
-    return this.thesesBetween(1, this.#lastThesisId + 1);
+    return this.thesesBetween(1, this.lastThesisId + 1);
   }
 
   /** The highest id of a thesis that was ever opened. */
   get lastThesisId(): number {
-    return this.#lastThesisId;
+    return this.#records.state.lastThesisId;
   }
 
   /** The lowest id of a thesis that was not deleted; that of the next thesis if there is none. */
   get firstThesisId(): number {
-    const [unsettled = Infinity] = this.#unsettled.keys();
-    return Math.min(unsettled, this.#records.firstSettledId() ?? this.#lastThesisId + 1);
+    const [first] = this.#records.tables.theses.select("ORDER BY key LIMIT 1");
+    return first?.[1].thesis.id ?? this.lastThesisId + 1;
   }
 
   /** The account of an address; its balance is 0 if it was never used. */
   account(address: Address): Account {
     const permissions = this.#permissions.of(address);
-    return { address, ...this.#accounts.get(address), permissions };
+    return { address, ...this.#records.accounts.get(address), permissions };
   }
 
   /** The current state of a thesis; undefined if it never existed or was deleted. */
   thesis(id: number): Thesis | undefined {
-    return this.#unsettled.get(id) ?? this.#records.settledThesis(id);
+    return (this.#unsettled.get(id) ?? this.#records.tables.theses.get(id))?.thesis;
   }
 
   /** Theses with an id in `[fromId, toId)`, by id. */
   thesesBetween(fromId: number, toId: number): Thesis[] {
-    const theses = this.#records.settledTheses(fromId, toId);
-    if (theses.length === toId - fromId) return theses;
-    for (let id = fromId; id < toId; id++) {
-      const thesis = this.#unsettled.get(id);
-      if (thesis !== undefined) theses.push(thesis);
-    }
-    return theses.sort((a, b) => a.id - b.id);
+    const range = "WHERE key >= ? AND key < ? ORDER BY key";
+    return this.#records.tables.theses.select(range, fromId, toId).map(([, { thesis }]) => thesis);
   }
 
   /** The receipt of a recorded transaction. */
   receipt(txHash: Hex): Receipt | undefined {
-    return this.#records.receipt(txHash);
+    return this.#records.tables.receipts.get(hashKey(txHash))?.receipt;
   }
 
   /**
@@ -157,12 +146,12 @@ export class Ledger {
   recordsFailureOf(tx: Transaction): boolean {
     if (tx.type === "Deposit") return this.#permissions.has("relayer", tx.from);
     if (tx.type === "BackfillOracle") return this.#permissions.has("admin", tx.from);
-    return this.#accounts.has(tx.from);
+    return this.#records.accounts.has(tx.from);
   }
 
-  /** Records the receipt of a failed transaction. */
-  recordFailure(receipt: Receipt, atMs: number): void {
-    this.#records.saveReceipt(receipt, atMs);
+  /** Records the receipt of a transaction; all that is done for a failed one. */
+  record(receipt: Receipt, atMs: number): void {
+    this.#records.tables.receipts.add(hashKey(receipt.txHash), { receipt, atMs });
   }
 
   /** The receipt that a new transaction would get now. */
@@ -172,7 +161,7 @@ export class Ledger {
     const error = this.#refusalOf(verified, context);
     if (error !== undefined) return { txHash, status: "failed", blockNumber, error };
     const receipt: Receipt = { txHash, status: "committed", blockNumber };
-    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.#lastThesisId + 1 } : receipt;
+    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.lastThesisId + 1 } : receipt;
   }
 
   /**
@@ -182,7 +171,7 @@ export class Ledger {
    */
   apply(applied: AppliedTransaction): Thesis | undefined {
     const { tx, receipt, atMs } = applied;
-    this.#records.saveReceipt(receipt, atMs);
+    this.record(receipt, atMs);
     if (tx.type === "Deposit") this.#deposit(tx);
     if (tx.type === "RfqSubmit") return this.#open(tx, applied);
   }
@@ -193,23 +182,24 @@ export class Ledger {
    * @throws {RangeError} If the thesis does not exist or is settled already.
    */
   settle(id: number, outcome: Outcome, settledAt: number): Thesis {
-    const thesis = this.#unsettled.get(id);
-    if (thesis === undefined) throw new RangeError(`Thesis to settle is not open: received ${id}`);
-    if (outcome.status === "needs_backfill") {
-      const settled: Thesis = { ...thesis, status: outcome.status };
-      this.#unsettled.set(id, settled);
-      this.#records.saveMissing(id, outcome.missing);
-      return settled;
+    const open = this.#unsettled.get(id)?.thesis;
+    if (open === undefined) throw new RangeError(`Thesis to settle is not open: received ${id}`);
+    const { status } = outcome;
+    const { accounts, tables: { theses } } = this.#records;
+    if (status === "needs_backfill") {
+      const stored = { thesis: { ...open, status }, missing: outcome.missing };
+      this.#unsettled.set(id, stored);
+      theses.put(id, stored);
+      return stored.thesis;
     }
-    const decision: Decision = { status: outcome.status, settledAt };
-    if (outcome.status === "lost") decision.breach = outcome.breach;
-    const winner = outcome.status === "won" ? thesis.user : thesis.solver;
-    this.#accounts.add(winner, { balance: thesis.payout });
-    this.#accounts.add(thesis.user, { locked: -thesis.betAmount });
-    this.#accounts.add(thesis.solver, { locked: thesis.betAmount - thesis.payout });
+    const thesis: Thesis = { ...open, status, settledAt };
+    if (status === "lost") thesis.breach = outcome.breach;
+    accounts.add(status === "won" ? open.user : open.solver, { balance: open.payout });
+    accounts.add(open.user, { locked: -open.betAmount });
+    accounts.add(open.solver, { locked: open.betAmount - open.payout });
     this.#unsettled.delete(id);
-    this.#records.saveDecision(id, decision);
-    return { ...thesis, ...decision };
+    theses.put(id, { thesis });
+    return thesis;
   }
 
   #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
@@ -227,7 +217,7 @@ export class Ledger {
 
   #depositRefusal(tx: Deposit): Refusal | undefined {
     if (!this.#permissions.has("relayer", tx.from)) return lacksPermission(tx.from, "relayer");
-    if (this.#records.isDeposited(tx.externalTxHash)) {
+    if (this.#records.tables.deposits.has(hashKey(tx.externalTxHash))) {
       return refuse(
         "DEPOSIT_ALREADY_PROCESSED",
         `External transaction ${tx.externalTxHash} was already credited; sign another nonce`,
@@ -258,7 +248,7 @@ export class Ledger {
     if (tx.betAmount < minBetAmount) return betTooSmall(tx, minBetAmount);
     const badWindow = windowRefusal(tx, context.nowMs, maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
-    if (quoteHash !== undefined && this.#records.isQuoteUsed(quoteHash)) {
+    if (quoteHash !== undefined && this.#isUsed(quoteHash)) {
       return refuse(
         "QUOTE_ALREADY_USED",
         `Quote ${quoteHash} has already opened a thesis; request a new quote`,
@@ -273,7 +263,7 @@ export class Ledger {
     const breach = context.breachOf(tx);
     if (breach !== undefined) return rangeBroken(tx, breach);
     for (const [address, amount] of stakesOf(tx)) {
-      const { balance } = this.#accounts.get(address);
+      const { balance } = this.#records.accounts.get(address);
       if (balance < amount) {
         return refuse(
           "INSUFFICIENT_BALANCE",
@@ -295,36 +285,35 @@ export class Ledger {
     }
   }
 
-  #deposit(tx: Deposit): void {
-    this.#records.saveDeposit(tx.externalTxHash);
-    this.#accounts.add(tx.user, { balance: tx.amount });
-    this.#issued += tx.amount;
-    this.#saveCounters();
+  #isUsed(quoteHash: Hex): boolean {
+    return this.#records.tables.theses.select(`WHERE ${QUOTE_HASH} = ?`, quoteHash).length > 0;
+  }
+
+  #deposit({ user, amount, externalTxHash }: Deposit): void {
+    const { accounts, tables, state } = this.#records;
+    tables.deposits.add(hashKey(externalTxHash), true);
+    accounts.add(user, { balance: amount });
+    state.issued += amount;
   }
 
   #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: AppliedTransaction): Thesis {
     if (quoteHash === undefined) throw new TypeError("RfqSubmit has no quote hash");
+    const { accounts, tables, state } = this.#records;
     for (const [address, amount] of stakesOf(tx)) {
-      this.#accounts.add(address, { balance: -amount, locked: amount });
+      accounts.add(address, { balance: -amount, locked: amount });
     }
     const { user, from: solver, payout } = tx;
     const thesis: Thesis = {
-      id: receipt.thesisId ?? this.#lastThesisId + 1,
+      id: receipt.thesisId ?? state.lastThesisId + 1,
       ...{ user, solver, ...betTermsOf(tx), payout },
       createdAt: atMs,
       quoteHash,
       txHash: receipt.txHash,
       status: "open",
     };
-    this.#unsettled.set(thesis.id, thesis);
-    this.#lastThesisId = thesis.id;
-    this.#records.saveQuote(quoteHash, thesis.id);
-    this.#records.saveOpened(thesis);
-    this.#saveCounters();
+    state.lastThesisId = thesis.id;
+    this.#unsettled.set(thesis.id, { thesis });
+    tables.theses.add(thesis.id, { thesis });
     return thesis;
-  }
-
-  #saveCounters(): void {
-    this.#records.saveCounters({ lastThesisId: this.#lastThesisId, issued: this.#issued });
   }
 }

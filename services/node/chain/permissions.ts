@@ -1,13 +1,6 @@
 import type { Permission } from "../../../lib/protocol/account.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-
-/** The accounts that may do more than others: settings of the node, not part of the genesis. */
-export interface PermissionLists {
-  /** May submit deposits. */
-  relayers: readonly Address[];
-  /** May backfill prices. */
-  admins: readonly Address[];
-}
+import type { PermissionLists } from "../store/tables.ts";
 
 /** Who holds which permission. */
 export class Permissions {

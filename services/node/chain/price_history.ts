@@ -19,7 +19,7 @@ const PAGE_SLOTS = 256;
  */
 export const BACKFILLED_PAGES_MAX = 16_384;
 
-/** Backfilled prices of one market that open theses need, also those too old for the ring. */
+/** Backfilled prices of one market: those as new as its ring, and older ones that open theses need. */
 export class BackfilledSlots implements PriceReader {
   /** By page number; a price of 0 means that the slot has none. */
   readonly #pages = new Map<number, BigUint64Array>();
@@ -34,7 +34,7 @@ export class BackfilledSlots implements PriceReader {
     return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
   }
 
-  /** Restores a page that {@link page} returned. */
+  /** Adds a page that {@link page} returned. */
   restore(number: number, prices: BigUint64Array): void {
     this.#pages.set(number, prices);
   }
@@ -103,7 +103,7 @@ function pageOf(slot: number): number {
   return Math.floor(slot / PAGE_SLOTS);
 }
 
-/** All known prices of one market: the ring, and backfilled prices that theses need. */
+/** All known prices of one market: those that checkpoints recorded, and backfilled ones. */
 export class PriceHistory implements PriceReader {
   readonly ring: PriceRing;
   readonly backfilled = new BackfilledSlots();
@@ -117,21 +117,16 @@ export class PriceHistory implements PriceReader {
     return this.ring.at(time) ?? this.backfilled.at(time);
   }
 
-  /** Whether a backfilled price of the slot would be stored. */
+  /** Whether a backfilled price of the slot would be stored: it is missing, and as new as the ring or needed. */
   takes(time: number, isNeeded: boolean): boolean {
-    if (this.at(time) !== undefined) return false;
-    return this.ring.holds(time) || (isNeeded && this.backfilled.hasRoomFor(time));
+    if (this.at(time) !== undefined || !this.backfilled.hasRoomFor(time)) return false;
+    return isNeeded || this.ring.holds(time);
   }
 
-  /**
-   * Stores the backfilled price of a missing slot: in the ring if the slot is not too old for it, and
-   * separately if a thesis needs the price.
-   *
-   * @returns Whether the ring has it, and the page that does.
-   */
-  fill(time: number, price: bigint, isNeeded: boolean): { inRing: boolean; page?: number } {
-    const inRing = this.ring.fill(time, price);
-    return isNeeded ? { inRing, page: this.backfilled.put(time, price) } : { inRing };
+  /** Deletes backfilled pages that are older than the ring and overlap none of the spans. @returns Their numbers. */
+  prune(needed: readonly TimeSpan[]): number[] {
+    const { oldest, newest = oldest } = this.ring;
+    return this.backfilled.keepOnly([...needed, { from: oldest, to: newest + SLOT_MS }]);
   }
 
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck {

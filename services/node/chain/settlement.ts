@@ -1,7 +1,7 @@
 import type { PricePoint, PriceReader, TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import type { Unsettled } from "./records.ts";
+import type { StoredThesis } from "../store/tables.ts";
 import { Schedule } from "./schedule.ts";
 
 /**
@@ -50,36 +50,27 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
 }
 
 /**
- * Schedules settlement attempts and stores which prices the last attempt of each thesis lacked. A
- * thesis is attempted at its end, and before if a price has broken its range.
+ * Schedules settlement attempts. A thesis is attempted at its end, and before if a price has broken its
+ * range.
  */
 export class Settler {
-  readonly #unsettled = new Map<number, Unsettled>();
+  readonly #unsettled: ReadonlyMap<number, StoredThesis>;
   /** Ids of theses by the time of their next attempt. */
   readonly #attempts = new Schedule<number>();
+
+  /** @param unsettled The unsettled theses by id, kept up to date by the ledger. */
+  constructor(unsettled: ReadonlyMap<number, StoredThesis>) {
+    this.#unsettled = unsettled;
+  }
 
   /** Number of unsettled theses. */
   get unsettledCount(): number {
     return this.#unsettled.size;
   }
 
-  /** All unsettled theses. */
-  get theses(): Thesis[] {
-    return Array.from(this.#unsettled.values(), ({ thesis }) => thesis);
-  }
-
-  /** Adds an unsettled thesis. */
-  add(unsettled: Unsettled): void {
-    const { id, endTime } = unsettled.thesis;
-    this.#unsettled.set(id, unsettled);
+  /** Schedules the attempt at the end of an unsettled thesis. */
+  add({ id, endTime }: Thesis): void {
     this.#attempts.add(endTime, id);
-  }
-
-  /** Records the outcome of an attempt. */
-  record(thesis: Thesis, outcome: Outcome): void {
-    if (outcome.status === "needs_backfill") {
-      this.#unsettled.set(thesis.id, { thesis, missing: outcome.missing });
-    } else this.#unsettled.delete(thesis.id);
   }
 
   /** Attempts to settle the thesis with the prices known now. */

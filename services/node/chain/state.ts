@@ -2,54 +2,53 @@ import { type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/pri
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
+import type { ChainRecords } from "../store/chain_records.ts";
 import { BreachWatch } from "./breaches.ts";
-import type { AppliedTransaction, Ledger } from "./ledger.ts";
-import type { PriceHistory } from "./price_history.ts";
-import type { ChainRecords, Unsettled } from "./records.ts";
+import { type AppliedTransaction, Ledger } from "./ledger.ts";
+import type { Permissions } from "./permissions.ts";
+import { PriceHistory } from "./price_history.ts";
 import { type Box, type Outcome, Settler } from "./settlement.ts";
 
-/** Parts of a {@link ChainState}. */
-export interface StateParts {
-  ledger: Ledger;
-  /** One per market. */
-  histories: ReadonlyMap<Market, PriceHistory>;
-  unsettled: Iterable<Unsettled>;
-  records: ChainRecords;
-}
-
-/** Ledger, price histories and unsettled theses. */
+/** Ledger, price histories and unsettled theses: what the records contain. */
 export class ChainState {
   readonly ledger: Ledger;
   readonly histories: ReadonlyMap<Market, PriceHistory>;
-  readonly settler = new Settler();
+  readonly settler: Settler;
   readonly #markets: Markets;
   readonly #records: ChainRecords;
   readonly #breaches: ReadonlyMap<Market, BreachWatch>;
 
-  constructor({ ledger, histories, unsettled, records }: StateParts) {
-    this.ledger = ledger;
-    this.histories = histories;
+  constructor(records: ChainRecords, permissions: Permissions) {
+    const { rings } = records.prices;
     this.#records = records;
-    this.#markets = new Markets([...histories.keys()]);
-    this.#breaches = new Map([...histories.keys()].map((market) => [market, new BreachWatch()]));
-    for (const each of unsettled) {
-      this.#watch(each);
+    this.ledger = new Ledger(records, permissions);
+    this.settler = new Settler(this.ledger.unsettled);
+    this.#markets = new Markets([...rings.keys()]);
+    this.#breaches = new Map([...rings.keys()].map((market) => [market, new BreachWatch()]));
+    this.histories = new Map(
+      Array.from(rings, ([market, ring]) => [market, new PriceHistory(ring)]),
+    );
+    for (const { symbol, page, prices } of records.backfilledPages()) {
+      const market = this.#markets.list.find((market) => market.symbol === symbol);
+      if (market !== undefined) this.histories.get(market)?.backfilled.restore(page, prices);
+    }
+    for (const { thesis } of this.ledger.unsettled.values()) {
+      this.#watch(thesis);
       // A price may have broken it that was recorded before a rollback.
-      this.settler.retry(each.thesis.id);
+      this.settler.retry(thesis.id);
     }
   }
 
   /** @returns The thesis that the transaction opened, if any. */
   applyTransaction(applied: AppliedTransaction): Thesis | undefined {
     const thesis = this.ledger.apply(applied);
-    if (thesis !== undefined) this.#watch({ thesis });
+    if (thesis !== undefined) this.#watch(thesis);
     return thesis;
   }
 
   /** Settles a thesis, or records what it lacks. @returns The changed thesis. */
   settle(id: number, outcome: Outcome, atMs: number): Thesis {
     const thesis = this.ledger.settle(id, outcome, atMs);
-    this.settler.record(thesis, outcome);
     if (outcome.status !== "needs_backfill") this.#breachesOf(thesis)?.remove(id);
     return thesis;
   }
@@ -90,27 +89,24 @@ export class ChainState {
   fill(tx: BackfillOracle, filled: readonly TimeSpan[]): void {
     const [first, last] = [filled[0], filled.at(-1)];
     if (first === undefined || last === undefined) return;
-    const history = this.historyOf(tx);
-    const market = this.marketOf(tx)!; // it has a history
+    const { backfilled } = this.historyOf(tx);
+    const { symbol } = this.marketOf(tx)!; // it has a history
     const pages = new Set<number>();
-    for (const { time, price, isNeeded } of this.#slotsOf(tx)) {
-      if (!filled.some((span) => time >= span.from && time < span.to)) continue;
-      const { inRing, page } = history.fill(time, price, isNeeded);
-      if (inRing) this.#records.saveFilledSlot(market, time);
-      if (page !== undefined) pages.add(page);
+    for (const { time, price } of this.#slotsOf(tx)) {
+      const isFilled = filled.some((span) => time >= span.from && time < span.to);
+      if (isFilled) pages.add(backfilled.put(time, price));
     }
-    for (const page of pages) {
-      this.#records.saveBackfilled(market, page, history.backfilled.page(page)!); // just filled
-    }
+    for (const page of pages) this.#records.saveBackfilled(symbol, page, backfilled.page(page));
     this.settler.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
   }
 
-  /** Deletes backfilled prices that no open thesis needs any more. */
+  /** Deletes backfilled prices that are older than the ring and that no open thesis needs any more. */
   prune(): void {
-    for (const [market, { backfilled }] of this.histories) {
-      if (backfilled.pages === 0) continue;
-      const needed = this.settler.neededSpans(market.base, market.quote);
-      for (const page of backfilled.keepOnly(needed)) this.#records.dropBackfilled(market, page);
+    for (const [{ base, quote, symbol }, history] of this.histories) {
+      if (history.backfilled.pages === 0) continue;
+      for (const page of history.prune(this.settler.neededSpans(base, quote))) {
+        this.#records.saveBackfilled(symbol, page, undefined);
+      }
     }
   }
 
@@ -127,9 +123,9 @@ export class ChainState {
     throw new TypeError(`Chain has no price history of ${pair.base} in ${pair.quote}`);
   }
 
-  #watch(unsettled: Unsettled): void {
-    this.settler.add(unsettled);
-    this.#breachesOf(unsettled.thesis)?.add(unsettled.thesis);
+  #watch(thesis: Thesis): void {
+    this.settler.add(thesis);
+    this.#breachesOf(thesis)?.add(thesis);
   }
 
   #breachesOf(pair: MarketPair): BreachWatch | undefined {

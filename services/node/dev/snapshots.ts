@@ -2,12 +2,12 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
 import type { BlockLogPosition } from "../chain/block_log.ts";
 import type { Chain } from "../chain/chain.ts";
-import type { ChainStore } from "../store/chain_store.ts";
+import type { ChainRecords } from "../store/chain_records.ts";
 
 /** Snapshots that are kept, oldest dropped first. */
 export const SNAPSHOTS_MAX = 16;
 
-/** A moment of the chain. Its store knows the rest. */
+/** A moment of the chain. Its records know the rest. */
 interface Snapshot {
   position: BlockLogPosition;
   /** Time of the chain's clock. */
@@ -26,18 +26,18 @@ export class UnknownSnapshotError extends RangemakerError {
 
 /** Snapshots of a chain in memory: savepoints of its database. */
 export class Snapshots {
-  readonly #store: ChainStore;
+  readonly #records: ChainRecords;
   readonly #snapshots = new NewestMap<number, Snapshot>(SNAPSHOTS_MAX);
   #lastId = 0;
 
-  constructor(store: ChainStore) {
-    this.#store = store;
+  constructor(records: ChainRecords) {
+    this.#records = records;
   }
 
   /** Takes a snapshot. @returns Its id. */
   take(chain: Chain, nowMs: number): number {
     this.#lastId += 1;
-    this.#store.mark(nameOf(this.#lastId), chain.head);
+    this.#records.mark(nameOf(this.#lastId), chain.head);
     this.#snapshots.set(this.#lastId, { position: chain.blocks.position, atMs: nowMs });
     return this.#lastId;
   }
@@ -51,8 +51,7 @@ export class Snapshots {
   revert(chain: Chain, id: number): void {
     const { position } = this.#snapshot(id);
     for (const later of this.#snapshots.keys()) if (later > id) this.#snapshots.delete(later);
-    this.#store.revertTo(nameOf(id));
-    chain.restore(position);
+    chain.restore(position, () => this.#records.revertTo(nameOf(id)));
   }
 
   #snapshot(id: number): Snapshot {

@@ -13,7 +13,7 @@ import {
   type RpcRequest,
   rpcResult,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { StorageError } from "../chain/records.ts";
+import { StorageError } from "../store/database.ts";
 import type { Method } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { Subscriber } from "./subscriptions.ts";

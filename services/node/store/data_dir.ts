@@ -22,7 +22,7 @@ export function databasePath(dir: string): string {
 export const BACKUP_RUN = 1;
 
 /** In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. */
-export const APPLICATION_ID = 0x726d6b32;
+export const APPLICATION_ID = 0x726d6b33;
 
 /** What the lock file says of the database, to notice an older one or a lost log. */
 export interface Seen {

@@ -1,6 +1,16 @@
 import * as sqlite from "node:sqlite";
-import { messageOf } from "../../../lib/errors.ts";
-import { StorageError } from "../chain/records.ts";
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+
+/** The chain cannot be read or written. */
+export class StorageError extends RangemakerError {
+  /** Nothing is written again before the node is restarted. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, options: { cause?: unknown; isFinal?: boolean } = {}) {
+    super("STORAGE", message, { cause: options.cause });
+    this.isFinal = options.isFinal ?? false;
+  }
+}
 
 /** A value of a row. */
 export type SqlValue = number | string | Uint8Array;

@@ -1,8 +1,7 @@
 import { messageOf } from "../../../lib/errors.ts";
 import { folderProblem, statOf } from "../../../lib/files.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { genesisBlock } from "../chain/block.ts";
-import { BLOCKS_RESERVED } from "./chain_store.ts";
+import { BLOCKS_RESERVED } from "./chain_records.ts";
 import { Database } from "./database.ts";
 import {
   APPLICATION_ID,
@@ -78,7 +77,7 @@ export function createChain(
   const funds = [...balances ?? []].filter(([, balance]) => balance > 0n);
   const totals = Object.fromEntries(TABLE_NAMES.map((name) => [name, { rows: 0, sum: 0 }]));
   const state = {
-    ...{ sequence: 1, lastThesisId: 0, droppedBeforeMs: 0, lastReceipt: 0 },
+    ...{ sequence: 1, lastThesisId: 0, droppedBeforeMs: 0, reservedTo: BLOCKS_RESERVED },
     issued: funds.reduce((sum, [, balance]) => sum + balance, 0n),
     totals: totals as Totals, // one for each name
   };
@@ -90,9 +89,6 @@ export function createChain(
   const meta = metaOf(db);
   meta.chain.add("chain", { chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
   meta.state.add("state", state);
-  const { number, hash, parentHash, timestampMs } = genesisBlock(nowMs);
-  const head = { number, hash, parentHash, timestampMs, reservedTo: BLOCKS_RESERVED };
-  meta.head.add("head", head);
   db.exec("COMMIT");
 }
 

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { PriceRing, SLOT_BYTES } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import type { Market } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Database } from "./database.ts";
 
 /** Slots of one row. */
@@ -22,24 +22,45 @@ export const DECLARATION =
  * has a checksum of its own, so that a damaged one counts as missing, and no other.
  */
 export class PriceCells {
+  readonly rings: ReadonlyMap<Market, PriceRing>;
+  /** Slots of the rings that are damaged. */
+  readonly damagedSlots = new Map<Market, number>();
   readonly #db: Database;
   /** The last slot of each market that is stored. */
-  readonly #stored = new Map<Market, number>();
-  /** Slots that were filled since the last commit. */
-  readonly #filled = new Map<Market, number[]>();
+  #stored: ReadonlyMap<Market, number>;
 
-  constructor(db: Database) {
+  /** Reads all rings. */
+  constructor(db: Database, markets: Markets, ringSlots: number) {
     this.#db = db;
+    this.rings = new Map(markets.list.map((market) => [market, this.#load(market, ringSlots)]));
+    this.#stored = this.#newest();
   }
 
-  /** Reads the ring of a market. @returns The ring, and how many of its slots are damaged. */
-  load(market: Market, slots: number): { ring: PriceRing; damagedSlots: number } {
+  /** Writes what is new. @returns To be called when that is committed. */
+  save(): () => void {
+    const newest = this.#newest();
+    for (const [market, ring] of this.rings) {
+      const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldest / SLOT_MS);
+      for (let cell = cellOf(from); cell <= cellOf(newest.get(market)!); cell++) { // one for each
+        this.#put(market, ring, cell);
+      }
+      const oldestCell = cellOf(ring.oldest / SLOT_MS);
+      this.#db.run(`DELETE FROM ${TABLE} WHERE market = ? AND cell < ?`, market.symbol, oldestCell);
+    }
+    return () => this.#stored = newest;
+  }
+
+  #newest(): Map<Market, number> {
+    const slotOf = ({ newest }: PriceRing) => newest === undefined ? -1 : newest / SLOT_MS;
+    return new Map(Array.from(this.rings, ([market, ring]) => [market, slotOf(ring)]));
+  }
+
+  #load(market: Market, slots: number): PriceRing {
     const bytes = new Uint8Array(slots * SLOT_BYTES);
     const view = new DataView(bytes.buffer);
     let damagedSlots = 0;
     const sql = `SELECT cell, slots FROM ${TABLE} WHERE market = ? ORDER BY cell`;
-    for (const row of this.#db.all(sql, market.symbol)) {
-      const { cell, slots: records } = row;
+    for (const { cell, slots: records } of this.#db.all(sql, market.symbol)) {
       // A damaged row may have values of other types than declared.
       if (typeof cell !== "number" || !(records instanceof Uint8Array)) {
         damagedSlots += CELL_SLOTS;
@@ -58,54 +79,8 @@ export class PriceCells {
         }
       }
     }
-    const ring = PriceRing.fromBytes(bytes);
-    this.#stored.set(market, newestSlot(ring));
-    return { ring, damagedSlots };
-  }
-
-  /** Whether slots were filled since the last commit. */
-  get hasFilled(): boolean {
-    return this.#filled.size > 0;
-  }
-
-  /** A slot was filled: {@link save} stores it. */
-  addFilled(market: Market, time: number): void {
-    const filled = this.#filled.get(market);
-    if (filled === undefined) this.#filled.set(market, [time / SLOT_MS]);
-    else filled.push(time / SLOT_MS);
-  }
-
-  /** Stores what is new. @returns To be called when that is committed. */
-  save(rings: ReadonlyMap<Market, PriceRing>): () => void {
-    const newest = new Map<Market, number>();
-    for (const [market, ring] of rings) {
-      newest.set(market, newestSlot(ring));
-      for (const cell of this.#changedCells(market, ring)) this.#put(market, ring, cell);
-      const oldestCell = Math.floor(ring.oldest / SLOT_MS / CELL_SLOTS);
-      this.#db.run(`DELETE FROM ${TABLE} WHERE market = ? AND cell < ?`, market.symbol, oldestCell);
-    }
-    return () => {
-      this.#filled.clear();
-      for (const [market, slot] of newest) this.#stored.set(market, slot);
-    };
-  }
-
-  /** Forgets what was filled since the last commit. @returns The rings without it. */
-  rollBack(rings: ReadonlyMap<Market, PriceRing>): Map<Market, PriceRing> {
-    const without = [...rings].map(([market, ring]) =>
-      [market, ringWithout(ring, this.#filled.get(market) ?? [])] as const
-    );
-    this.#filled.clear();
-    return new Map(without);
-  }
-
-  #changedCells(market: Market, ring: PriceRing): Set<number> {
-    const cellOf = (slot: number) => Math.floor(slot / CELL_SLOTS);
-    const cells = new Set((this.#filled.get(market) ?? []).map(cellOf));
-    const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldest / SLOT_MS);
-    const to = newestSlot(ring);
-    for (let cell = cellOf(from); cell * CELL_SLOTS <= to; cell++) cells.add(cell);
-    return cells;
+    if (damagedSlots > 0) this.damagedSlots.set(market, damagedSlots);
+    return PriceRing.fromBytes(bytes);
   }
 
   #put(market: Market, ring: PriceRing, cell: number): void {
@@ -123,20 +98,8 @@ export class PriceCells {
   }
 }
 
-function newestSlot({ newest }: PriceRing): number {
-  return newest === undefined ? -1 : newest / SLOT_MS;
-}
-
-function ringWithout(ring: PriceRing, slots: readonly number[]): PriceRing {
-  if (slots.length === 0) return ring;
-  const bytes = ring.bytes.slice();
-  for (const slot of slots) {
-    const at = slot % ring.slots * SLOT_BYTES;
-    bytes.fill(0, at, at + SLOT_BYTES);
-  }
-  const without = PriceRing.fromBytes(bytes);
-  if (ring.newest !== undefined) without.skipTo(ring.newest);
-  return without;
+function cellOf(slot: number): number {
+  return Math.floor(slot / CELL_SLOTS);
 }
 
 function checksumOf({ symbol }: Market, slot: number, price: bigint): number {

@@ -1,9 +1,8 @@
 import { crc32 } from "node:zlib";
-import { StorageError } from "../chain/records.ts";
-import type { Database } from "./database.ts";
+import { type Database, type SqlValue, StorageError } from "./database.ts";
 
 /** Key of a row. */
-export type Key = number | string | Uint8Array;
+export type Key = SqlValue;
 
 /** Number and sum of the checksums of a table's rows: a page that was lost changes them. */
 export interface TableTotals {
@@ -60,14 +59,18 @@ export class Rows<V> {
   add(key: Key, value: V): void {
     const text = this.#codec.encode(value);
     const checksum = checksumOf(this.#table, key, text);
-    this.#db.run(this.#sql.add, key, text, checksum);
+    this.#db.run(this.#sql.add, text, checksum, key);
     this.#count(1, checksum);
   }
 
   /** Adds or replaces a row. */
   put(key: Key, value: V): void {
-    this.delete(key);
-    this.add(key, value);
+    const before = this.#db.get(this.#sql.checksum, key);
+    if (before === undefined) return this.add(key, value);
+    const text = this.#codec.encode(value);
+    const checksum = checksumOf(this.#table, key, text);
+    this.#db.run(this.#sql.replace, text, checksum, key);
+    this.#count(0, checksum - Number(before.crc));
   }
 
   /** Deletes a row if it exists. */
@@ -76,26 +79,10 @@ export class Rows<V> {
     if (deleted !== undefined) this.#count(-1, -Number(deleted.crc));
   }
 
-  /** Some of the rows with the lowest keys. @throws {DamagedRowError} */
-  first(limit: number): [Key, V][] {
-    return this.#db.all(this.#sql.first, limit).map((row) => [row.key as Key, this.#decode(row)]);
-  }
-
-  /** The row with the highest key. @throws {DamagedRowError} */
-  last(): V | undefined {
-    const row = this.#db.get(this.#sql.last);
-    return row && this.#decode(row);
-  }
-
-  /** Rows with keys in `[from, to)`, by key. @throws {DamagedRowError} */
-  between(from: Key, to: Key): [Key, V][] {
-    return this.#db.all(this.#sql.between, from, to)
-      .map((row) => [row.key as Key, this.#decode(row)]);
-  }
-
-  /** All rows by key. @throws {DamagedRowError} */
-  *all(): Generator<[Key, V]> {
-    for (const row of this.#db.all(this.#sql.all)) yield [row.key as Key, this.#decode(row)];
+  /** The rows that the end of a query selects: all by default. @throws {DamagedRowError} */
+  select(end = "", ...values: SqlValue[]): [Key, V][] {
+    return this.#db.all(`${this.#sql.select} ${end}`, ...values)
+      .map((row) => [row.key as Key, this.#decode(row)]); // as declared
   }
 
   #decode(row: Record<string, unknown>): V {
@@ -110,16 +97,18 @@ export class Rows<V> {
   }
 }
 
-/** The declaration of a table. */
-export function declaration(table: string, keyType: "INTEGER" | "TEXT" | "BLOB"): string {
+/** The declaration of a table; with `isOrdered`, rows have a `rowid` in the order of their addition. */
+export function declaration(
+  table: string,
+  keyType: "INTEGER" | "TEXT" | "BLOB",
+  isOrdered = keyType === "INTEGER",
+): string {
   const columns = `key ${keyType} PRIMARY KEY NOT NULL, value TEXT NOT NULL, crc INTEGER NOT NULL`;
-  return `CREATE TABLE ${table} (${columns}) STRICT${
-    keyType === "INTEGER" ? "" : ", WITHOUT ROWID"
-  }`;
+  return `CREATE TABLE ${table} (${columns}) STRICT${isOrdered ? "" : ", WITHOUT ROWID"}`;
 }
 
 /** CRC-32 of a row. */
-export function checksumOf(table: string, key: Key, text: string): number {
+function checksumOf(table: string, key: Key, text: string): number {
   return crc32(`${table}\n${textOf(key)}\n${text}`);
 }
 
@@ -130,12 +119,11 @@ function textOf(key: Key): string {
 function statementsOf(table: string) {
   const select = `SELECT key, value, crc FROM ${table}`;
   return {
+    select,
     get: `${select} WHERE key = ?`,
-    add: `INSERT INTO ${table} (key, value, crc) VALUES (?, ?, ?)`,
+    checksum: `SELECT crc FROM ${table} WHERE key = ?`,
+    add: `INSERT INTO ${table} (value, crc, key) VALUES (?, ?, ?)`,
+    replace: `UPDATE ${table} SET value = ?, crc = ? WHERE key = ?`,
     delete: `DELETE FROM ${table} WHERE key = ? RETURNING crc`,
-    first: `${select} ORDER BY key LIMIT ?`,
-    last: `${select} ORDER BY key DESC LIMIT 1`,
-    between: `${select} WHERE key >= ? AND key < ? ORDER BY key`,
-    all: `${select} ORDER BY key`,
   };
 }

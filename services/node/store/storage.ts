@@ -1,17 +1,13 @@
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { Block } from "../chain/block.ts";
-import type { ResumePoint } from "../chain/block_log.ts";
-import { StorageError } from "../chain/records.ts";
-import type { ChainState } from "../chain/state.ts";
-import type { NodeSettings } from "../settings.ts";
-import { type BackgroundCheck, checkInBackground } from "./background_check.ts";
-import { ChainStore } from "./chain_store.ts";
-import { Database } from "./database.ts";
+import type { Markets } from "../../../lib/protocol/markets.ts";
+import { ChainRecords, type ResumePoint } from "./chain_records.ts";
+import { Database, StorageError } from "./database.ts";
 import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
-import { createChain, openDatabase } from "./open_database.ts";
-import { damaged, requireUndamaged } from "./verify.ts";
+import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
+import type { Head, PermissionLists } from "./tables.ts";
+import { type BackgroundCheck, checkInBackground, damaged, requireUndamaged } from "./verify.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
@@ -25,17 +21,24 @@ export const RETAIN_MIN_MS = 600_000;
 /** A database with more rows is checked by a worker while the node runs already. */
 const ROWS_CHECKED_AT_START = 50_000;
 
+/** How a new chain begins, and the settings that may differ at each start. */
+export interface StorageSettings extends ChainIdentity {
+  markets: Markets;
+  permissions: PermissionLists;
+  oracle: { ringBufferSize: number };
+}
+
 /** The storage of a node's chain. */
 export interface Storage {
-  readonly store: ChainStore;
-  /** The block from which the chain continues; undefined for a new one. */
+  readonly records: ChainRecords;
+  /** Where the chain continues; undefined for a new one. */
   readonly resumeFrom: ResumePoint | undefined;
   /** Bytes of the database with its log; 0 in memory. */
   readonly bytes: number;
   /** Has to be called after each checkpoint. */
-  afterCheckpoint(head: Block): void;
+  afterCheckpoint(head: Head): void;
   /** Ends the check of the database, commits everything and closes the files. */
-  close(head: Block): Promise<void>;
+  close(head: Head): Promise<void>;
 }
 
 /** Options of {@link openStorage}. */
@@ -54,15 +57,16 @@ export interface StorageOptions {
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */
 export function openStorage(
-  settings: NodeSettings,
+  settings: StorageSettings,
   dataDir: string | undefined,
   options: StorageOptions = {},
 ): Storage {
   if (dataDir !== undefined) return new DiskStorage(settings, dataDir, options);
   const db = new Database(undefined);
   createChain(db, settings, (options.clock ?? systemClock).now());
+  const { markets, oracle: { ringBufferSize: ringSlots } } = settings;
   return {
-    store: new ChainStore(db, { ...settings, ringSlots: ringSlotsOf(settings), isDurable: false }),
+    records: new ChainRecords(db, { markets, ringSlots, isDurable: false }),
     resumeFrom: undefined,
     bytes: 0,
     afterCheckpoint: () => {},
@@ -72,7 +76,7 @@ export function openStorage(
 
 /** A chain in a directory. */
 class DiskStorage implements Storage {
-  readonly store: ChainStore;
+  readonly records: ChainRecords;
   readonly resumeFrom: ResumePoint | undefined;
   readonly #dir: string;
   readonly #lock: LockFile;
@@ -88,8 +92,9 @@ class DiskStorage implements Storage {
   #checkpoints = 0;
   #logged: string | undefined;
 
-  constructor(settings: NodeSettings, dir: string, options: StorageOptions) {
+  constructor(settings: StorageSettings, dir: string, options: StorageOptions) {
     const { clock = systemClock, retainMs = RETAIN_MS, onOpen } = options;
+    const { markets, permissions, oracle: { ringBufferSize: ringSlots } } = settings;
     using opened = new DisposableStack();
     this.#dir = dir;
     this.#clock = clock;
@@ -106,21 +111,25 @@ class DiskStorage implements Storage {
     this.#db = opened.adopt(db, (db) => db.close());
     this.#run = run;
     onOpen?.(db);
-    this.store = new ChainStore(db, {
-      ...settings,
-      ringSlots: ringSlotsOf(settings),
-      isDurable: true,
-      onCommit: (sequence) => this.#committed(sequence),
-    });
+    const onCommit = (sequence: number) => this.#committed(sequence);
+    const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
+    this.records = records;
     this.#files = this.#identity();
     this.#foreignChanges = db.foreignChanges;
-    this.resumeFrom = isNew ? undefined : this.store.resumePoint(clock.now());
-    const rows = Object.values(this.store.totals).reduce((sum, table) => sum + table.rows, 0);
+    this.resumeFrom = isNew ? undefined : records.resumePoint(clock.now());
+    const rows = Object.values(records.state.totals).reduce((sum, table) => sum + table.rows, 0);
     const isChecked = rows <= ROWS_CHECKED_AT_START;
     if (isChecked) requireUndamaged(db);
-    const state = this.store.load();
-    requireConsistent(state, dir);
-    this.#begin(settings, state, { isNew, isRestored });
+    requireConsistent(records, markets, dir);
+    if (isNew) this.#log.info("New chain in {dir}", { dir });
+    if (isRestored) this.#log.warning("The chain in {dir} is a restored backup", { dir });
+    this.#applyPermissions(permissions);
+    if (this.resumeFrom !== undefined) {
+      records.saveHead(this.resumeFrom.head, this.resumeFrom.announcedTo + 1);
+    }
+    records.turns.commit();
+    if (records.turns.failure !== undefined) throw records.turns.failure;
+    this.#reportDamagedSlots();
     if (!isChecked) this.#check = this.#startCheck();
     opened.move();
   }
@@ -130,19 +139,20 @@ class DiskStorage implements Storage {
     return (statOf(path)?.size ?? 0) + (statOf(`${path}-wal`)?.size ?? 0);
   }
 
-  afterCheckpoint(head: Block): void {
+  afterCheckpoint(head: Head): void {
     this.#checkpoints += 1;
-    this.store.dropBefore(this.#clock.now() - this.#retainMs);
-    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.store.saveHead(head);
+    this.records.dropBefore(this.#clock.now() - this.#retainMs);
+    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.records.saveHead(head);
     this.#logChange();
   }
 
-  async close(head: Block): Promise<void> {
+  async close(head: Head): Promise<void> {
     await this.#check?.stop();
+    const { turns } = this.records;
     try {
-      this.store.saveHead(head);
-      this.store.commit();
-      if (this.store.failure !== undefined) throw this.store.failure;
+      this.records.saveHead(head);
+      turns.commit();
+      if (turns.failure !== undefined) throw turns.failure;
     } finally {
       this.#db.close();
       this.#lock.sync();
@@ -150,40 +160,23 @@ class DiskStorage implements Storage {
     }
   }
 
-  /** Records permissions that differ from those of the last start, and the first head. */
-  #begin(
-    { permissions }: NodeSettings,
-    state: ChainState,
-    { isNew, isRestored }: { isNew: boolean; isRestored: boolean },
-  ): void {
-    const { store } = this;
-    const before = store.recordedPermissions;
-    if (before === undefined || textOf(before) !== textOf(permissions)) {
-      store.change(() => store.recordPermissions(this.#clock.now()));
-    }
-    if (this.resumeFrom !== undefined) {
-      store.saveHead(this.resumeFrom.head, this.resumeFrom.announcedTo + 1);
-    }
-    store.commit();
-    if (store.failure !== undefined) throw store.failure;
-    const dir = this.#dir;
-    if (isNew) return this.#log.info("New chain in {dir}", { dir });
-    if (isRestored) this.#log.warning("The chain in {dir} is a restored backup", { dir });
-    if (before !== undefined && textOf(before) !== textOf(permissions)) {
-      this.#log.warning("Permissions changed from {before} to {now}", {
-        before: textOf(before),
-        now: textOf(permissions),
-      });
-    }
-    if (store.damagedSlots.size > 0) {
-      const slots = [...store.damagedSlots].map(([{ symbol }, count]) => `${symbol} ${count}`);
-      this.#log.warning("Prices are damaged; these slots count as missing: {slots}", {
-        slots: slots.join(", "),
-      });
-    }
-    this.#log.info("Resumed with {theses} theses, {unsettled} of them not settled", {
-      theses: state.ledger.lastThesisId,
-      unsettled: state.settler.unsettledCount,
+  /** Records permissions that differ from those of the last start. */
+  #applyPermissions(permissions: PermissionLists): void {
+    const before = this.records.permissions;
+    if (before !== undefined && textOf(before) === textOf(permissions)) return;
+    this.records.recordPermissions(this.#clock.now(), permissions);
+    if (before === undefined) return;
+    this.#log.warning("Permissions changed from {before} to {now}", {
+      before: textOf(before),
+      now: textOf(permissions),
+    });
+  }
+
+  #reportDamagedSlots(): void {
+    const { damagedSlots } = this.records.prices;
+    if (damagedSlots.size === 0) return;
+    this.#log.warning("Prices are damaged; these slots count as missing: {slots}", {
+      slots: Array.from(damagedSlots, ([{ symbol }, count]) => `${symbol} ${count}`).join(", "),
     });
   }
 
@@ -209,7 +202,7 @@ class DiskStorage implements Storage {
     check.damage.then(
       (damage) => {
         if (damage === undefined) this.#log.info("No damage was found in the chain");
-        else this.store.fail(damaged(damage));
+        else this.records.turns.fail(damaged(damage));
       },
       ({ message }) => this.#log.error("The chain was not checked: {error}", { error: message }),
     );
@@ -226,7 +219,7 @@ class DiskStorage implements Storage {
 
   /** Logs once when a problem begins, changes or ends. */
   #logChange(): void {
-    const reason = this.store.failure?.message;
+    const reason = this.records.turns.failure?.message;
     if (reason === this.#logged) return;
     this.#logged = reason;
     if (reason === undefined) this.#log.info("The data directory can be written again");
@@ -235,16 +228,18 @@ class DiskStorage implements Storage {
 }
 
 /** @throws {DataDirError} If the chain cannot be continued with these settings, or its sums are wrong. */
-function requireConsistent(state: ChainState, dir: string): void {
-  const { ledger } = state;
-  if (ledger.holdings !== ledger.issued) {
+function requireConsistent(records: ChainRecords, markets: Markets, dir: string): void {
+  const theses = records.unsettledTheses().map(({ thesis }) => thesis);
+  const holdings = theses.reduce((sum, { payout }) => sum + payout, records.accounts.total);
+  const { issued } = records.state;
+  if (holdings !== issued) {
     throw new DataDirError(
-      `${databasePath(dir)} is damaged: balances and open theses are ${ledger.holdings}, ` +
-        `${ledger.issued} was issued. Restore a backup`,
+      `${databasePath(dir)} is damaged: balances and open theses are ${holdings}, ` +
+        `${issued} was issued. Restore a backup`,
     );
   }
   // An open thesis on a removed market could never be settled.
-  const lost = state.settler.theses.find((thesis) => state.marketOf(thesis) === undefined);
+  const lost = theses.find(({ base, quote }) => markets.find(base, quote) === undefined);
   if (lost === undefined) return;
   throw new DataDirError(
     `${dir} contains the open thesis ${lost.id} on ${lost.base} / ${lost.quote}, which is no ` +
@@ -252,12 +247,8 @@ function requireConsistent(state: ChainState, dir: string): void {
   );
 }
 
-function ringSlotsOf({ oracle }: NodeSettings): number {
-  return oracle.ringBufferSize;
-}
-
 /** Equal for equal permissions, whatever their order. */
-function textOf({ relayers, admins }: NodeSettings["permissions"]): string {
+function textOf({ relayers, admins }: PermissionLists): string {
   return `relayers ${[...relayers].sort().join(" ") || "none"}, ` +
     `admins ${[...admins].sort().join(" ") || "none"}`;
 }

@@ -4,15 +4,14 @@ import { type Receipt, receiptSchema } from "../../../lib/protocol/receipt.ts";
 import {
   type Address,
   addressSchema,
+  hash32Schema,
   type Hex,
   timestampSchema,
   uint256Schema,
 } from "../../../lib/protocol/scalars.ts";
-import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
-import type { PermissionLists } from "../chain/permissions.ts";
-import type { Decision, Funds, Unsettled } from "../chain/records.ts";
+import type { Funds } from "./accounts.ts";
 import type { Database } from "./database.ts";
 import { DECLARATION as PRICES_DECLARATION } from "./price_cells.ts";
 import { type Codec, declaration, Rows, type TableTotals } from "./rows.ts";
@@ -21,11 +20,7 @@ import { type Codec, declaration, Rows, type TableTotals } from "./rows.ts";
 const KEY_TYPES = {
   accounts: "TEXT",
   theses: "INTEGER",
-  unsettled: "INTEGER",
-  decisions: "INTEGER",
-  receipts: "INTEGER",
-  transactions: "BLOB",
-  quotes: "BLOB",
+  receipts: "BLOB",
   deposits: "BLOB",
   backfilled: "TEXT",
   permissions: "INTEGER",
@@ -37,11 +32,20 @@ export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own key
 /** Totals of all tables. */
 export type Totals = Record<TableName, TableTotals>;
 
+/** Columns of a thesis that have an index: its quote, and when it was settled; NULL if it is not. */
+export const QUOTE_HASH = "value ->> '$.thesis.quoteHash'";
+export const SETTLED_AT = "value ->> '$.thesis.settledAt'";
+
 /** SQL that declares all tables. */
 export const SCHEMA = [
   declaration("meta", "TEXT"),
   PRICES_DECLARATION,
-  ...TABLE_NAMES.map((name) => declaration(name, KEY_TYPES[name])),
+  // Receipts are deleted in the order in which they were added.
+  ...TABLE_NAMES.map((name) =>
+    declaration(name, KEY_TYPES[name], name === "receipts" || undefined)
+  ),
+  `CREATE UNIQUE INDEX theses_by_quote ON theses (${QUOTE_HASH})`,
+  `CREATE INDEX theses_by_settlement ON theses (${SETTLED_AT})`,
 ].join(";\n");
 
 /** All tables of a database except the prices. */
@@ -53,19 +57,11 @@ export function tablesOf(db: Database, totals: Totals) {
   return {
     /** By address. */
     accounts: rows<Funds>("accounts", json(fundsSchema)),
-    /** All theses by id, as they were opened: never changed. */
-    theses: rows<Thesis>("theses", json(thesisSchema)),
-    /** The unsettled ones by id: the prices that the last attempt lacked. */
-    unsettled: rows<Pick<Unsettled, "missing">>("unsettled", json(unsettledSchema)),
-    /** How the settled ones ended, by id. */
-    decisions: rows<Decision>("decisions", json(decisionSchema)),
-    /** By number, in the order of their times. */
-    receipts: rows<RecordedReceipt>("receipts", json(recordedReceiptSchema)),
-    /** Numbers of receipts by transaction hash. */
-    transactions: rows<number>("transactions", json(numberSchema)),
-    /** Ids of theses by quote hash. */
-    quotes: rows<number>("quotes", json(numberSchema)),
-    /** External transaction hashes of deposits. */
+    /** By id. */
+    theses: rows<StoredThesis>("theses", json(storedThesisSchema)),
+    /** By transaction hash. */
+    receipts: rows<StoredReceipt>("receipts", json(storedReceiptSchema)),
+    /** External transaction hashes of deposits: never deleted. */
     deposits: rows<true>("deposits", json(z.literal(true))),
     /** Pages of backfilled prices by market and number, see {@link backfilledKey}. */
     backfilled: rows<BigUint64Array>("backfilled", pageCodec),
@@ -99,16 +95,24 @@ export function backfilledKey(symbol: string, page: number): string {
   return `${symbol} ${page}`;
 }
 
-/** Market and number of a page. */
-export function parseBackfilledKey(key: string): { symbol: string; page: number } {
-  const [symbol = "", page] = key.split(" ");
-  return { symbol, page: Number(page) };
+/** A thesis, and the spans without prices that its last settlement attempt found, if any. */
+export interface StoredThesis {
+  thesis: Thesis;
+  missing?: TimeSpan[] | undefined;
 }
 
 /** A receipt, and when it was recorded in Unix milliseconds. */
-export interface RecordedReceipt {
+export interface StoredReceipt {
   receipt: Receipt;
   atMs: number;
+}
+
+/** The accounts that may do more than others: settings of the node, not part of the genesis. */
+export interface PermissionLists {
+  /** May submit deposits. */
+  relayers: readonly Address[];
+  /** May backfill prices. */
+  admins: readonly Address[];
 }
 
 /** Who held the permissions from a moment on, in Unix milliseconds. */
@@ -129,11 +133,12 @@ const spanSchema: z.core.$ZodType<TimeSpan> = z.object({
   from: timestampSchema,
   to: timestampSchema,
 });
-const unsettledSchema = z.object({ missing: z.array(spanSchema).optional() });
-const { status, settledAt, breach } = thesisSchema.shape;
-const decisionSchema = z.object({ status, settledAt, breach });
+const storedThesisSchema = z.object({
+  thesis: thesisSchema,
+  missing: z.array(spanSchema).optional(),
+});
 const numberSchema = z.number().int().nonnegative();
-const recordedReceiptSchema = z.object({ receipt: receiptSchema, atMs: timestampSchema });
+const storedReceiptSchema = z.object({ receipt: receiptSchema, atMs: timestampSchema });
 const permissionsSchema = z.object({
   atMs: timestampSchema,
   relayers: z.array(addressSchema),
@@ -150,10 +155,14 @@ const totalsSchema = z.object({ rows: numberSchema, sum: numberSchema });
 const stateSchema = z.object({
   /** Number of the commit. */
   sequence: numberSchema,
+  /** The highest id of a thesis that was ever opened. */
   lastThesisId: numberSchema,
+  /** All money ever received: genesis and deposits. */
   issued: uint256Schema,
+  /** Everything older was deleted: settled theses and receipts. Unix milliseconds. */
   droppedBeforeMs: timestampSchema,
-  lastReceipt: numberSchema,
+  /** No block above this number was announced. */
+  reservedTo: numberSchema,
   totals: z.record(z.enum(TABLE_NAMES), totalsSchema),
 });
 
@@ -165,12 +174,10 @@ const headSchema = z.object({
   hash: hash32Schema,
   parentHash: hash32Schema,
   timestampMs: timestampSchema,
-  /** No block above this number was announced. */
-  reservedTo: numberSchema,
 });
 
-/** Balances of a genesis, as the chain records them. */
-export type RecordedBalances = Record<Address, bigint>;
+/** A block without its transactions. */
+export type Head = z.output<typeof headSchema>;
 
 const pageCodec: Codec<BigUint64Array> = {
   encode: (page) => Array.from(page).join(),

@@ -1,7 +1,6 @@
 import { setImmediate } from "node:timers";
 import { messageOf } from "../../../lib/errors.ts";
-import { StorageError } from "../chain/records.ts";
-import type { Database } from "./database.ts";
+import { type Database, StorageError } from "./database.ts";
 
 /** Changes wait this long for others at most, so that one flush serves all of them. */
 const COMMIT_DELAY_MAX_MS = 10;
@@ -31,7 +30,7 @@ export class Turns {
   #waiting: PromiseWithResolvers<void> | undefined;
   #failure: StorageError | undefined;
 
-  /** @param isDurable Otherwise there is no transaction, and everything counts as committed at once. */
+  /** @param isDurable Otherwise one transaction has no end, and everything counts as committed at once. */
   constructor(db: Database, isDurable: boolean, hooks: TurnHooks) {
     this.#db = db;
     this.#isDurable = isDurable;
@@ -47,20 +46,11 @@ export class Turns {
     return this.#isOpen;
   }
 
-  /** Begins a transaction unless one is open. Called before every change. */
-  begin(): void {
-    this.#changes += 1;
-    if (this.#isOpen || !this.#isDurable) return;
-    this.#db.exec("BEGIN IMMEDIATE");
-    this.#isOpen = true;
-    this.#openedMs = performance.now();
-    this.#commitLater(this.#changes);
-  }
-
   /** Makes changes, or none of them. @throws {StorageError} @throws What `run` throws. */
   change<T>(run: () => T): T {
     if (this.#failure !== undefined) throw this.#failure;
     try {
+      this.#begin();
       return run();
     } catch (thrown) {
       if (thrown instanceof StorageError) this.#failure = thrown;
@@ -102,7 +92,7 @@ export class Turns {
   retry(write: () => void): void {
     if (this.#failure === undefined || this.#failure.isFinal) return;
     try {
-      this.begin();
+      this.#begin();
       write();
       this.#hooks.beforeCommit();
       this.#db.exec("COMMIT");
@@ -123,6 +113,15 @@ export class Turns {
     if (this.#isOpen) this.#rollBack(failure);
   }
 
+  #begin(): void {
+    this.#changes += 1;
+    if (this.#isOpen || !this.#isDurable) return;
+    this.#db.exec("BEGIN IMMEDIATE");
+    this.#isOpen = true;
+    this.#openedMs = performance.now();
+    this.#commitLater(0); // the next task of the queue begins after the first turn
+  }
+
   #commitLater(changes: number): void {
     setImmediate(() => {
       if (!this.#isOpen) return;
@@ -135,10 +134,11 @@ export class Turns {
   #rollBack(failure: StorageError): void {
     const [, waiting] = this.#close();
     try {
+      if (!this.#isDurable) throw failure;
       this.#db.rollBack();
       this.#hooks.rolledBack();
     } catch (thrown) {
-      // What is stored cannot be read: memory is of no use any more.
+      // Memory cannot return to what is stored: it is of no use any more.
       this.#failure = new StorageError(messageOf(thrown), { cause: thrown, isFinal: true });
     }
     waiting?.reject(failure);

@@ -26,13 +26,6 @@ class NaiveHistory {
     return inRing ? this.prices.get(slot) : undefined;
   }
 
-  fill(slot: number, price: bigint): boolean {
-    const inRing = slot <= this.newest && slot > this.newest - this.slots;
-    if (!inRing || this.prices.has(slot)) return false;
-    this.prices.set(slot, price);
-    return true;
-  }
-
   checkRange(first: number, end: number, lower: bigint, upper: bigint): RangeCheck {
     const missing: TimeSpan[] = [];
     const found: RangeCheck = { outside: undefined, missing };
@@ -102,10 +95,6 @@ function runModel(random: RandomSource, slots: number, operations: number): void
         ring.skipTo(slot * SLOT_MS);
         model.newest = slot;
       }
-    } else if (roll < 0.9) {
-      const target = slot - below(random, slots + 10) + 5;
-      const price = randomPrice(random);
-      assert.equal(ring.fill(target * SLOT_MS, price), model.fill(target, price));
     } else {
       const target = slot - below(random, slots + 10) + 5;
       assert.equal(ring.at(target * SLOT_MS), model.at(target));
@@ -269,7 +258,7 @@ Deno.test("PriceRing: of its bytes it believes no slot whose time or price canno
     const hole = { from: (good + 2) * SLOT_MS, to: (good + 4) * SLOT_MS };
     assert.deepEqual([missing, outside], [[hole], undefined], what);
     ring.skipTo((good + 3) * SLOT_MS);
-    assert.equal(ring.fill((good + 2) * SLOT_MS, 6n), true, what);
+    assert.equal(ring.at((good + 2) * SLOT_MS), undefined, what);
   }
 });
 

@@ -77,7 +77,7 @@ Deno.test("BlockLog: a block whose number is not reserved waits, with its transa
 Deno.test("BlockLog: a position is that of its moment; the first block is always there", () => {
   const log = new BlockLog({
     nowMs: T,
-    createdAtMs: undefined,
+    createdAtMs: T,
     resumeFrom: undefined,
     reservedTo: () => Infinity,
   });

@@ -98,8 +98,8 @@ Deno.test("Chain: a failure is written down and has its block, but for those of 
 Deno.test("Chain: a transaction whose receipt may be deleted is refused, though the clock is set back", () => {
   const test = fundedChain();
   test.run(1);
-  test.store.dropBefore(test.now);
-  test.travelClock.shift(test.store.droppedBeforeMs + 60_000 - test.now);
+  test.records.dropBefore(test.now);
+  test.travelClock.shift(test.records.state.droppedBeforeMs + 60_000 - test.now);
   const { now: timestamp } = test;
   assert.equal(test.chain.submit(depositAt(test, 2)).status, "committed");
   const earlier = { timestamp: timestamp - 1, user: user.address, amount: 1n };

@@ -3,11 +3,12 @@ import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
-import type { ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
+import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
+import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/verify.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, ETH, hashOf } from "../support/actors.ts";
-import { GENESIS, memoryStore } from "../support/test_chain.ts";
+import { GENESIS, memoryRecords } from "../support/test_chain.ts";
 
 const NOW = 1_700_000_000_000;
 const context: ExecutionContext = {
@@ -27,7 +28,7 @@ const people: Address[] = [
 
 function newLedger(): Ledger {
   const balances = new Map([[actors.solver.address, 10_000n]]);
-  return memoryStore({ genesis: { ...GENESIS, balances } }).load().ledger;
+  return new Ledger(memoryRecords({ genesis: { ...GENESIS, balances } }), new Permissions(GENESIS));
 }
 
 /** Judges and applies a transaction, as the chain does. */
@@ -36,7 +37,7 @@ function execute(ledger: Ledger, verified: VerifiedTransaction): Receipt {
   if (earlier !== undefined) return earlier;
   const receipt = ledger.judge(verified, context);
   const { tx, quoteHash } = verified;
-  if (receipt.status === "failed") ledger.recordFailure(receipt, NOW);
+  if (receipt.status === "failed") ledger.record(receipt, NOW);
   else ledger.apply({ atMs: NOW, tx, receipt, quoteHash });
   return receipt;
 }

@@ -52,9 +52,8 @@ Deno.test("PriceHistory: the first price outside is the first in time, held or i
   const range = { lower: 10n, upper: 20n };
   history.ring.append(START, 15n);
   history.ring.append(START + 300, 15n);
-  history.fill(START + 200, 99n, false);
-  assert.equal(history.backfilled.pages, 0, "no thesis needs it");
-  history.fill(START + 100, 5n, true);
+  history.backfilled.put(START + 200, 99n);
+  history.backfilled.put(START + 100, 5n);
   assert.deepEqual(history.checkRange(START, START + 300, range).outside, {
     time: START + 100,
     price: 5n,

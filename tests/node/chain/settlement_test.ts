@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/chain.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
+import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import { MISSING_SPANS_MAX, settle, Settler } from "../../../services/node/chain/settlement.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
@@ -15,12 +17,13 @@ const START = 1_700_000_000_000;
 const INSIDE = 15n;
 const OUTSIDE = 21n;
 
-/** A ring with a hole in every second slot, and the box of a thesis over all of it. */
-function ringWithHoles(holes: number) {
-  const ring = new PriceRing(1_024);
+/** Prices with a hole in every second slot, and the box of a thesis over all of them. */
+function pricesWithHoles(holes: number) {
+  const prices = new PriceHistory(new PriceRing(1_024));
+  const { ring } = prices;
   const endTime = START + 200 * holes;
   for (let time = START + 100; time < endTime; time += 200) ring.append(time, INSIDE);
-  return { ring, box: { lowerPrice: 10n, upperPrice: 20n, startTime: START, endTime } };
+  return { prices, box: { lowerPrice: 10n, upperPrice: 20n, startTime: START, endTime } };
 }
 
 /** The hole with this number, from 0 on. */
@@ -29,35 +32,37 @@ function hole(number: number) {
 }
 
 Deno.test("settle: as many holes as may be named are named one by one", () => {
-  const { ring, box } = ringWithHoles(MISSING_SPANS_MAX);
+  const { prices, box } = pricesWithHoles(MISSING_SPANS_MAX);
   const missing = Array.from({ length: MISSING_SPANS_MAX }, (_, number) => hole(number));
-  assert.deepEqual(settle(ring, box), { status: "needs_backfill", missing });
+  assert.deepEqual(settle(prices, box), { status: "needs_backfill", missing });
 });
 
 Deno.test("settle: more holes than may be named are joined, and none of them is forgotten", () => {
   const holes = MISSING_SPANS_MAX + 50;
-  const { ring, box } = ringWithHoles(holes);
-  const outcome = settle(ring, box);
+  const { prices, box } = pricesWithHoles(holes);
+  const outcome = settle(prices, box);
   assert.ok(outcome.status === "needs_backfill");
   assert.equal(outcome.missing.length, MISSING_SPANS_MAX);
   assert.deepEqual(outcome.missing.slice(0, -1), Array.from({ length: 255 }, (_, n) => hole(n)));
   assert.deepEqual(outcome.missing.at(-1), { from: hole(255).from, to: hole(holes - 1).to });
 
-  for (let number = 0; number < holes - 1; number++) ring.fill(hole(number).from, INSIDE);
-  const last = settle(ring, box, outcome.missing);
+  for (let number = 0; number < holes - 1; number++) {
+    prices.backfilled.put(hole(number).from, INSIDE);
+  }
+  const last = settle(prices, box, outcome.missing);
   assert.deepEqual(last, { status: "needs_backfill", missing: [hole(holes - 1)] });
-  ring.fill(hole(holes - 1).from, INSIDE);
-  assert.deepEqual(settle(ring, box, last.missing), { status: "won" });
+  prices.backfilled.put(hole(holes - 1).from, INSIDE);
+  assert.deepEqual(settle(prices, box, last.missing), { status: "won" });
 });
 
 Deno.test("settle: a price outside in a hole past those that are named pays the solver", () => {
   const holes = MISSING_SPANS_MAX + 50;
-  const { ring, box } = ringWithHoles(holes);
-  const outcome = settle(ring, box);
+  const { prices, box } = pricesWithHoles(holes);
+  const outcome = settle(prices, box);
   assert.ok(outcome.status === "needs_backfill");
   const { from: time } = hole(holes - 1);
-  ring.fill(time, OUTSIDE);
-  assert.deepEqual(settle(ring, box, outcome.missing), {
+  prices.backfilled.put(time, OUTSIDE);
+  assert.deepEqual(settle(prices, box, outcome.missing), {
     status: "lost",
     breach: { time, price: OUTSIDE },
   });
@@ -67,7 +72,8 @@ type Windows = [fields: Partial<Thesis>, fromMs: number, toMs: number][];
 
 /** A settler with a thesis for each of these windows after START. */
 function settlerOf(...windows: Windows) {
-  const settler = new Settler();
+  const unsettled = new Map<number, { thesis: Thesis; missing?: TimeSpan[] }>();
+  const settler = new Settler(unsettled);
   const theses = windows.map(([fields, fromMs, toMs], index) => {
     const tx = rfqSubmit({ timestamp: START, startTime: START + fromMs, endTime: START + toMs });
     const opened = {
@@ -78,10 +84,11 @@ function settlerOf(...windows: Windows) {
       createdAt: START,
     };
     const thesis: Thesis = { ...tx, ...opened, status: "open", ...fields };
-    settler.add({ thesis });
+    unsettled.set(thesis.id, { thesis });
+    settler.add(thesis);
     return thesis;
   });
-  return { settler, theses };
+  return { settler, theses, unsettled };
 }
 
 const span = (fromMs: number, toMs: number) => ({ from: START + fromMs, to: START + toMs });
@@ -97,15 +104,14 @@ Deno.test("Settler: the windows of a market's theses are joined, in order", () =
 });
 
 Deno.test("Settler: a backfill retries the theses of its market that lacked one of its slots", () => {
-  const { settler, theses } = settlerOf(
+  const { settler, theses, unsettled } = settlerOf(
     ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,
   );
   settler.takeDue(START + 900);
   const gaps = [span(0, 200), span(200, 300), span(300, 400), span(400, 500)];
   for (const [index, thesis] of theses.slice(0, 6).entries()) {
-    const missing = [gaps[index] ?? span(200, 300)];
-    settler.record(thesis, { status: "needs_backfill", missing });
+    unsettled.set(thesis.id, { thesis, missing: [gaps[index] ?? span(200, 300)] });
   }
   settler.retryWhere(ETH.base, ETH.quote, span(200, 400));
   const retried = settler.takeDue(START).map(({ id }) => id);

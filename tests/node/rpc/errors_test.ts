@@ -5,7 +5,7 @@ import {
   RejectedTransactionError,
   UnknownThesisError,
 } from "../../../services/node/chain/errors.ts";
-import { StorageError } from "../../../services/node/chain/records.ts";
+import { StorageError } from "../../../services/node/store/database.ts";
 import { BatchTooLongError, rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
 import { NodeBusyError } from "../../../services/node/rpc/serial_queue.ts";
 import { withLogs } from "../../support/recorded_logs.ts";

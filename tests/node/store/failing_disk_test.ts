@@ -10,6 +10,7 @@ import {
   SAVE_CHECKPOINTS,
   type Storage,
 } from "../../../services/node/store/storage.ts";
+import { hashKey } from "../../../services/node/store/tables.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/with_folder.ts";
@@ -50,7 +51,7 @@ class Node {
       const prices = price === undefined ? undefined : { "ETH/USDT": price };
       this.core.chain.oraclePrices.update(pricesBody(nowMs, prices), nowMs);
       this.storage.afterCheckpoint(this.core.chain.checkpoint(nowMs));
-      this.storage.store.commit();
+      this.storage.records.turns.commit();
     }
   }
 
@@ -61,13 +62,13 @@ class Node {
     const { solver } = actors;
     const amounts = { betAmount: 1n, payout: 2n };
     const tx = rfqSubmit({ timestamp, endTime: timestamp + 300, user: solver, ...amounts });
-    this.storage.store.change(() => {
+    this.storage.records.turns.change(() => {
       for (let number = 1; number <= count; number++) {
         const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
         chain.state.applyTransaction({ atMs: timestamp, tx, receipt, quoteHash: hashOf(number) });
       }
     });
-    this.storage.store.commit();
+    this.storage.records.turns.commit();
   }
 
   async deposit() {
@@ -239,37 +240,33 @@ Deno.test("Node: with its clock an hour behind the newest block it is degraded a
 Deno.test("Node: receipts and reads show a change only after its commit", async () => {
   await withNode(async (node) => {
     const order: string[] = [];
-    node.storage.store.change(() =>
-      node.storage.store.saveCounters({ lastThesisId: 0, issued: 0n })
-    );
-    node.storage.store.afterCommit(() => order.push("committed"));
+    const { turns } = node.storage.records;
+    turns.change(() => {});
+    turns.afterCommit(() => order.push("committed"));
     const answers = ["core_getAccount", "eth_blockNumber"].map((method) =>
       node.call(method, ...(method === "core_getAccount" ? [actors.user.address] : []))
         .then(() => order.push(method))
     );
     await Promise.all(answers);
     assert.equal(order[0], "committed");
-    node.storage.store.saveCounters({ lastThesisId: 0, issued: SOLVER_BALANCE });
   });
 });
 
 Deno.test("Node: an error in the middle of a change undoes all of it", async () => {
   await withNode(async (node) => {
     await node.deposit();
-    const { store } = node.storage;
-    const before = { balance: await node.balance(), totals: JSON.stringify(store.totals) };
+    const { records } = node.storage;
+    const view = async () => [await node.balance(), JSON.stringify(records.state.totals)];
+    const before = await view();
     const { address } = actors.user;
     const fail = () => {
-      store.saveFunds(address, { balance: 1n, locked: 0n });
-      store.saveDeposit(hashOf(99));
+      records.accounts.add(address, { balance: 1n });
+      records.tables.deposits.add(hashKey(hashOf(99)), true);
       throw new Error("A mistake");
     };
-    assert.throws(() => store.change(fail), /A mistake/);
-    assert.deepEqual(
-      { balance: await node.balance(), totals: JSON.stringify(store.totals) },
-      before,
-    );
-    assert.equal(store.isDeposited(hashOf(99)), false);
+    assert.throws(() => records.turns.change(fail), /A mistake/);
+    assert.deepEqual(await view(), before);
+    assert.equal(records.tables.deposits.has(hashKey(hashOf(99))), false);
     assert.equal((await node.deposit()).result.status, "committed");
   });
 });

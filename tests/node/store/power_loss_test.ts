@@ -144,7 +144,7 @@ Deno.test({
             Deno.writeFileSync(`${path}/${file.split("/").at(-1)}`, bytes);
           }
           const disk = new DiskChain(path, new FakeClock());
-          const { deposits } = disk.storage.store.totals;
+          const { deposits } = disk.storage.records.state.totals;
           assert.ok(deposits.rows >= acknowledged, `${deposits.rows} of ${acknowledged}`);
           const { ledger } = disk.chain.state;
           assert.equal(ledger.holdings, ledger.issued);

@@ -1,7 +1,7 @@
 /** Files of a data directory that are older, of another chain, moved or missing. */
 import assert from "node:assert/strict";
-import { StorageError } from "../../../services/node/chain/records.ts";
-import { checkInBackground } from "../../../services/node/store/background_check.ts";
+import { StorageError } from "../../../services/node/store/database.ts";
+import { checkInBackground } from "../../../services/node/store/verify.ts";
 import { Database } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/with_folder.ts";
@@ -93,13 +93,13 @@ Deno.test("Data directory: once another program has changed the database, nothin
     const other = new Database(`${path}/${DATABASE}`);
     other.exec("DELETE FROM deposits WHERE key = 'none'");
     disk.deposit(1);
-    disk.storage.store.commit();
+    disk.storage.records.turns.commit();
     assert.equal(disk.receipts.length, 1, "reading and changing nothing is harmless");
     other.exec("UPDATE receipts SET crc = 1");
     other.close();
     disk.deposit(2);
-    const answered = disk.storage.store.committed();
-    disk.storage.store.commit();
+    const answered = disk.storage.records.turns.committed();
+    disk.storage.records.turns.commit();
     await assert.rejects(answered, /Another program has changed .*: restore a backup/);
     assert.equal(disk.receipts.length, 1);
     await assert.rejects(disk.close(), /Another program has changed/);
@@ -139,7 +139,7 @@ Deno.test("checkInBackground: names a damaged row of a chain that is open, and c
     other.exec("UPDATE theses SET value = replace(value, '1000001', '1000002')");
     other.close();
     assert.match(await checkInBackground(path).damage ?? "", /^row \d+ of the table theses$/);
-    disk.storage.store.fail(new StorageError("The test is over", { isFinal: true }));
+    disk.storage.records.turns.fail(new StorageError("The test is over", { isFinal: true }));
     await assert.rejects(disk.close(), /The test is over/);
   }));
 
@@ -158,15 +158,15 @@ for (const change of ["removed", "moved", "replaced", "without its log"]) {
       if (change === "replaced") {
         Deno.renameSync(`${folder}/copy/${DATABASE}`, `${path}/${DATABASE}`);
       }
-      const { store } = disk.storage;
+      const { turns } = disk.storage.records;
       disk.deposit(2);
-      const answered = store.committed();
-      store.commit();
+      const answered = turns.committed();
+      turns.commit();
       await assert.rejects(answered, /was removed, moved or replaced: restart the node/);
-      assert.match(store.failure!.message, /restart the node/);
+      assert.match(turns.failure!.message, /restart the node/);
       assert.throws(() => disk.deposit(3), /restart the node/);
       disk.run(20);
-      assert.match(store.failure!.message, /restart the node/, "for ever");
+      assert.match(turns.failure!.message, /restart the node/, "for ever");
       assert.equal(disk.receipts.length, 1, "subscribers were not told either");
       await assert.rejects(disk.close(), /restart the node/);
     }));

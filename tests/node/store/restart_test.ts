@@ -261,8 +261,8 @@ Deno.test("Data directory: permissions apply at every start, and a change is rec
       const { ledger } = disk.chain.state;
       assert.deepEqual(ledger.account(relayers[0]!).permissions, ["relayer"]);
       assert.deepEqual(ledger.account(actors.relayer.address).permissions, []);
-      assert.deepEqual(disk.storage.store.recordedPermissions?.relayers, relayers);
-      assert.equal(disk.storage.store.totals.permissions.rows, 2);
+      assert.deepEqual(disk.storage.records.permissions?.relayers, relayers);
+      assert.equal(disk.storage.records.state.totals.permissions.rows, 2);
       await disk.close();
       await new DiskChain(path, clock, { relayers }).close();
     });
@@ -298,7 +298,7 @@ Deno.test("Data directory: settled theses and receipts are deleted when they are
     const clock = new FakeClock();
     const disk = new DiskChain(path, clock, { retainMs: 600_000 });
     const txs = someHistory(disk);
-    const { store } = disk.storage;
+    const { totals } = disk.storage.records.state;
     const before = disk.view([]);
     clock.jump(700_000);
     disk.run(3);
@@ -310,8 +310,8 @@ Deno.test("Data directory: settled theses and receipts are deleted when they are
     assert.deepEqual(after, rest, "accounts and what was issued");
     assert.deepEqual(theses.theses.map(({ status }) => status), ["open"]);
     assert.equal(unsettled, 1);
-    assert.deepEqual([store.totals.receipts.rows, store.totals.transactions.rows], [0, 0]);
-    assert.equal(store.totals.deposits.rows, 12, "external hashes are kept for ever");
+    assert.deepEqual([totals.receipts.rows, totals.theses.rows], [0, 1]);
+    assert.equal(totals.deposits.rows, 12, "external hashes are kept for ever");
     for (const tx of txs) assert.throws(() => disk.chain.submit(tx), /within 60 s/);
     const [first] = txs;
     assert.ok(first?.type === "Deposit");

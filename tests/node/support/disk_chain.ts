@@ -43,10 +43,10 @@ export class DiskChain {
     });
     const onOpen = (db: Database) => this.#db = db;
     this.storage = openStorage(settings, path, { clock, retainMs, onOpen });
-    const { store, resumeFrom } = this.storage;
+    const { records, resumeFrom } = this.storage;
     this.chain = new Chain({
       ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(settings.oracle.maxStaleMs) },
-      ...{ storage: store, createdAtMs: store.createdAtMs, resumeFrom },
+      ...{ records, permissions: settings.permissions, resumeFrom },
       events: {
         onHead: ({ number }) => this.heads.push(number),
         onTransaction: (receipt) => this.receipts.push(receipt),
@@ -70,7 +70,7 @@ export class DiskChain {
   checkpoint(): void {
     this.chain.checkpoint(this.clock.now());
     this.storage.afterCheckpoint(this.chain.head);
-    this.storage.store.commit();
+    this.storage.records.turns.commit();
   }
 
   deposit(number: number): Transaction {
@@ -112,7 +112,7 @@ export class DiskChain {
 
   /** Commits everything, and leaves the directory as a process that is killed now would. */
   kill(copyTo: string): void {
-    this.storage.store.commit();
+    this.storage.records.turns.commit();
     Deno.mkdirSync(copyTo);
     for (const { name } of Deno.readDirSync(this.#path)) {
       // This releases the locks of SQLite, which no other process wants here.

@@ -32,7 +32,7 @@ export class NaiveChain {
   readonly #ringSlots: number;
   readonly #maxStaleMs: number;
   readonly #recorded = new Map<number, bigint>();
-  readonly #filled = new Map<number, { price: bigint; isHeld: boolean }>();
+  readonly #filled = new Map<number, bigint>();
   #newest = -1;
 
   constructor(ringSlots: number, maxStaleMs: number) {
@@ -92,22 +92,17 @@ export class NaiveChain {
     }
   }
 
-  /** Whether the ring has a slot of the last backfill, which then stored all of the ring. */
-  hasFilledRing = false;
-
   /** Fills what is missing and within reach. @returns How many slots. */
   backfill(tx: BackfillOracle): number {
     const taken: number[] = [];
-    this.hasFilledRing = false;
     for (const [index, price] of tx.prices.entries()) {
       const slot = tx.startTime / 100 + index;
       const isHeld = this.theses.some((thesis) =>
         !isSettled(thesis) && slot * 100 >= thesis.start && slot * 100 < thesis.end
       );
       if (this.#at(slot) !== undefined || !(isHeld || this.#inRing(slot))) continue;
-      this.#filled.set(slot, { price, isHeld });
+      this.#filled.set(slot, price);
       taken.push(slot);
-      this.hasFilledRing ||= this.#inRing(slot);
     }
     for (const thesis of this.theses) {
       const helped = [...thesis.unknown].filter((slot) =>
@@ -153,9 +148,7 @@ export class NaiveChain {
   }
 
   #at(slot: number): bigint | undefined {
-    const filled = this.#filled.get(slot);
-    if (this.#inRing(slot)) return this.#recorded.get(slot) ?? filled?.price;
-    return filled?.isHeld ? filled.price : undefined;
+    return (this.#inRing(slot) ? this.#recorded.get(slot) : undefined) ?? this.#filled.get(slot);
   }
 
   #inRing(slot: number): boolean {

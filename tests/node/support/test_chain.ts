@@ -5,12 +5,12 @@ import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
-import type { PermissionLists } from "../../../services/node/chain/permissions.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { Snapshots } from "../../../services/node/dev/snapshots.ts";
-import { ChainStore } from "../../../services/node/store/chain_store.ts";
+import { ChainRecords } from "../../../services/node/store/chain_records.ts";
 import { Database } from "../../../services/node/store/database.ts";
 import { createChain } from "../../../services/node/store/open_database.ts";
+import type { PermissionLists } from "../../../services/node/store/tables.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
@@ -30,21 +30,19 @@ export const GENESIS: Genesis = {
   admins: [actors.admin.address],
 };
 
-/** Options of {@link memoryStore}. */
+/** Options of {@link memoryRecords}. */
 export interface MemoryOptions {
   genesis?: Genesis;
   ringSlots?: number;
   nowMs?: number;
 }
 
-/** A chain's store in memory. */
-export function memoryStore(options: MemoryOptions = {}): ChainStore {
+/** The records of a chain in memory. */
+export function memoryRecords(options: MemoryOptions = {}): ChainRecords {
   const { genesis = GENESIS, ringSlots = 1_024, nowMs = 0 } = options;
   const db = new Database(undefined);
   createChain(db, { chainId: CHAIN_ID, balances: genesis.balances }, nowMs);
-  return new ChainStore(db, {
-    ...{ markets: SPEC_MARKETS, ringSlots, permissions: genesis, isDurable: false },
-  });
+  return new ChainRecords(db, { markets: SPEC_MARKETS, ringSlots, isDurable: false });
 }
 
 /** A chain that a test drives checkpoint by checkpoint, and everything that it announced. */
@@ -52,7 +50,7 @@ export class TestChain {
   readonly clock = new FakeClock();
   /** The clock of the chain: the other one, unless the chain travels in time. */
   readonly travelClock = new ShiftedClock(this.clock);
-  readonly store: ChainStore;
+  readonly records: ChainRecords;
   readonly snapshots: Snapshots;
   readonly heads: Block[] = [];
   readonly receipts: Receipt[] = [];
@@ -69,17 +67,18 @@ export class TestChain {
       reservedTo?: () => number;
     } = {},
   ) {
-    this.store = memoryStore(options);
+    this.records = memoryRecords({ nowMs: this.clock.now(), ...options });
     if (options.reservedTo !== undefined) {
-      Object.defineProperty(this.store, "reservedTo", { get: options.reservedTo });
+      Object.defineProperty(this.records, "reservedTo", { get: options.reservedTo });
     }
-    this.snapshots = new Snapshots(this.store);
+    this.snapshots = new Snapshots(this.records);
     this.chain = new Chain({
       chainId: CHAIN_ID,
       maxStartAheadMs: options.maxStartAheadMs,
       minBet: options.minBet,
       clock: this.travelClock,
-      storage: this.store,
+      records: this.records,
+      permissions: options.genesis ?? GENESIS,
       oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000),
       events: {
         onHead: (block) => this.heads.push(block),
@@ -92,7 +91,7 @@ export class TestChain {
 
   /** Rows and checksums of tables that are written at once: unchanged where nothing was recorded. */
   get recorded(): string {
-    const { accounts: _, ...others } = this.store.totals;
+    const { accounts: _, ...others } = this.records.state.totals;
     return JSON.stringify(others);
   }
 

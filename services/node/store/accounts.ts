@@ -1,0 +1,53 @@
+import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { Rows } from "./rows.ts";
+
+/** USDC with 6 decimals of one address. */
+export interface Funds {
+  balance: bigint;
+  /** In unsettled theses. */
+  locked: bigint;
+}
+
+const NOTHING: Funds = { balance: 0n, locked: 0n };
+
+/** Balances and locked amounts by address, in memory; {@link write} stores what has changed. */
+export class Accounts {
+  readonly #rows: Rows<Funds>;
+  readonly #funds: Map<Address, Funds>;
+  readonly #changed = new Set<Address>();
+
+  constructor(rows: Rows<Funds>) {
+    this.#rows = rows;
+    this.#funds = new Map(rows.select() as [Address, Funds][]); // its keys are addresses
+  }
+
+  /** Sum of all balances. */
+  get total(): bigint {
+    let sum = 0n;
+    for (const { balance } of this.#funds.values()) sum += balance;
+    return sum;
+  }
+
+  /** The funds of an address: nothing if it was never used. */
+  get(address: Address): Funds {
+    return this.#funds.get(address) ?? NOTHING;
+  }
+
+  /** Whether the address ever had funds. */
+  has(address: Address): boolean {
+    return this.#funds.has(address);
+  }
+
+  /** Adds amounts, which may be negative. */
+  add(address: Address, { balance = 0n, locked = 0n }: Partial<Funds>): void {
+    const before = this.get(address);
+    this.#funds.set(address, { balance: before.balance + balance, locked: before.locked + locked });
+    this.#changed.add(address);
+  }
+
+  /** Writes the rows of accounts that have changed: once for all changes of a turn. */
+  write(): void {
+    for (const address of this.#changed) this.#rows.put(address, this.get(address));
+    this.#changed.clear();
+  }
+}

@@ -1,0 +1,254 @@
+import type { Markets } from "../../../lib/protocol/markets.ts";
+import { isUnsettled } from "../../../lib/protocol/thesis.ts";
+import { Accounts } from "./accounts.ts";
+import { type Database, StorageError } from "./database.ts";
+import { PriceCells } from "./price_cells.ts";
+import {
+  backfilledKey,
+  type Head,
+  metaOf,
+  type PermissionLists,
+  SETTLED_AT,
+  type StoredState,
+  type StoredThesis,
+  type Tables,
+  tablesOf,
+} from "./tables.ts";
+import { Turns } from "./turns.ts";
+import { damaged } from "./verify.ts";
+
+/** Block numbers that are reserved ahead, once a second: 10 s of checkpoints. */
+export const BLOCKS_RESERVED = 100;
+
+/** Bytes that have to fit on the disk before changes are accepted again. */
+const PROBE_BYTES = 64 * 1024;
+
+/** Rows that one checkpoint deletes per table at most: a few milliseconds. */
+const ROWS_PER_DROP = 50;
+
+/** Settings of a chain that may differ at each start. */
+export interface RecordsOptions {
+  markets: Markets;
+  ringSlots: number;
+  /** Whether the database is a file; otherwise block numbers need no reservation. */
+  isDurable: boolean;
+  /** Called after each commit. @throws {StorageError} If nothing may count as stored. */
+  onCommit?(sequence: number): void;
+}
+
+/** The position at which a stopped chain continues. */
+export interface ResumePoint {
+  /** The last block that is known, unless it is the first. */
+  head: Head | undefined;
+  /** No block above this number was ever announced. */
+  announcedTo: number;
+}
+
+/**
+ * The rows of a chain. Accounts, counters and price rings are in memory, too, and written at each
+ * commit; everything else is written at once. Changes have to be made within a turn, see {@link turns}.
+ */
+export class ChainRecords {
+  /** Called after a rollback: everything that was made from these records is out of date. */
+  onRollback = () => {};
+  readonly createdAtMs: number;
+  readonly turns: Turns;
+  readonly #db: Database;
+  readonly #options: RecordsOptions;
+  readonly #meta: ReturnType<typeof metaOf>;
+  #prices: PriceCells;
+  #state!: StoredState;
+  #tables!: Tables;
+  #accounts!: Accounts;
+  #reservedTo: number;
+
+  /** @param db Has the tables of a chain. @throws {StorageError} If a row is damaged. */
+  constructor(db: Database, options: RecordsOptions) {
+    this.#db = db;
+    this.#options = options;
+    this.#meta = metaOf(db);
+    this.#reload();
+    this.#prices = this.#readPrices();
+    this.createdAtMs = this.#meta.chain.get("chain")?.createdAtMs ?? 0;
+    this.#reservedTo = this.#state.reservedTo;
+    // A chain in memory has one transaction without end, in which snapshots are savepoints.
+    if (!options.isDurable) db.exec("BEGIN");
+    this.turns = new Turns(db, options.isDurable, {
+      beforeCommit: () => this.#writePending(),
+      committed: () => options.onCommit?.(this.#state.sequence),
+      rolledBack: () => {
+        this.#reload();
+        this.onRollback();
+      },
+    });
+  }
+
+  /** Counters, which every change may change. */
+  get state(): StoredState {
+    return this.#state;
+  }
+
+  get tables(): Tables {
+    return this.#tables;
+  }
+
+  get accounts(): Accounts {
+    return this.#accounts;
+  }
+
+  /** The recorded prices. */
+  get prices(): PriceCells {
+    return this.#prices;
+  }
+
+  /** No block above this number may be announced yet. */
+  get reservedTo(): number {
+    return this.#options.isDurable ? this.#reservedTo : Infinity;
+  }
+
+  /**
+   * Where a chain that was stopped continues. A block number is never used twice: every start continues
+   * at least at the number of milliseconds since the chain was created. A running chain announces one
+   * number per 100 ms, so that a restored backup, which does not know the last ones, begins above them.
+   */
+  resumePoint(nowMs: number): ResumePoint {
+    const announcedTo = Math.max(this.#state.reservedTo, nowMs - this.createdAtMs);
+    return { head: this.#meta.head.get("head"), announcedTo };
+  }
+
+  /** The theses that still lock money, by id. */
+  unsettledTheses(): StoredThesis[] {
+    const rows = this.#tables.theses.select(`WHERE ${SETTLED_AT} IS NULL ORDER BY key`);
+    return rows.map(([id, stored]) => {
+      if (isUnsettled(stored.thesis.status)) return stored;
+      throw damaged(`thesis ${id} is settled, and its index says that it is not`);
+    });
+  }
+
+  /** Pages of backfilled prices of all markets. */
+  backfilledPages(): { symbol: string; page: number; prices: BigUint64Array }[] {
+    return this.#tables.backfilled.select().map(([key, prices]) => {
+      const [symbol = "", page] = `${key}`.split(" ");
+      return { symbol, page: Number(page), prices };
+    });
+  }
+
+  /** Stores a page of backfilled prices; deletes it if there are none. */
+  saveBackfilled(symbol: string, page: number, prices: BigUint64Array | undefined): void {
+    const key = backfilledKey(symbol, page);
+    if (prices === undefined) this.#tables.backfilled.delete(key);
+    else this.#tables.backfilled.put(key, prices);
+  }
+
+  /** The newest permissions in the chain; undefined in a new one. */
+  get permissions(): PermissionLists | undefined {
+    return this.#tables.permissions.select("ORDER BY key DESC LIMIT 1")[0]?.[1];
+  }
+
+  /** Records who holds the permissions from now on. */
+  recordPermissions(atMs: number, { relayers, admins }: PermissionLists): void {
+    const change = { atMs, relayers: [...relayers], admins: [...admins] };
+    this.turns.change(() =>
+      this.#tables.permissions.add(this.#state.totals.permissions.rows + 1, change)
+    );
+  }
+
+  /** Stores the prices and the head, and reserves block numbers; tries again after a failure. */
+  saveHead(head: Head | undefined, lastNumber = head?.number ?? 0): void {
+    const write = () => this.#writeHead(head, lastNumber + BLOCKS_RESERVED);
+    if (this.turns.failure === undefined) return this.#tryChange(write);
+    // Unless there is room for more than the head, the next change would fail again.
+    this.turns.retry(() => {
+      this.#meta.probe.put("probe", "0".repeat(PROBE_BYTES));
+      write();
+    });
+    if (this.turns.failure === undefined) this.#tryChange(() => this.#meta.probe.delete("probe"));
+  }
+
+  /** Deletes some settled theses and receipts that are older. */
+  dropBefore(timeMs: number): void {
+    if (this.turns.failure !== undefined) return;
+    const { theses, receipts } = this.#tables;
+    const settled = `WHERE ${SETTLED_AT} < ? ORDER BY ${SETTLED_AT} LIMIT ?`;
+    const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
+    const oldTheses = theses.select(settled, timeMs, ROWS_PER_DROP);
+    const oldReceipts = receipts
+      .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs);
+    if (oldTheses.length + oldReceipts.length === 0) return;
+    this.#tryChange(() => {
+      for (const [id, { thesis: { settledAt = 0 } }] of oldTheses) {
+        theses.delete(id);
+        this.#dropped(settledAt);
+      }
+      for (const [key, { atMs }] of oldReceipts) {
+        receipts.delete(key);
+        this.#dropped(atMs);
+      }
+    });
+  }
+
+  /** Marks a moment of a chain in memory, see {@link revertTo}. */
+  mark(name: string, head: Head): void {
+    this.#writeHead(head, head.number);
+    this.#writePending();
+    this.#db.exec(`SAVEPOINT ${name}`);
+  }
+
+  /** Goes back to a moment; later ones are forgotten. */
+  revertTo(name: string): void {
+    this.#db.exec(`ROLLBACK TO ${name}`);
+    this.#reload();
+    this.#prices = this.#readPrices();
+  }
+
+  #dropped(timeMs: number): void {
+    this.#state.droppedBeforeMs = Math.max(this.#state.droppedBeforeMs, timeMs + 1);
+  }
+
+  /** A failure is kept, and reported by {@link turns}. */
+  #tryChange(run: () => void): void {
+    try {
+      this.turns.change(run);
+    } catch (thrown) {
+      if (this.turns.failure === undefined) throw thrown;
+    }
+  }
+
+  #writeHead(head: Head | undefined, reservedTo: number): void {
+    if (head !== undefined) {
+      const { number, hash, parentHash, timestampMs } = head;
+      this.#meta.head.put("head", { number, hash, parentHash, timestampMs });
+    }
+    this.#state.reservedTo = reservedTo;
+    const onStored = this.#prices.save();
+    this.turns.afterCommit(() => {
+      onStored();
+      this.#reservedTo = reservedTo;
+    });
+  }
+
+  #writePending(): void {
+    this.#accounts.write();
+    this.#state.sequence += 1;
+    this.#meta.state.put("state", this.#state);
+  }
+
+  #reload(): void {
+    const state = this.#meta.state.get("state");
+    if (state === undefined) throw new StorageError("The database has no chain");
+    this.#state = state;
+    this.#tables = tablesOf(this.#db, state.totals);
+    this.#accounts = new Accounts(this.#tables.accounts);
+  }
+
+  #readPrices(): PriceCells {
+    const { markets, ringSlots } = this.#options;
+    const prices = new PriceCells(this.#db, markets, ringSlots);
+    // Time had passed up to the head: slots without a price before it are missing ones.
+    const head = this.#meta.head.get("head");
+    if (head !== undefined && head.number > 0) {
+      for (const ring of prices.rings.values()) ring.skipTo(head.timestampMs);
+    }
+    return prices;
+  }
+}
