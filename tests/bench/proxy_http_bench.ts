@@ -1,13 +1,19 @@
 /**
  * Requests a second and CPU per request of the proxy and its rivals, in front of the same node.
  *
- *     deno run -A tests/bench/proxy_http_bench.ts [ROUNDS]
+ *     deno run -A tests/bench/proxy_http_bench.ts [ROUNDS] [MAIN_OF_ANOTHER_VERSION]
  *
  * It needs Linux, `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node. Every
- * request reads another account, so that nothing is shared. Only ratios matter: the rate over that of
- * nginx, and the CPU time (`/proc/PID/stat`) over that of a forwarder on the same runtime that keeps
- * its own connections and does nothing else, each taken just before. Figures on a shared machine drift
- * by half. Results are in `services/proxy/README.md`.
+ * request reads another account, so that nothing is shared. Only ratios within a round matter: figures
+ * on a shared machine drift by half. So that they are fair,
+ *
+ * - each rival first runs until its CPU per request falls no further: code that V8 has not optimised
+ *   yet needs three times as much in the first second, and a fifth more for ten;
+ * - rivals take turns, all equally often, and every round begins with another one;
+ * - each turn begins with a second that does not count, since the caches belong to the rival before.
+ *
+ * Another version, such as a checkout of an earlier commit, is compared in front of a node without
+ * WebSocket, where all reads go over HTTP. Results are in `services/proxy/README.md`.
  */
 import {
   cpuMicros,
@@ -23,11 +29,17 @@ import {
   startOwnProxy,
 } from "./proxy_rivals.ts";
 
-const ROUND_S = 1;
-const WARM_UP_S = 4;
 const CONNECTIONS = 32;
-const BARE_FORWARDER = "plain forwarder, own connections";
+const TURN_S = 3;
+const WARM_UP = { windowS: 2, windows: 3, windowsMax: 20, gain: 0.97 };
 const rounds = Number(Deno.args[0] ?? 9);
+const otherMain = Deno.args[1];
+
+const NGINX = "nginx";
+const BARE = "bare forwarder";
+const PROXY = "proxy";
+const OVER_HTTP = "proxy, node without WebSocket";
+const OTHER = "other version, node without WebSocket";
 
 const dir = await Deno.makeTempDir();
 const script = `
@@ -58,51 +70,83 @@ async function load({ port, pid }: Rival, seconds: number): Promise<Load> {
   };
 }
 
-async function startForwarder(way: string, nodePort: number): Promise<Rival> {
+/** Loads a rival until the last windows were no better than those before. @returns Seconds it took. */
+async function warmUp(rival: Rival): Promise<number> {
+  const { windowS, windows, windowsMax, gain } = WARM_UP;
+  let best = Infinity;
+  let windowsSinceBest = 0;
+  let all = 0;
+  while (windowsSinceBest < windows && all < windowsMax) {
+    const { cpuMicrosPerRequest: cpu } = await load(rival, windowS);
+    windowsSinceBest = cpu < best * gain ? 0 : windowsSinceBest + 1;
+    best = Math.min(best, cpu);
+    all += 1;
+  }
+  return all * windowS;
+}
+
+async function startForwarder(nodePort: number): Promise<Rival> {
   const port = freePort();
   const file = new URL("./proxy_plain_forwarder.ts", import.meta.url).pathname;
-  const args = ["run", "-A", "--no-check", file, way, String(port), String(nodePort)];
+  const args = ["run", "-A", "--no-check", file, String(port), String(nodePort)];
   return await start(Deno.execPath(), args, port);
 }
 
 {
   await using stack = new AsyncDisposableStack();
-  const node = stack.use(await startBunNode(await locateBun()));
-  const nginx = stack.use(await startNginx(node.port, dir));
-  const contenders: Record<string, Rival> = {};
-  for (const way of ["fetch", "node:http agent", "own connections"]) {
-    contenders[`plain forwarder, ${way}`] = stack.use(await startForwarder(way, node.port));
+  const bun = await locateBun();
+  const node = stack.use(await startBunNode(bun, "HTTP and WebSocket"));
+  const httpNode = stack.use(await startBunNode(bun, "HTTP"));
+  const quiet = ["--log-level", "error"]; // it is told that one node has no WebSocket
+  const rivals = new Map<string, Rival>([
+    [NGINX, stack.use(await startNginx(node.port, dir))],
+    [BARE, stack.use(await startForwarder(node.port))],
+    [PROXY, stack.use(await startOwnProxy(node.port, quiet))],
+    [OVER_HTTP, stack.use(await startOwnProxy(httpNode.port, quiet))],
+  ]);
+  if (otherMain !== undefined) {
+    rivals.set(OTHER, stack.use(await startOwnProxy(httpNode.port, quiet, otherMain)));
   }
-  contenders["proxy"] = stack.use(await startOwnProxy(node.port, []));
-  contenders["proxy, --reads http"] = stack.use(
-    await startOwnProxy(node.port, ["--reads", "http"]),
-  );
-
-  const figures = new Map<
-    string,
-    { rate: number; ratio: number; cpu: number; cpuRatio: number }[]
-  >();
-  for (const rival of Object.values(contenders)) await load(rival, WARM_UP_S);
-  const bare = contenders[BARE_FORWARDER];
-  if (bare === undefined) throw new Error(`${BARE_FORWARDER} does not run`);
+  for (const [name, rival] of rivals) {
+    console.log(`${name}: warm after ${await warmUp(rival)} s`);
+  }
+  const taken = new Map<string, Load[]>([...rivals.keys()].map((name) => [name, []]));
+  const names = [...rivals];
   for (let round = 0; round < rounds; round += 1) {
-    for (const [name, rival] of Object.entries(contenders)) {
-      const best = await load(nginx, ROUND_S);
-      const yardstick = await load(bare, ROUND_S);
-      const { perSecond: rate, cpuMicrosPerRequest: cpu } = await load(rival, ROUND_S);
-      const cpuRatio = cpu / yardstick.cpuMicrosPerRequest;
-      const taken = { rate, ratio: rate / best.perSecond, cpu, cpuRatio };
-      figures.set(name, [...(figures.get(name) ?? []), taken]);
+    const first = round % names.length;
+    for (const [name, rival] of [...names.slice(first), ...names.slice(0, first)]) {
+      await load(rival, 1);
+      taken.get(name)?.push(await load(rival, TURN_S));
     }
   }
-  console.log(`${"".padEnd(34)} requests/s  of nginx  CPU, µs  of the bare forwarder`);
-  for (const [name, taken] of figures) {
-    const rate = Math.round(median(taken.map((figure) => figure.rate)));
-    const ratio = median(taken.map((figure) => figure.ratio)).toFixed(2);
-    const cpu = median(taken.map((figure) => figure.cpu)).toFixed(1);
-    const cpuRatio = median(taken.map((figure) => figure.cpuRatio)).toFixed(2);
-    const cells = [String(rate).padStart(10), ratio.padStart(8), cpu.padStart(7), cpuRatio];
-    console.log(`${name.padEnd(34)} ${cells.join("  ")}`);
+  /** The median over the rounds of the ratio of two rivals. */
+  const ratio = (name: string, rival: string, pick: (load: Load) => number) => {
+    const beside = taken.get(rival) ?? [];
+    const ratios = (taken.get(name) ?? []).flatMap((load, round) => {
+      const other = beside[round];
+      return other === undefined ? [] : [pick(load) / pick(other)];
+    });
+    return median(ratios).toFixed(2);
+  };
+  const rate = ({ perSecond }: Load) => perSecond;
+  const cpu = ({ cpuMicrosPerRequest }: Load) => cpuMicrosPerRequest;
+  console.log(`\n${"".padEnd(38)} reads/s  CPU, µs  reads/s of nginx  CPU of the bare forwarder`);
+  for (const [name, loads] of taken) {
+    const figures = [
+      Math.round(median(loads.map(rate))).toString().padStart(7),
+      median(loads.map(cpu)).toFixed(1).padStart(7),
+      ratio(name, NGINX, rate).padStart(16),
+      ratio(name, BARE, cpu).padStart(25),
+    ];
+    console.log(`${name.padEnd(38)} ${figures.join("  ")}`);
+  }
+  console.log(
+    `\nCPU per read: ${ratio(PROXY, BARE, cpu)} of the bare forwarder (aim: at most 0.95)`,
+  );
+  console.log(`Reads a second: ${ratio(PROXY, NGINX, rate)} of nginx (aim: at least 1.1)`);
+  if (otherMain !== undefined) {
+    const overHttp = ratio(OVER_HTTP, OTHER, rate);
+    console.log(`Reads a second over HTTP: ${overHttp} of the other version (aim: at least 0.75)`);
   }
 }
 await Deno.remove(dir, { recursive: true });

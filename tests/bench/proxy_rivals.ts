@@ -55,9 +55,15 @@ export async function start(program: string, args: string[], port: number): Prom
   };
 }
 
-/** A node that answers each call at once, over HTTP and WebSocket. */
-export async function startBunNode(bun: string): Promise<Rival> {
+/** A node that answers each call at once, over both protocols or one. */
+export async function startBunNode(
+  bun: string,
+  protocols: "HTTP and WebSocket" | "HTTP",
+): Promise<Rival> {
   const port = freePort();
+  const upgrade = protocols === "HTTP"
+    ? 'if (request.method === "GET") return new Response("", { status: 426 });'
+    : "if (server.upgrade(request)) return;";
   const source = `
     const answer = (text) => {
       const { id } = JSON.parse(text);
@@ -67,7 +73,7 @@ export async function startBunNode(bun: string): Promise<Rival> {
       hostname: "127.0.0.1",
       port: ${port},
       async fetch(request, server) {
-        if (server.upgrade(request)) return;
+        ${upgrade}
         const headers = { "content-type": "application/json" };
         return new Response(answer(await request.text()), { headers });
       },
@@ -81,7 +87,7 @@ export async function startNginx(nodePort: number, dir: string): Promise<Rival> 
   const nginx = await locate("nginx", "apt-get install nginx-light");
   const port = freePort();
   const config = `
-    worker_processes 1; daemon off; pid ${dir}/nginx.pid; error_log ${dir}/nginx.log;
+    daemon off; master_process off; pid ${dir}/nginx.pid; error_log ${dir}/nginx.log;
     events { worker_connections 1024; }
     http {
       access_log off; keepalive_requests 100000000; client_body_temp_path ${dir}/body;
@@ -100,11 +106,14 @@ export async function startNginx(nodePort: number, dir: string): Promise<Rival> 
   return await start(nginx, ["-e", `${dir}/nginx.log`, "-c", `${dir}/nginx.conf`], port);
 }
 
-/** This program's proxy in front of a node. */
-export async function startOwnProxy(nodePort: number, flags: string[]): Promise<Rival> {
+/** This program's proxy in front of a node, or that of another version. */
+export async function startOwnProxy(
+  nodePort: number,
+  flags: string[],
+  main = new URL("../../main.ts", import.meta.url).pathname,
+): Promise<Rival> {
   const port = freePort();
   const node = `http://127.0.0.1:${nodePort}`;
-  const main = new URL("../../main.ts", import.meta.url).pathname;
   const args = ["run", "-A", main, "proxy", "--port", String(port)];
   const nodes = ["--read-node-url", node, "--write-node-url", node];
   return await start(Deno.execPath(), [...args, ...nodes, ...flags], port);

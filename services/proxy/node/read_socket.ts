@@ -3,12 +3,11 @@ import type { CancelTimer, Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
-import { memberSpan, type Span } from "../json_text.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import { type Answer, callText, restOf } from "../envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
-import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
-import { SocketTrial } from "./socket_trial.ts";
+import { idNumber, idSpan, OpenRead, OpenReads, type Read } from "./open_reads.ts";
+import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
 import { Turns } from "./turns.ts";
 
 const log = serviceLog("proxy");
@@ -26,13 +25,10 @@ export const READS_OPEN = { places: 64, perCaller: 32, waitingMax: 8_192 };
 export const READS_SPILLED = { places: 512, perCaller: 100, waitingMax: 0 };
 
 /**
- * While reads take longer than this, those that wait for a place go over HTTP: more of them at a time
- * are worth more than the CPU that they cost. It is also the interval at which that is decided.
+ * Interval at which reads without an answer are looked at. Those that waited for a place for so long
+ * go over HTTP: more of them at a time are worth more than the CPU that they cost.
  */
-const SLOW_MS = 20;
-
-/** Interval at which reads without an answer are looked at. */
-export const LOOK_MS = 500;
+export const LOOK_MS = 250;
 
 /** A read without an answer for this long is sent over HTTP too: the longest `eth_call` of geth. */
 export const LATE_MS = 5_000;
@@ -43,17 +39,20 @@ const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 /** Errors are short: only in answers up to this length is one looked for. */
 const ERROR_LENGTH_MAX = 512;
 
-/** Weight of the newest read in the average time of a read. */
-const NEWEST_WEIGHT = 0.05;
-
 /** Most methods that the node is known not to have on its WebSocket; callers choose names freely. */
 const ABSENT_METHODS_MAX = 100;
 
-/** The usual beginning of an answer. */
-const USUAL_START = '{"jsonrpc":"2.0","id":';
+/** A small call that every node answers at once. */
+const CHECK = {
+  method: "eth_chainId",
+  rest: restOf("eth_chainId", "[]"),
+  caller: "proxy",
+  forwardedFor: "127.0.0.1",
+  fitsSocket: false,
+};
 
-/** A call that every node answers at once, to see whether it answers at all. No read has its id. */
-const CHECK = callText(restOf("eth_chainId", "[]"), 0);
+/** Its id on the socket: no read has it. */
+const CHECK_ID = 0;
 
 /** Options of a {@link ReadSocket}. */
 export interface ReadSocketOptions {
@@ -76,40 +75,34 @@ export interface ReadSocketOptions {
  * Plain reads over a WebSocket of their own to the leading read node: a write of the socket sends many
  * of them, while each HTTP request takes two system calls. A read that it loses, refuses or does not
  * answer in time is sent over HTTP, and a node that is worse over its WebSocket gets all reads over
- * HTTP for a while ({@link SocketTrial}). It connects with the first read.
+ * HTTP for a while ({@link SocketHealth}). It connects with the first read.
  */
 export class ReadSocket {
   readonly #options: ReadSocketOptions;
   readonly #socket: ReconnectingSocket;
-  readonly #trial: SocketTrial;
+  readonly #health: SocketHealth;
   readonly #open = new OpenReads(READS_OPEN.places);
   readonly #turns = new Turns<OpenRead>(READS_OPEN);
   readonly #spilled = new Turns<OpenRead>(READS_SPILLED);
   readonly #absentMethods = new Set<string>();
   readonly #observe: (seconds: number) => void;
-  /** Average time that reads take. */
-  #tookMs = 0;
   #isStarted = false;
-  /** Whether a frame came since the last look. */
-  #isAlive = false;
-  /** Whether the node was asked {@link CHECK}, and has sent nothing since. */
-  #isChecked = false;
   #cancelLook: CancelTimer | undefined;
-  #cancelSpill: CancelTimer | undefined;
-  /** Answers so far, and at the last time that waiting reads were looked at. */
-  #answers = 0;
-  #answersBefore = 0;
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
-    const { nodes, leader, clock, random, metrics } = options;
+    const { nodes, leader, clock, random, metrics, overHttp } = options;
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     this.#observe = metrics.upstreamLatency("read");
-    this.#trial = new SocketTrial(clock, (reason, pauseMs) => {
-      const minutes = pauseMs / 60_000;
-      const facts = { node: nodes[leader()]?.name, reason, minutes };
-      log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
-      this.#socket.drop(reason);
+    this.#health = new SocketHealth({
+      clock,
+      askOverSocket: () => this.#socket.send(callText(CHECK.rest, CHECK_ID)),
+      askOverHttp: () => overHttp({ ...CHECK, node: leader() }),
+      paused: (reason) => {
+        const facts = { node: nodes[leader()]?.name, reason, minutes: PAUSE_MS / 60_000 };
+        log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
+        this.#socket.drop(reason);
+      },
     });
     this.#socket = new ReconnectingSocket({
       url: "",
@@ -120,10 +113,7 @@ export class ReadSocket {
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
-        onOpen: () => {
-          this.#trial.restart();
-          this.#absentMethods.clear();
-        },
+        onOpen: () => this.#absentMethods.clear(),
         onText: (text) => this.#received(text),
         onDown: () => this.#lost(),
       },
@@ -148,14 +138,10 @@ export class ReadSocket {
       this.#connect();
       return overHttp(read);
     }
-    const nowMs = clock.now();
-    const turn = this.#trial.next(nowMs);
-    if (turn === "http") return this.#trial.timeHttp(overHttp(read));
-    const open = new OpenRead(read, nowMs, turn === "sample");
-    this.#look();
+    const open = new OpenRead(read, clock.now());
+    this.#lookLater();
     if (this.#turns.tryStart(read.caller)) this.#send(open);
-    else if (this.#turns.wait(read.caller, open)) this.#spillLater();
-    else {
+    else if (!this.#turns.wait(read.caller, open)) {
       metrics.countRefusal("waiting_reads");
       open.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
     }
@@ -165,7 +151,7 @@ export class ReadSocket {
   /** Another node leads: connects to it. */
   move(): void {
     if (!this.#isStarted) return;
-    this.#trial.clear();
+    this.#health.clear();
     this.#socket.drop("another node leads");
     this.#socket.reconnectNow();
   }
@@ -173,16 +159,15 @@ export class ReadSocket {
   stop(): void {
     this.#socket.stop();
     this.#cancelLook?.();
-    this.#cancelSpill?.();
     this.#lost();
   }
 
   get #isUsable(): boolean {
-    return this.#socket.connected && !this.#trial.isPaused;
+    return this.#socket.connected && !this.#health.isPaused;
   }
 
   #connect(): void {
-    if (this.#trial.isPaused || this.#isStarted) return;
+    if (this.#health.isPaused || this.#isStarted) return;
     this.#isStarted = true;
     this.#socket.start();
   }
@@ -193,18 +178,15 @@ export class ReadSocket {
   }
 
   #received(text: string): void {
-    this.#isAlive = true;
-    this.#answers += 1;
-    const span = idSpanOf(text);
-    const id = span ? numberAt(text, span) : NaN;
+    this.#health.received();
+    const span = idSpan(text);
+    const id = span ? idNumber(text, span) : NaN;
     // An error without an id is about one of the open reads.
     if (Number.isNaN(id)) return this.#faulted();
+    if (id === CHECK_ID) return void this.#health.answered(this.#socket.lastFrameAtMs);
     const open = this.#open.get(id);
-    if (open === undefined) return; // it is late, or that of a check
-    const tookMs = this.#socket.lastFrameAtMs - open.startedAtMs;
-    this.#observe(tookMs / 1000);
-    this.#tookMs += (tookMs - this.#tookMs) * NEWEST_WEIGHT;
-    if (open.isSampled) this.#trial.socketTook(tookMs);
+    if (open === undefined) return; // it is late
+    this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#close(open);
     if (saysMethodAbsent(text)) return void this.#repeatAbsent(open);
     open.resolve({ status: 200, text, id: span });
@@ -234,7 +216,7 @@ export class ReadSocket {
 
   /** Which read the node could not answer is unknown: all of them go over HTTP. */
   #faulted(): void {
-    this.#trial.faulted("it answers with errors without an id");
+    this.#health.faulted("it answers with errors without an id");
     for (const open of this.#open.all()) {
       this.#close(open);
       void this.#repeat(open);
@@ -245,39 +227,26 @@ export class ReadSocket {
   #lost(): void {
     const open = this.#open.all();
     for (const read of open) this.#open.delete(read);
-    this.#isChecked = false;
+    this.#health.restart();
     for (const read of [...open, ...this.#turns.clear()]) void this.#repeat(read);
   }
 
-  /** Reads that wait go over HTTP while the socket is slow, some of each caller's. */
-  #spillLater(): void {
-    this.#cancelSpill ??= this.#options.clock.after(SLOW_MS, () => {
-      this.#cancelSpill = undefined;
-      const isSlow = this.#tookMs > SLOW_MS || this.#answers === this.#answersBefore;
-      this.#answersBefore = this.#answers;
-      const next = () => this.#turns.next((caller) => this.#spilled.tryStart(caller));
-      for (let open = isSlow ? next() : undefined; open !== undefined; open = next()) {
-        const { caller } = open.read;
-        void this.#repeat(open).then(() => this.#spilled.finish(caller));
-      }
-      if (this.#turns.waiting > 0) this.#spillLater();
-    });
-  }
-
-  #look(): void {
+  #lookLater(): void {
     this.#cancelLook ??= this.#options.clock.after(
       Math.min(LOOK_MS, this.#options.timeoutMs),
       () => {
         this.#cancelLook = undefined;
-        this.#endLate();
-        this.#checkSilence();
-        if (this.#open.size > 0) this.#look();
+        this.#lookAtOpen();
+        this.#lookAtWaiting();
+        if (this.#open.size === 0) return;
+        this.#health.look();
+        this.#lookLater();
       },
     );
   }
 
   /** A read without an answer is sent over HTTP too, and ends with the timeout. */
-  #endLate(): void {
+  #lookAtOpen(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
     for (const open of this.#open.all()) {
@@ -290,10 +259,22 @@ export class ReadSocket {
         void this.#race(open);
       }
     }
+  }
+
+  /** Reads that waited long for a place go over HTTP, some of each caller's. */
+  #lookAtWaiting(): void {
+    const { clock, timeoutMs } = this.#options;
+    const nowMs = clock.now();
     for (const open of this.#turns.items()) {
-      if (nowMs - open.startedAtMs < timeoutMs) continue;
-      this.#turns.remove(open.read.caller, open);
-      this.#timeOut(open);
+      const { caller } = open.read;
+      const ageMs = nowMs - open.startedAtMs;
+      if (ageMs >= timeoutMs) {
+        this.#turns.remove(caller, open);
+        this.#timeOut(open);
+      } else if (ageMs >= LOOK_MS && this.#spilled.tryStart(caller)) {
+        this.#turns.remove(caller, open);
+        void this.#repeat(open).then(() => this.#spilled.finish(caller));
+      }
     }
   }
 
@@ -313,50 +294,12 @@ export class ReadSocket {
     }
     if (this.#open.get(open.id) !== open) return;
     this.#close(open);
-    this.#trial.faulted("its WebSocket gives no answers");
+    this.#health.faulted("its WebSocket gives no answers");
     open.resolve(answer);
-  }
-
-  /** A node that answers nothing, not even a small call, works on one call at a time or is stuck. */
-  #checkSilence(): void {
-    const isSilent = !this.#isAlive && this.#open.size > 0;
-    this.#isAlive = false;
-    if (isSilent && this.#isChecked) {
-      return this.#trial.pause("one read over its WebSocket keeps the others waiting");
-    }
-    this.#isChecked = isSilent && this.#socket.send(CHECK);
   }
 }
 
 /** Whether an answer may say that the node does not have the method. */
 function saysMethodAbsent(text: string): boolean {
   return text.length <= ERROR_LENGTH_MAX && text.includes("-32601");
-}
-
-/** The place of the id in a frame of the node. */
-function idSpanOf(text: string): Span | undefined {
-  if (!text.startsWith(USUAL_START)) return memberSpan(text, "id");
-  const start = USUAL_START.length;
-  let end = start;
-  while (isDigit(text.charCodeAt(end))) end += 1;
-  const isUsual = end > start && (text[end] === "," || text[end] === "}");
-  return isUsual ? { start, end } : memberSpan(text, "id");
-}
-
-/** The number at a place; some nodes return a number as text. NaN if there is none. */
-function numberAt(text: string, { start, end }: Span): number {
-  let number = 0;
-  const [from, to] = text[start] === '"' ? [start + 1, end - 1] : [start, end];
-  for (let at = from; at < to; at += 1) {
-    const code = text.charCodeAt(at);
-    if (!isDigit(code)) return NaN;
-    number = number * 10 + code - ZERO;
-  }
-  return from < to ? number : NaN;
-}
-
-const ZERO = 0x30;
-
-function isDigit(code: number): boolean {
-  return code >= ZERO && code <= ZERO + 9;
 }

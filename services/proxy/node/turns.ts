@@ -25,11 +25,6 @@ export class Turns<T> {
     this.#limits = limits;
   }
 
-  /** Items that wait. */
-  get waiting(): number {
-    return this.#waitingInAll;
-  }
-
   /** Takes a place. @returns False if there is none. */
   tryStart(caller: string): boolean {
     if (!this.#isFree(caller)) return false;
@@ -55,13 +50,8 @@ export class Turns<T> {
     if (used > 1) this.#used.set(caller, used - 1);
     else this.#used.delete(caller);
     this.#usedInAll -= 1;
-    return this.#waitingInAll === 0 ? undefined : this.next((next) => this.tryStart(next));
-  }
-
-  /** Ends the wait of the first item, in the order of turns, whose caller may go on. */
-  next(mayGoOn: (caller: string) => boolean): T | undefined {
     for (const [next, [item]] of this.#waiting) {
-      if (item === undefined || !mayGoOn(next)) continue;
+      if (item === undefined || !this.tryStart(next)) continue;
       this.remove(next, item);
       const others = this.#waiting.get(next);
       if (others !== undefined) { // its next turn is after those of all others
@@ -72,7 +62,7 @@ export class Turns<T> {
     }
   }
 
-  /** What waits. */
+  /** Items that wait. */
   items(): T[] {
     return [...this.#waiting.values()].flat();
   }

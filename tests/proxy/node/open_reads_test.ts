@@ -4,7 +4,7 @@ import { withSeed } from "../../support/random.ts";
 
 const read = () => {
   const read = { method: "eth_call", rest: "", node: 0, caller: "a", forwardedFor: "x" };
-  return new OpenRead({ ...read, fitsSocket: true }, 0, false);
+  return new OpenRead({ ...read, fitsSocket: true }, 0);
 };
 
 Deno.test("OpenReads: an id finds its own read while that is open, and none afterwards", () =>

@@ -24,7 +24,7 @@ Deno.test("Turns: callers take turns, however many items of one wait", () => {
   const order = [turns.finish("a")];
   for (let n = 0; n < 5; n += 1) order.push(turns.finish(order.at(-1)?.[0] ?? ""));
   assert.deepEqual(order, ["a0", "b0", "c0", "a1", "b1", "a2"]);
-  assert.equal(turns.waiting, 4_000 + 3 - 6);
+  assert.equal(turns.items().length, 4_000 + 3 - 6);
 });
 
 Deno.test("Turns: one caller may wait with as many items as are free, so that others can wait too", () => {

@@ -1,0 +1,120 @@
+import type { Clock } from "../../../lib/clock.ts";
+
+/** A check over the socket is slow if it takes over twice as long as over HTTP, and this much more. */
+const SLOWER_MS = 5;
+
+/** Checks in a row that are slow before reads go over HTTP. */
+const SLOW_CHECKS_MAX = 10;
+
+/** Looks without any frame, while a check is unanswered, before reads go over HTTP. */
+const SILENT_LOOKS_MAX = 4;
+
+/** Faults within {@link FAULTS_MS} after which reads go over HTTP. */
+const FAULTS_MAX = 3;
+const FAULTS_MS = 60_000;
+
+/** How long reads then go over HTTP, before the socket is tried again. */
+export const PAUSE_MS = 600_000;
+
+/** Options of {@link SocketHealth}. */
+export interface SocketHealthOptions {
+  /** For durations: it must not jump. */
+  clock: Clock;
+  /** Sends a small call over the socket; the owner reports its answer. */
+  askOverSocket: () => void;
+  /** Sends the same call over HTTP. */
+  askOverHttp: () => Promise<unknown>;
+  /** Called when reads are to go over HTTP. */
+  paused: (reason: string) => void;
+}
+
+/**
+ * Decides whether reads go over a WebSocket. Some nodes work on one call of a socket at a time, or lose
+ * answers: their reads go over HTTP for a while. While reads are open, the node is asked the same small
+ * call over both ways.
+ */
+export class SocketHealth {
+  readonly #options: SocketHealthOptions;
+  #pausedUntilMs = 0;
+  #slowChecks = 0;
+  #faultsAtMs: number[] = [];
+  /** Whether a frame came since the last look, and looks in a row before which none came. */
+  #isAlive = false;
+  #silentLooks = 0;
+  /** The check that is unanswered over the socket: when it was sent, and how long HTTP takes. */
+  #check: { atMs: number; httpMs: Promise<number> } | undefined;
+
+  constructor(options: SocketHealthOptions) {
+    this.#options = options;
+  }
+
+  /** Whether reads go over HTTP. */
+  get isPaused(): boolean {
+    return this.#pausedUntilMs > 0 && this.#options.clock.now() < this.#pausedUntilMs;
+  }
+
+  /** Another node: nothing is known about it. */
+  clear(): void {
+    this.#slowChecks = 0;
+    this.#faultsAtMs = [];
+    this.#pausedUntilMs = 0;
+  }
+
+  /** A new connection: what was sent over the last one is not answered any more. */
+  restart(): void {
+    this.#check = undefined;
+    this.#silentLooks = 0;
+  }
+
+  /** A frame came. */
+  received(): void {
+    this.#isAlive = true;
+  }
+
+  /** Reads are open: call it regularly. A node that answers nothing works on one call at a time. */
+  look(): void {
+    this.#silentLooks = this.#isAlive ? 0 : this.#silentLooks + 1;
+    this.#isAlive = false;
+    if (this.#check === undefined) {
+      this.#check = { atMs: this.#options.clock.now(), httpMs: this.#timeOverHttp() };
+      this.#options.askOverSocket();
+    } else if (this.#silentLooks >= SILENT_LOOKS_MAX) {
+      this.pause("one read over its WebSocket keeps the others waiting");
+    }
+  }
+
+  /** The check was answered over the socket. */
+  async answered(atMs: number): Promise<void> {
+    const check = this.#check;
+    this.#check = undefined;
+    if (check === undefined) return;
+    const socketMs = atMs - check.atMs;
+    const httpMs = await check.httpMs;
+    this.#slowChecks = socketMs > 2 * httpMs + SLOWER_MS ? this.#slowChecks + 1 : 0;
+    if (this.#slowChecks < SLOW_CHECKS_MAX) return;
+    const [slow, fast] = [socketMs, httpMs].map((ms) => ms.toFixed(1));
+    this.pause(`a call takes ${slow} ms over its WebSocket, and ${fast} ms over HTTP`);
+  }
+
+  /** How long a check over HTTP takes; NaN if it fails, which says nothing about the socket. */
+  async #timeOverHttp(): Promise<number> {
+    const { clock, askOverHttp } = this.#options;
+    const atMs = clock.now();
+    return await askOverHttp().then(() => clock.now() - atMs, () => NaN);
+  }
+
+  /** The socket did not answer a read. */
+  faulted(reason: string): void {
+    const nowMs = this.#options.clock.now();
+    this.#faultsAtMs = this.#faultsAtMs.filter((atMs) => nowMs - atMs < FAULTS_MS);
+    if (this.#faultsAtMs.push(nowMs) >= FAULTS_MAX) this.pause(reason);
+  }
+
+  /** Sends reads over HTTP for a while. */
+  pause(reason: string): void {
+    if (this.isPaused) return;
+    this.clear();
+    this.#pausedUntilMs = this.#options.clock.now() + PAUSE_MS;
+    this.#options.paused(reason);
+  }
+}
