@@ -96,7 +96,8 @@ export class QuoteError extends RangemakerError {
 
 /**
  * The chain refused the bet; nothing was taken. `code` is the chain's, such as
- * `INSUFFICIENT_BALANCE` or `QUOTE_EXPIRED`; `details.txHash` is the failed transaction.
+ * `INSUFFICIENT_BALANCE` or `QUOTE_EXPIRED`; `details` has the numbers in its message and, as
+ * `txHash`, the failed transaction.
  */
 export class ExecutionError extends RangemakerError {}
 

@@ -37,5 +37,7 @@ export async function execute(
   const { status, txHash, thesisId, error } = result;
   if (status === "committed" && thesisId !== undefined) return { thesisId, txHash };
   const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
-  throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, { details: { txHash } });
+  throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, {
+    details: { ...error?.details, txHash },
+  });
 }

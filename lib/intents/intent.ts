@@ -46,6 +46,8 @@ export interface Intent extends NewIntent {
 export interface IntentFailure {
   code: string;
   message: string;
+  /** The facts in the message, as JSON has them; absent if there are none. */
+  details?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Final result of an intent. */
@@ -53,6 +55,11 @@ export interface IntentOutcome {
   state: "committed" | "failed";
   receipt: string | null;
   failure: IntentFailure | null;
+}
+
+/** An error as the failure of an intent. */
+export function failureOf({ code, message, details }: RangemakerError): IntentFailure {
+  return Object.keys(details).length === 0 ? { code, message } : { code, message, details };
 }
 
 /** Result of an insert: if the key is taken, `intent` is the one that has it. */

@@ -15,7 +15,7 @@ import { openWhenReady } from "./open.ts";
 import { TransactionSigner, type TransactionTerms } from "./signed_transaction.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";
-import { IntentRefusedError, SubmissionFailure } from "./submitter_options.ts";
+import { IntentRefusedError } from "./submitter_options.ts";
 import { upkeepLoop } from "./upkeep.ts";
 
 /** Timeout of calls to the node; below the deadline of a stop. */
@@ -240,7 +240,9 @@ export class IntentService {
       const { key } = intent;
       const text = `Row ${key} of the database is damaged: ${messageOf(thrown)}`;
       this.#damaged.report(new StoreDamagedError(text, key, thrown));
-      throw new IntentRefusedError(SubmissionFailure.storeDamaged, `${text}. Nothing was sent`);
+      throw new IntentRefusedError("STORE_DAMAGED", `${text}. Nothing was sent`, {
+        details: { key },
+      });
     }
   }
 

@@ -1,7 +1,6 @@
 import { StoreDamagedError, StoreError } from "./intent.ts";
 import {
   checksumOf,
-  INTENT_COLUMNS,
   parseIntentRow,
   savedValueSchema,
   sequenceSchema,
@@ -57,6 +56,9 @@ const CHECKSUMS = `
   ALTER TABLE services ADD COLUMN highest_block BIGINT NOT NULL DEFAULT 0;
   ALTER TABLE services ADD COLUMN checksum INTEGER;`;
 
+/** The facts behind a failure, so that the same request again gets the same answer. */
+const FAILURE_DETAILS = "ALTER TABLE intents ADD COLUMN failure_details TEXT;";
+
 /** Rows that get their checksum at once. */
 const FILL_PAGE = 500;
 
@@ -71,8 +73,7 @@ function* fillChecksums(): Steps<void> {
     };
   });
   for (let after = 0;;) {
-    const select =
-      `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`;
+    const select = "SELECT * FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?";
     const [rows = []] = yield [{ sql: select, values: [after, FILL_PAGE] }];
     if (rows.length === 0) return;
     after = sequenceSchema.parse(rows.at(-1)).sequence;
@@ -102,6 +103,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sqlite: SERVICES_AND_RETENTION, postgres: SERVICES_AND_RETENTION },
   { sqlite: SAVED_VALUES, postgres: SAVED_VALUES },
   { sqlite: CHECKSUMS, postgres: CHECKSUMS, fill: fillChecksums },
+  { sqlite: FAILURE_DETAILS, postgres: FAILURE_DETAILS },
 ];
 
 /**

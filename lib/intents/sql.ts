@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { z } from "zod";
+import { tryParseJson } from "../json.ts";
 import {
   type Address,
   addressSchema,
@@ -125,7 +126,8 @@ const countSchema = z.object({ count: integerSchema });
 /** The columns of {@link intentOfRow}. */
 export const INTENT_COLUMNS =
   "sequence, service, key, subject, payload, state, tx_hash, transaction_text, receipt, " +
-  "failure_code, failure_message, expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum";
+  "failure_code, failure_message, failure_details, expires_at_ms, created_at_ms, updated_at_ms, " +
+  "reserved, checksum";
 
 const intentSchema = z.object({
   sequence: integerSchema,
@@ -139,6 +141,9 @@ const intentSchema = z.object({
   receipt: z.string().nullable(),
   failure_code: z.string().nullable(),
   failure_message: z.string().nullable(),
+  // Tables before the sixth migration are without.
+  failure_details: z.string().nullish().transform((text) => text && tryParseJson(text))
+    .pipe(z.record(z.string(), z.unknown()).nullish()),
   expires_at_ms: integerSchema,
   created_at_ms: integerSchema,
   updated_at_ms: integerSchema,
@@ -146,11 +151,13 @@ const intentSchema = z.object({
   checksum: integerSchema.nullable(),
 }).transform(({ sequence, service, key, subject, payload, state, receipt, checksum, ...row }) => {
   const { tx_hash: txHash, transaction_text: text } = row;
-  const { failure_code: code, failure_message: message } = row;
+  const { failure_code: code, failure_message: message, failure_details: details } = row;
   const intent: Intent = {
     ...{ sequence, key, subject, payload, state, receipt },
     transaction: txHash === null || text === null ? null : { txHash, text },
-    failure: code === null || message === null ? null : { code, message },
+    failure: code === null || message === null
+      ? null
+      : { code, message, ...(details && { details }) },
     reserved: row.reserved === 1,
     expiresAtMs: row.expires_at_ms,
     createdAtMs: row.created_at_ms,
@@ -174,6 +181,8 @@ export function checksumOf(service: string, intent: Omit<Intent, "sequence">): n
     ...[isDone ? intent.state : null, receipt, failure?.code, failure?.message],
     ...[intent.expiresAtMs, intent.createdAtMs, isDone ? intent.updatedAtMs : null],
     intent.reserved,
+    // Rows of earlier versions have none, and keep their checksum.
+    ...(failure?.details === undefined ? [] : [JSON.stringify(failure.details)]),
   ]);
 }
 

@@ -3,6 +3,7 @@ import {
   type Insertion,
   type InsertOptions,
   type Intent,
+  type IntentFailure,
   type IntentOutcome,
   type IntentState,
   isFinal,
@@ -45,7 +46,8 @@ const UNFINISHED = "state IN ('accepted', 'submitted')";
  * The common part of the updates to a final state. A commit leaves `reserved` alone: setting it, even to
  * the same value, makes the database update its index.
  */
-const FINISH = `receipt = ?, failure_code = ?, failure_message = ?, updated_at_ms = ?, checksum = ?
+const FINISH = `receipt = ?, failure_code = ?, failure_message = ?, failure_details = ?,
+    updated_at_ms = ?, checksum = ?
     WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?`;
 
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
@@ -97,7 +99,7 @@ const SQL = {
     WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED})`,
   replaceCommitted: `UPDATE intents
     SET state = ?, tx_hash = ?, transaction_text = ?, receipt = ?, failure_code = ?,
-      failure_message = ?, reserved = ?, updated_at_ms = ?, checksum = ?
+      failure_message = ?, failure_details = ?, reserved = ?, updated_at_ms = ?, checksum = ?
     WHERE service = ? AND key = ? AND state = 'committed' AND tx_hash IS NOT DISTINCT FROM ?`,
   // The expression keeps the database from an index of services, of which it would read every row.
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
@@ -314,8 +316,13 @@ export class IntentStore {
     const isCommit = state === "committed";
     const reserved = isCommit && intent.reserved;
     const next: Intent = { ...intent, ...outcome, reserved, updatedAtMs: nowMs };
-    const reason = [failure?.code ?? null, failure?.message ?? null];
-    const values = [receipt, ...reason, nowMs, this.#checksum(next), ...this.#versionRead(intent)];
+    const values = [
+      receipt,
+      ...reasonColumns(failure),
+      nowMs,
+      this.#checksum(next),
+      ...this.#versionRead(intent),
+    ];
     const changed = await this.#change(isCommit ? SQL.commit : SQL.fail, values);
     return changed === 0 ? await this.get(intent.key) : next;
   }
@@ -335,7 +342,7 @@ export class IntentStore {
     const reserved = state === "committed" && intent.reserved;
     const next: Intent = { ...intent, ...result, reserved, updatedAtMs: nowMs };
     const { txHash, text } = columnsOf(result.transaction);
-    const reason = [failure?.code ?? null, failure?.message ?? null];
+    const reason = reasonColumns(failure);
     const values = [state, txHash, text, receipt, ...reason, reserved ? 1 : 0, nowMs];
     const where = [this.#checksum(next), ...this.#versionRead(intent)];
     return await this.#change(SQL.replaceCommitted, [...values, ...where]) > 0;
@@ -451,6 +458,11 @@ export class IntentStore {
 function isSame(recorded: Intent, { payload, transaction, createdAtMs }: NewIntent): boolean {
   return recorded.payload === payload && recorded.createdAtMs === createdAtMs &&
     recorded.transaction?.txHash === transaction?.txHash;
+}
+
+function reasonColumns(failure: IntentFailure | null): SqlValue[] {
+  const { code = null, message = null, details } = failure ?? {};
+  return [code, message, details === undefined ? null : JSON.stringify(details)];
 }
 
 function columnsOf(transaction: SignedTransactionText | null) {

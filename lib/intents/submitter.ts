@@ -7,6 +7,7 @@ import type { Receipt } from "../protocol/receipt.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { transactionSchema } from "../protocol/transaction.ts";
 import {
+  failureOf,
   type Intent,
   type IntentOutcome,
   isFinal,
@@ -19,7 +20,7 @@ import { retryLoop } from "./retry_loop.ts";
 import {
   IntentRefusedError,
   RECEIPTS_KEPT_MS_MIN,
-  SubmissionFailure,
+  submissionFailure,
   type SubmitterOptions,
 } from "./submitter_options.ts";
 
@@ -138,7 +139,7 @@ export class Submitter {
       return await this.#send(signed);
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) {
-        return await this.#fail(intent, thrown.code, thrown.message);
+        return await this.#fail(intent, thrown);
       }
       throw thrown;
     }
@@ -208,8 +209,8 @@ export class Submitter {
     if (refusedTimestampSchema.safeParse(refusal.data).success) {
       throw new OutcomeUnknownError(txHash, await this.#clocksDiffer(refusal));
     }
-    const reason = `Core node refused the transaction: ${refusal.message}`;
-    return await this.#fail(intent, SubmissionFailure.nodeRefused, reason);
+    const { rpcCode, message: reason } = refusal;
+    return await this.#fail(intent, submissionFailure("NODE_REFUSED", { reason, rpcCode }));
   }
 
   /** Logs the difference between the clocks once, until the node takes a transaction again. */
@@ -245,13 +246,10 @@ export class Submitter {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
     if (ageMs > Math.max(receiptsKeptMs, RECEIPTS_KEPT_MS_MIN)) {
-      const reason =
-        `Transaction ${txHash} was signed ${Math.floor(ageMs / 3_600_000)} h ago, and ` +
-        "the core node may have dropped its receipt: compare the balances to see whether it took it";
-      return await this.#fail(intent, SubmissionFailure.receiptDropped, reason);
+      return await this.#fail(intent, submissionFailure("RECEIPT_DROPPED", { txHash, ageMs }));
     }
-    const reason = `Deadline ${intent.expiresAtMs} passed before the core node took it`;
-    return await this.#fail(intent, SubmissionFailure.deadlinePassed, reason);
+    const { expiresAtMs: deadline } = intent;
+    return await this.#fail(intent, submissionFailure("DEADLINE_PASSED", { deadline }));
   }
 
   async #receiptOf(txHash: Hex): Promise<Receipt | null> {
@@ -296,8 +294,8 @@ export class Submitter {
     });
   }
 
-  #fail(intent: Intent, code: string, message: string): Promise<Intent> {
-    return this.#finish(intent, { state: "failed", receipt: null, failure: { code, message } });
+  #fail(intent: Intent, reason: RangemakerError): Promise<Intent> {
+    return this.#finish(intent, { state: "failed", receipt: null, failure: failureOf(reason) });
   }
 
   async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {

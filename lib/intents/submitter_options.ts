@@ -1,8 +1,10 @@
-/** Options of a submitter, and its codes for failures without a receipt. */
+/** Options of a submitter, and its failures without a receipt. */
 import type { Logger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
+import { failuresOf } from "../failures.ts";
 import type { CoreClient } from "../net/core_client.ts";
+import type { Hex } from "../protocol/scalars.ts";
 import type { Intent, SignedTransactionText } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -54,20 +56,21 @@ export interface SubmitterOptions {
   ended?(intent: Intent): void;
 }
 
-/** The intent must not be submitted: it fails with this code and message. */
+/** The intent must not be submitted: it fails with this code, message and details. */
 export class IntentRefusedError extends RangemakerError {}
 
-/** Codes of failures without a receipt; a receipt has the node's own. */
-export const SubmissionFailure = {
-  /** The deadline passed before the node accepted the transaction. */
-  deadlinePassed: "DEADLINE_PASSED",
+/** Failures without a receipt; a receipt has the node's own. */
+export const submissionFailure = failuresOf({
+  DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>
+    `Deadline ${deadline} passed before the core node took it`,
   /** The deadline passed, and the transaction is so old that the node may have dropped its receipt. */
-  receiptDropped: "RECEIPT_DROPPED",
+  RECEIPT_DROPPED: ({ txHash, ageMs }: { txHash: Hex; ageMs: number }) =>
+    `Transaction ${txHash} was signed ${Math.floor(ageMs / 3_600_000)} h ago, and the core node ` +
+    "may have dropped its receipt: compare the balances to see whether it took it",
   /** The node rejected the transaction as invalid and recorded nothing. */
-  nodeRefused: "NODE_REFUSED",
-  /** The store's row is not what was recorded; nothing was sent. */
-  storeDamaged: "STORE_DAMAGED",
-} as const;
+  NODE_REFUSED: ({ reason }: { reason: string; rpcCode: number }) =>
+    `Core node refused the transaction: ${reason}`,
+});
 
 /** Every node keeps receipts this long. */
 export const RECEIPTS_KEPT_MS_MIN = 600_000;

@@ -28,7 +28,12 @@ export const receiptSchema = z.object({
   thesisId: z.optional(z.int().check(z.positive())),
   /** For a `BackfillOracle`: slots that had no price before. */
   filledSlots: z.optional(z.int().check(z.nonnegative())),
-  error: z.optional(z.object({ code: z.enum(TRANSACTION_ERROR_CODES), message: z.string() })),
+  error: z.optional(z.object({
+    code: z.enum(TRANSACTION_ERROR_CODES),
+    message: z.string(),
+    /** The numbers in the message; absent from a node of an earlier version. */
+    details: z.optional(z.record(z.string(), z.unknown())),
+  })),
 });
 
 /** The final outcome of a transaction: sending it again answers with the same receipt. */

@@ -3,7 +3,6 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { IntentService, IntentWork } from "../../lib/intents/intent_service.ts";
 import type { TransactionTerms } from "../../lib/intents/signed_transaction.ts";
-import { SubmissionFailure } from "../../lib/intents/submitter_options.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
@@ -22,9 +21,9 @@ export interface DepositorOptions {
 
 /** Codes of failed deposits in answers; any other code of the node becomes `TRANSACTION_FAILED`. */
 const FAILURE_CODES: ReadonlySet<string> = new Set([
-  SubmissionFailure.deadlinePassed,
-  SubmissionFailure.nodeRefused,
-  SubmissionFailure.storeDamaged,
+  "DEADLINE_PASSED",
+  "NODE_REFUSED",
+  "STORE_DAMAGED",
   "PERMISSION_DENIED",
 ]);
 
@@ -154,8 +153,9 @@ function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerE
 
 function txHashOf(intent: Intent): Hex {
   if (intent.state === "committed" && intent.transaction !== null) return intent.transaction.txHash;
-  const reason = intent.failure ?? { code: "UNKNOWN", message: "no reason given" };
+  const { details, ...reason } = intent.failure ??
+    { code: "UNKNOWN", message: "no reason given" };
   const code = FAILURE_CODES.has(reason.code) ? reason.code : "TRANSACTION_FAILED";
   const message = `Deposit failed: ${reason.code}: ${reason.message}`;
-  throw new RangemakerError(code, message, { details: { reason } });
+  throw new RangemakerError(code, message, { details: { ...details, reason } });
 }

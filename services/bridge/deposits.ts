@@ -40,8 +40,11 @@ export const depositViewSchema = z.object({
     .describe("`accepted` and `submitted` may still change, the others are final"),
   txHash: z.nullable(hash32Schema).describe("The deposit transaction, once it is signed"),
   externalTxHash: described(hash32Schema, "Digest of the request"),
-  reason: z.object({ code: z.string(), message: z.string() }).optional()
-    .describe("Why it failed"),
+  reason: z.object({
+    code: z.string(),
+    message: z.string(),
+    details: z.record(z.string(), z.unknown()).optional(),
+  }).optional().describe("Why it failed"),
   createdAt: timestampSchema,
   updatedAt: timestampSchema,
 }).meta({ id: "Deposit" });

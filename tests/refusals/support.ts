@@ -49,7 +49,6 @@ const WITHOUT_FACTS: ReadonlySet<string> = new Set([
   "STARTING",
   "DRY_RUN",
   "EXPOSURE_UNKNOWN",
-  "HEDGE_REFUSED", // a recorded execution keeps code and text of its failure
   "NODE_UNREACHABLE",
   "STORE_DAMAGED",
   "STORE_UNAVAILABLE",
@@ -61,7 +60,11 @@ const WITHOUT_FACTS: ReadonlySet<string> = new Set([
 const receiptSchema = z.object({
   result: z.object({
     status: z.literal("failed"),
-    error: z.object({ code: z.string(), message: z.string() }),
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      details: z.record(z.string(), z.unknown()),
+    }),
   }),
 });
 

@@ -14,16 +14,7 @@ import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import { hashKey, QUOTE_HASH, type StoredThesis } from "../store/tables.ts";
 import type { Permissions } from "./permissions.ts";
-import {
-  betTooSmall,
-  lacksPermission,
-  rangeBroken,
-  type Refusal,
-  refuse,
-  stakesOf,
-  unsupportedPair,
-  windowRefusal,
-} from "./refusals.ts";
+import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
 import type { Box, Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 
@@ -216,12 +207,12 @@ export class Ledger {
   }
 
   #depositRefusal(tx: Deposit): Refusal | undefined {
-    if (!this.#permissions.has("relayer", tx.from)) return lacksPermission(tx.from, "relayer");
-    if (this.#records.tables.deposits.has(hashKey(tx.externalTxHash))) {
-      return refuse(
-        "DEPOSIT_ALREADY_PROCESSED",
-        `External transaction ${tx.externalTxHash} was already credited; sign another nonce`,
-      );
+    const { from: address, externalTxHash } = tx;
+    if (!this.#permissions.has("relayer", address)) {
+      return refuse("PERMISSION_DENIED", { address, permission: "relayer" });
+    }
+    if (this.#records.tables.deposits.has(hashKey(externalTxHash))) {
+      return refuse("DEPOSIT_ALREADY_PROCESSED", { externalTxHash });
     }
   }
 
@@ -230,58 +221,37 @@ export class Ledger {
     quoteHash: Hex | undefined,
     context: ExecutionContext,
   ): Refusal | undefined {
+    const { base, quote, lowerPrice, upperPrice, betAmount, deadline } = tx;
+    const { nowMs: now, limits: { minBetAmount, maxStartAheadMs } } = context;
     const market = context.marketOf(tx);
-    if (market === undefined) return unsupportedPair(tx);
-    if (tx.lowerPrice >= tx.upperPrice) {
-      return refuse(
-        "INVALID_PRICE_RANGE",
-        `Lower price has to be below upper price: received ${tx.lowerPrice} and ${tx.upperPrice}`,
-      );
-    }
-    if (context.nowMs > tx.deadline) {
-      return refuse(
-        "QUOTE_EXPIRED",
-        `Quote expired at ${tx.deadline}: it is ${context.nowMs}; request a new quote`,
-      );
-    }
-    const { minBetAmount, maxStartAheadMs } = context.limits;
-    if (tx.betAmount < minBetAmount) return betTooSmall(tx, minBetAmount);
-    const badWindow = windowRefusal(tx, context.nowMs, maxStartAheadMs);
+    if (market === undefined) return refuse("UNSUPPORTED_PAIR", { base, quote });
+    if (lowerPrice >= upperPrice) return refuse("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
+    if (now > deadline) return refuse("QUOTE_EXPIRED", { deadline, now });
+    if (betAmount < minBetAmount) return refuse("BET_TOO_SMALL", { betAmount, minBetAmount });
+    const badWindow = windowRefusal(tx, now, maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
     if (quoteHash !== undefined && this.#isUsed(quoteHash)) {
-      return refuse(
-        "QUOTE_ALREADY_USED",
-        `Quote ${quoteHash} has already opened a thesis; request a new quote`,
-      );
+      return refuse("QUOTE_ALREADY_USED", { quoteHash });
     }
-    if (!context.isFresh(market)) {
-      return refuse(
-        "ORACLE_STALE",
-        `Price of ${market.symbol} is stale: no new theses on it until the oracle has a fresh one`,
-      );
-    }
+    if (!context.isFresh(market)) return refuse("ORACLE_STALE", { symbol: market.symbol });
     const breach = context.breachOf(tx);
-    if (breach !== undefined) return rangeBroken(tx, breach);
-    for (const [address, amount] of stakesOf(tx)) {
+    if (breach !== undefined) return refuse("RANGE_BROKEN", { ...breach, lowerPrice, upperPrice });
+    for (const [address, needed] of stakesOf(tx)) {
       const { balance } = this.#records.accounts.get(address);
-      if (balance < amount) {
-        return refuse(
-          "INSUFFICIENT_BALANCE",
-          `Balance of ${address} is ${balance}: the thesis takes ${amount} from it; deposit more`,
-        );
-      }
+      if (balance < needed) return refuse("INSUFFICIENT_BALANCE", { address, balance, needed });
     }
   }
 
   #backfillRefusal(tx: BackfillOracle, context: ExecutionContext): Refusal | undefined {
-    if (!this.#permissions.has("admin", tx.from)) return lacksPermission(tx.from, "admin");
-    if (context.marketOf(tx) === undefined) return unsupportedPair(tx);
-    const lastMs = tx.startTime + (tx.prices.length - 1) * SLOT_MS;
-    if (lastMs > context.newestSlotMs) {
-      return refuse(
-        "INVALID_TIME_RANGE",
-        `Slots up to ${context.newestSlotMs} can be filled: received one at ${lastMs}`,
-      );
+    const { from: address, base, quote } = tx;
+    if (!this.#permissions.has("admin", address)) {
+      return refuse("PERMISSION_DENIED", { address, permission: "admin" });
+    }
+    if (context.marketOf(tx) === undefined) return refuse("UNSUPPORTED_PAIR", { base, quote });
+    const slotTime = tx.startTime + (tx.prices.length - 1) * SLOT_MS;
+    const { newestSlotMs: newestSlotTime } = context;
+    if (slotTime > newestSlotTime) {
+      return refuse("INVALID_TIME_RANGE", { slotTime, newestSlotTime });
     }
   }
 

@@ -1,14 +1,68 @@
 import type { Permission } from "../../../lib/protocol/account.ts";
 import { SLOT_MS, THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
+import { failuresOf } from "../../../lib/failures.ts";
+import type { MarketPair } from "../../../lib/protocol/markets.ts";
+import { formatUsdc } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
-import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, slotFrom } from "../../../lib/prices/price_slots.ts";
 
-/** The reason why a valid transaction fails. */
+/** The reason why a valid transaction fails; `details` are the numbers in its message. */
 export interface Refusal {
   code: TransactionErrorCode;
   message: string;
+  details: Readonly<Record<string, unknown>>;
+}
+
+interface Window {
+  startTime: number;
+  endTime: number;
+  now: number;
+  maxStartAheadMs: number;
+}
+
+/** The text of each code, made from the numbers in `details`; times are Unix milliseconds. */
+const TEXTS = {
+  PERMISSION_DENIED: (d: { address: Address; permission: Permission }) =>
+    `${d.address} lacks the permission ${d.permission}; the node's --relayers and --admins grant it`,
+  DEPOSIT_ALREADY_PROCESSED: (d: { externalTxHash: Hex }) =>
+    `External transaction ${d.externalTxHash} was already credited; sign another nonce`,
+  UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
+    `No market has base ${base} and quote ${quote}; core_getPrices lists the markets`,
+  INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>
+    `Lower price has to be below upper price: received ${formatUsdc(d.lowerPrice)} and ` +
+    formatUsdc(d.upperPrice),
+  QUOTE_EXPIRED: (d: { deadline: number; now: number }) =>
+    `Quote expired at ${d.deadline}: it is ${d.now}; request a new quote`,
+  BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
+    `Bet has to be at least ${formatUsdc(d.minBetAmount)} USDC: received ` +
+    `${formatUsdc(d.betAmount)} USDC`,
+  INVALID_TIME_RANGE: (d: Window | { slotTime: number; newestSlotTime: number }) =>
+    "slotTime" in d
+      ? `Slots up to ${d.newestSlotTime} can be filled: received one at ${d.slotTime}`
+      : `Window from ${d.startTime} to ${d.endTime} ${windowFault(d)}`,
+  QUOTE_ALREADY_USED: (d: { quoteHash: Hex }) =>
+    `Quote ${d.quoteHash} has already opened a thesis; request a new quote`,
+  ORACLE_STALE: (d: { symbol: string }) =>
+    `Price of ${d.symbol} is stale: no new theses on it until the oracle has a fresh one`,
+  RANGE_BROKEN: (d: PricePoint & { lowerPrice: bigint; upperPrice: bigint }) =>
+    `Price was ${formatUsdc(d.price)} at ${d.time}, outside the range ` +
+    `${formatUsdc(d.lowerPrice)} to ${formatUsdc(d.upperPrice)}; request a quote for a later start`,
+  INSUFFICIENT_BALANCE: (d: { address: Address; balance: bigint; needed: bigint }) =>
+    `Balance of ${d.address} is ${formatUsdc(d.balance)} USDC: the thesis takes ` +
+    `${formatUsdc(d.needed)} USDC from it; deposit more`,
+};
+
+const failure = failuresOf(TEXTS);
+
+/** A refusal; its message is made from the facts. */
+export function refuse<Code extends keyof typeof TEXTS>(
+  code: Code,
+  ...facts: Parameters<(typeof TEXTS)[Code]>
+): Refusal {
+  const { message, details } = failure(code, ...facts);
+  return { code, message, details };
 }
 
 /** The stake of each side of a thesis; one entry if user and solver are the same. */
@@ -18,59 +72,28 @@ export function stakesOf(tx: RfqSubmit): Map<Address, bigint> {
   return stakes;
 }
 
-/**
- * The reason why a thesis cannot have this window now. That a window starts at most 24 h before its
- * submission needs no rule: it ends in the future and is not longer than that.
- */
+/** The reason why a thesis cannot have this window now. */
 export function windowRefusal(
   { startTime, endTime }: RfqSubmit,
-  nowMs: number,
+  now: number,
   maxStartAheadMs: number,
 ): Refusal | undefined {
-  const fault = endTime <= nowMs
-    ? `ends in the past: it is ${nowMs}; choose a later one`
-    : slotFrom(startTime) >= slotFrom(endTime)
-    ? `contains no ${SLOT_MS} ms slot; choose a longer one`
-    : endTime - startTime > THESIS_DURATION_MAX_MS
-    ? `is longer than ${THESIS_DURATION_MAX_MS} ms; choose a shorter one`
-    : startTime - nowMs > maxStartAheadMs
-    ? `starts more than ${maxStartAheadMs} ms ahead: it is ${nowMs}; choose an earlier one`
-    : undefined;
-  if (fault === undefined) return undefined;
-  return refuse("INVALID_TIME_RANGE", `Window from ${startTime} to ${endTime} ${fault}`);
+  const window = { startTime, endTime, now, maxStartAheadMs };
+  return windowFault(window) === undefined ? undefined : refuse("INVALID_TIME_RANGE", window);
 }
 
-/** Refuses a bet that is not worth a place in the ledger. */
-export function betTooSmall({ betAmount }: RfqSubmit, minBet: bigint): Refusal {
-  return refuse("BET_TOO_SMALL", `Bet has to be at least ${minBet}: received ${betAmount}`);
-}
-
-/** Refuses a thesis that is already lost when it is submitted. */
-export function rangeBroken({ lowerPrice, upperPrice }: RfqSubmit, breach: PricePoint): Refusal {
-  return refuse(
-    "RANGE_BROKEN",
-    `Price was ${breach.price} at ${breach.time}, outside the range ${lowerPrice} to ` +
-      `${upperPrice}; request a quote for a later start`,
-  );
-}
-
-/** Refuses a sender. */
-export function lacksPermission(address: Address, permission: Permission): Refusal {
-  return refuse(
-    "PERMISSION_DENIED",
-    `${address} lacks the permission ${permission}; the node's --relayers and --admins grant it`,
-  );
-}
-
-/** Refuses an unsupported pair. */
-export function unsupportedPair(tx: { base: Address; quote: Address }): Refusal {
-  return refuse(
-    "UNSUPPORTED_PAIR",
-    `No market has base ${tx.base} and quote ${tx.quote}; core_getPrices lists the markets`,
-  );
-}
-
-/** A refusal; the message names the rule and the value. */
-export function refuse(code: TransactionErrorCode, message: string): Refusal {
-  return { code, message };
+/**
+ * That a window starts at most 24 h before its submission needs no rule: it ends in the future and is
+ * not longer than that.
+ */
+function windowFault({ startTime, endTime, now, maxStartAheadMs }: Window): string | undefined {
+  if (endTime <= now) return `ends in the past: it is ${now}; choose a later one`;
+  if (slotFrom(startTime) >= slotFrom(endTime)) {
+    return `contains no ${SLOT_MS} ms slot; choose a longer one`;
+  }
+  if (endTime - startTime > THESIS_DURATION_MAX_MS) {
+    return `is longer than ${THESIS_DURATION_MAX_MS} ms; choose a shorter one`;
+  }
+  if (startTime - now <= maxStartAheadMs) return undefined;
+  return `starts more than ${maxStartAheadMs} ms ahead: it is ${now}; choose an earlier one`;
 }

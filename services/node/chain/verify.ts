@@ -42,16 +42,16 @@ function quoteFault(tx: RfqSubmit, quoteHash: Hex): Refusal | undefined {
   try {
     requireSigner("Solver signature", quoteHash, tx.solverSignature, tx.from);
   } catch (thrown) {
-    return { code: "QUOTE_SIGNER_MISMATCH", message: signatureMessage(thrown) };
+    return signatureFault("QUOTE_SIGNER_MISMATCH", thrown);
   }
   try {
     requireSigner("User signature", quoteHash, tx.userSignature, tx.user);
   } catch (thrown) {
-    return { code: "USER_SIGNATURE_INVALID", message: signatureMessage(thrown) };
+    return signatureFault("USER_SIGNATURE_INVALID", thrown);
   }
 }
 
-function signatureMessage(thrown: unknown): string {
-  if (thrown instanceof SignatureError) return thrown.message;
-  throw thrown;
+function signatureFault(code: Refusal["code"], thrown: unknown): Refusal {
+  if (!(thrown instanceof SignatureError)) throw thrown;
+  return { code, message: thrown.message, details: thrown.details };
 }

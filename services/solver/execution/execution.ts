@@ -99,6 +99,7 @@ function quoteWithoutSolver(solver: Address): IntentRefusedError {
     "QUOTE_WITHOUT_SOLVER",
     `Quote was signed by an earlier version and does not name its solver ${solver}: the user needs ` +
       "a new quote",
+    { details: { solver } },
   );
 }
 
@@ -110,7 +111,8 @@ function quoteWithoutSolver(solver: Address): IntentRefusedError {
 export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {
     if (intent.failure === null) throw new TypeError(`Intent ${intent.key} is not final`);
-    throw new RangemakerError(intent.failure.code, intent.failure.message);
+    const { code, message, details } = intent.failure;
+    throw new RangemakerError(code, message, details && { details });
   }
   const { txHash, status, thesisId, error } = receiptSchema.parse(JSON.parse(intent.receipt));
   return { txHash, status, thesisId, error };

@@ -247,6 +247,7 @@ async function finalUnlessRetryable(steps: () => Promise<void>): Promise<void> {
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
     if (thrown.retryable) throw new OutcomeUnknownError(null, thrown);
-    throw new IntentRefusedError(thrown.code, thrown.message, { cause: thrown });
+    const { code, message, details } = thrown;
+    throw new IntentRefusedError(code, message, { cause: thrown, details });
   }
 }

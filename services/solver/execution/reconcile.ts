@@ -35,7 +35,7 @@ export const run = repairCommand({
     if (await isBetOnChain(node, intent, clock.now())) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));
     const message = `Thesis ${thesisId} is gone: the core node was restored from a backup`;
-    const failure = { code: "CHAIN_REWOUND", message };
+    const failure = { code: "CHAIN_REWOUND", message, details: { thesisId } };
     const { user, betAmount, payout } = decodeExecution(intent.payload).quote;
     return {
       result: { state: "failed", transaction: intent.transaction, receipt: null, failure },

@@ -136,14 +136,15 @@ Deno.test("execute: sends the user's signature of the quote hash, and gives the 
   });
 });
 
-Deno.test("execute: a transaction that failed throws with the chain's code and the hash", () => {
-  const error = { code: "ORACLE_STALE", message: "The price is 4000 ms old" };
+Deno.test("execute: a transaction that failed throws with the chain's code, its details and the hash", () => {
+  const details = { symbol: "ETH/USDT" };
+  const error = { code: "ORACLE_STALE", message: "The price is 4000 ms old", details };
   return withServices(
     executionOf({ status: "failed", error }),
     (client) =>
       assert.rejects(client.execute(offer), (thrown) => {
         assert(thrown instanceof ExecutionError);
-        assert.deepEqual([thrown.code, thrown.details], ["ORACLE_STALE", { txHash }]);
+        assert.deepEqual([thrown.code, thrown.details], ["ORACLE_STALE", { ...details, txHash }]);
         return thrown.message.endsWith("The price is 4000 ms old");
       }),
   );

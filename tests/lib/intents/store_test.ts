@@ -7,6 +7,7 @@ import {
   StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/intent.ts";
+import { checksumOf } from "../../../lib/intents/sql.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -130,6 +131,29 @@ const contract: Record<string, StoreTest> = {
     try {
       assert.equal((await again.find("a"))?.state, "accepted");
       assert.deepEqual(await again.find("b"), finished);
+    } finally {
+      await again.close();
+    }
+  },
+
+  async "the details of a failure survive a reopen, those of a result that is replaced too"(
+    store,
+    database,
+  ) {
+    const details = { balance: "5", ageMs: 1.5, nested: { known: null } };
+    const lost: IntentOutcome = {
+      ...failed,
+      failure: { code: "GONE", message: "no", details },
+    };
+    const { intent } = await store.insert(newIntent("a"));
+    const finished = await store.finish(intent, lost, 5);
+    const { intent: second } = await store.insert(newIntent("b"));
+    const kept = await store.finish(second, committed, 5);
+    assert(await store.replaceCommitted(kept, { ...lost, transaction: kept.transaction }, 6));
+    const again = await openIntentStore(database, "test");
+    try {
+      assert.deepEqual(await again.find("a"), finished);
+      assert.deepEqual((await again.find("b"))?.failure, lost.failure);
     } finally {
       await again.close();
     }
@@ -361,6 +385,18 @@ for (const { name, ignore, withDatabase } of engines) {
       }),
   });
 }
+
+Deno.test("checksumOf: a row without details keeps the checksum that earlier versions gave it", () => {
+  const columns = { key: "k", subject: "u", payload: "{}", transaction: null, receipt: null };
+  const times = { createdAtMs: 1, updatedAtMs: 2, expiresAtMs: 3 };
+  const failure = { code: "C", message: "m" };
+  const intent = { ...columns, ...times, state: "failed" as const, reserved: false, failure };
+  assert.equal(checksumOf("s", intent), 1_290_222_032);
+  assert.notEqual(
+    checksumOf("s", { ...intent, failure: { ...failure, details: {} } }),
+    1_290_222_032,
+  );
+});
 
 /** Inserts an intent over a connection that fails, after or before the database has recorded it. */
 async function insertOver(

@@ -54,7 +54,9 @@ Deno.test("Submitter: DEADLINE_PASSED comes no sooner than 70 s after the transa
     assert.deepEqual(failure, {
       code: "DEADLINE_PASSED",
       message: `Deadline ${intent.expiresAtMs} passed before the core node took it`,
+      details: { deadline: intent.expiresAtMs },
     });
+    assert.deepEqual((await bench.store.find("k"))?.failure, failure);
     assert.equal(bench.node.sent.length, 0);
   }));
 
@@ -74,6 +76,7 @@ Deno.test("Submitter: where the node may have dropped the receipt, nobody says t
     const { state, failure } = await bench.submitter.submit(intent);
     assert.deepEqual([state, failure?.code], ["failed", "RECEIPT_DROPPED"]);
     assert.match(failure?.message ?? "", /^Transaction 0x\w+ was signed 24 h ago, .* balances/);
+    assert(Number(failure?.details?.ageMs) >= 86_400_000);
     assert.equal(bench.node.sent.length, sent, "nothing is sent after the deadline");
     assert.equal(await bench.store.countUnfinished(), 0);
   }));
@@ -156,9 +159,10 @@ for (const name of ["parseError", "invalidRequest", "invalidParams"] as const) {
     }));
 }
 
-Deno.test("Submitter: a failed receipt is final, with the code and message of the node", () =>
+Deno.test("Submitter: a failed receipt is final, with code, message and details of the node", () =>
   withBench(async (bench) => {
-    const error = { code: "PERMISSION_DENIED", message: "Sender is no relayer" } as const;
+    const details = { address: "0x1" };
+    const error = { code: "PERMISSION_DENIED", message: "Sender is no relayer", details } as const;
     bench.node.onSend = (tx) => ({ ...bench.node.commit(tx), status: "failed", error });
     const finished = await bench.submitter.submit(await bench.record());
     assert.equal(finished.state, "failed");

@@ -42,11 +42,13 @@ Deno.test("Submitter: an intent without a transaction is signed, recorded, then 
 Deno.test("Submitter: an intent that is refused while it is signed fails and is never sent", () =>
   withBench(async (bench) => {
     bench.sign = () => {
-      throw new IntentRefusedError("TOO_LATE", "Too late by 3 ms");
+      throw new IntentRefusedError("TOO_LATE", "Too late by 3 ms", { details: { lateMs: 3 } });
     };
     const finished = await bench.submitter.submit(await bench.record({ signed: false }));
     assert.equal(finished.state, "failed");
-    assert.deepEqual(finished.failure, { code: "TOO_LATE", message: "Too late by 3 ms" });
+    const message = "Too late by 3 ms";
+    assert.deepEqual(finished.failure, { code: "TOO_LATE", message, details: { lateMs: 3 } });
+    assert.deepEqual(await bench.store.find("k"), finished);
     assert.equal(bench.node.sent.length, 0);
   }));
 
@@ -118,6 +120,7 @@ Deno.test("Submitter: a refusal that a retry cannot change is final", () =>
     assert.deepEqual(finished.failure, {
       code: "NODE_REFUSED",
       message: "Core node refused the transaction: Signature is not by the sender",
+      details: { reason: "Signature is not by the sender", rpcCode: -32003 },
     });
     assert.equal(bench.node.lookups, 1, "it might have been taken before");
   }));

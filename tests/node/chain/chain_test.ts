@@ -330,7 +330,7 @@ Deno.test("Chain: a window in which a price outside the range is recorded is ref
   const { message } = test.chain.simulate(broken).error!;
   assert.equal(
     message,
-    `Price was 2849999999 at ${test.now}, outside the range 2850000000 to 3150000000; ` +
+    `Price was 2849.999999 at ${test.now}, outside the range 2850 to 3150; ` +
       "request a quote for a later start",
   );
   assert.equal(test.chain.submit(broken).status, "failed");

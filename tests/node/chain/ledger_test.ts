@@ -171,7 +171,7 @@ Deno.test("Ledger: a thesis is settled once", () => {
 
 Deno.test("Ledger: a fault of a signature inside is the receipt's error, and nothing else happens", () => {
   const ledger = newLedger();
-  const fault = { code: "USER_SIGNATURE_INVALID" as const, message: "by another key" };
+  const fault = { code: "USER_SIGNATURE_INVALID" as const, message: "by another key", details: {} };
   const verified = { ...verifiedDeposit(1, actors.user.address, 1n), fault };
   assert.deepEqual(execute(ledger, verified), {
     txHash: verified.txHash,
