@@ -79,19 +79,13 @@ export function acceptJson(
 function requireAllowedOrigin(headers: Headers, corsOrigins: readonly string[]): void {
   const origin = headers.get("origin");
   if (origin === null || corsOrigins.includes("*") || corsOrigins.includes(origin)) return;
-  const message = `Pages of ${
-    shown(origin)
-  } may not call this service: operators: see --cors-origins`;
-  throw new RangemakerError("ORIGIN_NOT_ALLOWED", message);
+  throw httpFailure("ORIGIN_NOT_ALLOWED", { origin });
 }
 
 function requireJson(headers: Headers): void {
-  const type = headers.get("content-type");
-  if (type !== null && /^application\/json\s*(;|$)/i.test(type)) return;
-  throw new RangemakerError(
-    "UNSUPPORTED_MEDIA_TYPE",
-    `Expected Content-Type: application/json: received ${type === null ? "none" : shown(type)}`,
-  );
+  const contentType = headers.get("content-type");
+  if (contentType !== null && /^application\/json\s*(;|$)/i.test(contentType)) return;
+  throw httpFailure("UNSUPPORTED_MEDIA_TYPE", { contentType });
 }
 
 /**

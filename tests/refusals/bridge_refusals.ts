@@ -11,7 +11,7 @@ import { bridgeApp } from "../openapi/support/apps.ts";
 import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
-import { brokenBodies } from "./solver_refusals.ts";
+import { brokenPosts } from "./solver_refusals.ts";
 import type { Expected, Refusals, Refused } from "./support.ts";
 
 const invalid = { status: 400, code: "INVALID_REQUEST" };
@@ -43,7 +43,7 @@ function requestsRefused(): Refused[] {
       ...{ path: `/deposits/${user.address}/7`, status: 404, code: "NOT_FOUND" },
       ...{ names: `No deposit of ${user.address} has nonce 7`, advice: "GET /deposits/" },
     },
-    ...brokenBodies("/deposit"),
+    ...brokenPosts("/deposit"),
     ...WRONG_FIELDS.map(([field, value, received, advice]) => ({
       ...{ ...deposit, body: { ...good, [field]: value }, ...invalid },
       ...{ names: field, received, advice },
@@ -128,8 +128,10 @@ async function refuseWhileAway(refusals: Refusals): Promise<void> {
           : undefined;
       });
       await refusals.ask(url, { path, body, status: 503, ...expected });
+      if (node.paused) await refusals.expectSoon(url, 503, "/ready");
       Object.assign(node, { paused: false, down: false });
     }
+    await refusals.expectSoon(url, 503, "/health");
   });
 }
 
@@ -144,12 +146,17 @@ async function refuseByStore(refusals: Refusals, thrown: Error, expected: Expect
   await service.stop();
 }
 
-/** Everything that the bridge refuses. */
+/** Routes of the bridge that answer anybody. */
+const READS = ["/", "/openapi.json", "/health", "/ready", "/metrics", "/info", "/typed-data"];
+
+/** Everything that the bridge refuses, and its other answers. */
 export async function refuseAtBridge(refusals: Refusals): Promise<void> {
   await withBridge(async ({ url }, node) => {
+    for (const path of READS) await refusals.expect(url, 200, path);
     for (const refused of requestsRefused()) await refusals.ask(url, refused);
-    await post(`${url}/deposit`, signedRequest());
     const path = "/deposit";
+    await refusals.expect(url, 200, path, signedRequest());
+    for (const path of PATHS) await refusals.expect(url, 200, path);
     await refusals.ask(url, {
       ...{ path, body: signedRequest(), status: 409, code: "NONCE_USED" },
       ...{ names: `Nonce 1 of ${user.address}`, advice: "sign another nonce" },
@@ -167,7 +174,7 @@ export async function refuseAtBridge(refusals: Refusals): Promise<void> {
       ...{ path, body: signedRequest({ nonce: 9n }), status: 504, code: "OUTCOME_UNKNOWN" },
       ...{ names: "transaction 0x", advice: "the same request may be sent again" },
     });
-  });
+  }, { corsOrigins: [] });
   await withBridge(async ({ url }) => {
     await refusals.askTooOften(url, { path: "/deposit", body: {} });
     for (const path of PATHS) await refusals.askTooOften(url, { path });

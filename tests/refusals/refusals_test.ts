@@ -1,6 +1,7 @@
 /**
  * Every refusal of every interface has a documented code, names what is wrong and, of bad input, what
- * was received, and says what to do. It shows no key and no signature.
+ * was received, and says what to do. It shows no key and no signature. Every answer is as the OpenAPI
+ * document of its service has it, and every status that a document has comes.
  */
 import assert from "node:assert/strict";
 import type { Hono } from "hono";
@@ -10,7 +11,8 @@ import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { consoleApi } from "../../services/console/api.ts";
 import { exchangesApi } from "../../services/exchanges/api.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
-import { oracleApp } from "../openapi/support/apps.ts";
+import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
+import { withOracle } from "../openapi/support/oracle.ts";
 import { refuseAtBridge } from "./bridge_refusals.ts";
 import { refuseAtNode } from "./node_refusals.ts";
 import { refuseAtProxy } from "./proxy_refusals.ts";
@@ -26,9 +28,7 @@ const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
   RECEIPT_DROPPED: ["hours without an answer", "lib/intents/submitter_bounds_test.ts"],
   NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
   NODE_BUSY: ["thousands of calls at once", "node/hostile/batches_test.ts"],
-  ORIGIN_NOT_ALLOWED: ["a foreign page", "hostile/foreign_pages_test.ts"],
   HOST_NOT_ALLOWED: ["a foreign page", "hostile/foreign_pages_test.ts"],
-  UNSUPPORTED_MEDIA_TYPE: ["a foreign page", "hostile/foreign_pages_test.ts"],
   STORAGE: ["a full disk", "node/store/failing_disk_test.ts"],
 };
 
@@ -39,6 +39,26 @@ async function serving(app: Hono, ask: (url: string) => Promise<unknown>): Promi
     await ask(listener.url);
   } finally {
     await listener.stop();
+  }
+}
+
+/** What the oracle refuses, and its other answers, with prices and without. */
+async function refuseAtOracle(refusals: Refusals): Promise<void> {
+  await withOracle(async ({ url }) => {
+    await refusals.ask(url, { ...noRoute, advice: "GET /" });
+    for (const path of ["/", "/openapi.json", "/health", "/metrics", "/prices", "/providers"]) {
+      await refusals.expect(url, 200, path);
+    }
+  });
+  // Nothing listens on port 1.
+  const providerUrls = { provider_a: "ws://127.0.0.1:1/" };
+  const oracle = await startOracle(
+    withDefaults(oracleOptions, { port: 0, providers: ["provider_a"], providerUrls }),
+  );
+  try {
+    await refusals.expect(oracle.url, 503, "/health");
+  } finally {
+    await oracle.stop();
   }
 }
 
@@ -66,10 +86,7 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
   await t.step("bridge", () => refuseAtBridge(refusals));
   await t.step("node", () => refuseAtNode(refusals));
   await t.step("proxy", () => refuseAtProxy(refusals));
-  await t.step(
-    "oracle",
-    () => serving(oracleApp().app, (url) => refusals.ask(url, { ...noRoute, advice: "GET /" })),
-  );
+  await t.step("oracle", () => refuseAtOracle(refusals));
   await t.step("exchanges", () => refuseAtExchanges(refusals));
   await t.step(
     "console",
@@ -82,6 +99,10 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
         });
       }),
   );
+
+  await t.step("every documented status of a service came", () => {
+    refusals.assertAllDocumentedCame();
+  });
 
   await t.step("every code that came is documented", () => {
     const known = new Set<string>([

@@ -70,9 +70,22 @@ const BROKEN_BODIES: [body: unknown, status: number, parts: Omit<Expected, "stat
   }],
 ];
 
-/** The same wrong bodies for any route that takes one. */
-export function brokenBodies(path: string): Refused[] {
-  return BROKEN_BODIES.map(([body, status, parts]) => ({ path, body, ...parts, status }));
+/** What is wrong with any POST, whatever its route: its body, its origin and its content type. */
+export function brokenPosts(path: string): Refused[] {
+  const foreign = { path, body: "{}" };
+  return [
+    ...BROKEN_BODIES.map(([body, status, parts]) => ({ path, body, ...parts, status })),
+    {
+      ...{ ...foreign, headers: { origin: "https://evil.example" } },
+      ...{ status: 403, code: "ORIGIN_NOT_ALLOWED", names: "https://evil.example" },
+      advice: "--cors-origins",
+    },
+    {
+      ...{ ...foreign, headers: { "content-type": "text/plain" } },
+      ...{ status: 415, code: "UNSUPPORTED_MEDIA_TYPE", names: "text/plain" },
+      advice: "application/json",
+    },
+  ];
 }
 
 function requestsRefused(): Refused[] {
@@ -88,7 +101,7 @@ function requestsRefused(): Refused[] {
       ...{ path: "/theses?cursor=x", ...invalid, names: "cursor" },
       ...{ received: '"x"', advice: "Expected the nextCursor" },
     },
-    ...["/quote", "/estimate", "/execute"].flatMap(brokenBodies),
+    ...["/quote", "/estimate", "/execute"].flatMap(brokenPosts),
     {
       ...{ path: "/quote", body: quoteRequest({ user: KEY }), ...invalid },
       ...{ names: "user", received: '"…"', advice: "Expected an address" },
@@ -154,12 +167,6 @@ async function knowsOpenBets(url: string): Promise<true | undefined> {
   return (await (await fetch(`${url}/theses`)).json()).complete || undefined;
 }
 
-async function isUnhealthy(url: string): Promise<true | undefined> {
-  const { ok, body } = await fetch(`${url}/health`);
-  await body?.cancel();
-  return ok ? undefined : true;
-}
-
 /** One state in which an execution is refused. */
 interface ExecutionScene extends Omit<Expected, "status"> {
   status?: number;
@@ -170,6 +177,8 @@ interface ExecutionScene extends Omit<Expected, "status"> {
   until?: (url: string) => Promise<true | undefined>;
   /** Once there is a quote. */
   change?: (node: FakeNode) => void;
+  /** What answers 503 by then. */
+  unavailable?: string;
 }
 
 const lost = () => {
@@ -211,7 +220,7 @@ const SCENES: ExecutionScene[] = [
       names: "Node has paused",
       advice: "see whether the node has paused",
     },
-    change: (node) => node.paused = true,
+    ...{ change: (node) => node.paused = true, unavailable: "/ready" },
   },
   {
     ...{ code: "NODE_UNREACHABLE", names: "Core node at http://127.0.0.1:9", advice: "try again" },
@@ -219,7 +228,7 @@ const SCENES: ExecutionScene[] = [
   },
   {
     ...{ code: "CHAIN_MISMATCH", names: "Core node at", advice: "set --rpc-url" },
-    ...{ change: (node) => node.genesis = `0x${"77".repeat(32)}`, until: isUnhealthy },
+    ...{ change: (node) => node.genesis = `0x${"77".repeat(32)}`, unavailable: "/health" },
   },
   {
     ...{
@@ -233,12 +242,13 @@ const SCENES: ExecutionScene[] = [
 ];
 
 async function refuseExecution(refusals: Refusals, scene: ExecutionScene): Promise<void> {
-  const { given, prepare, change, until, ...expected } = scene;
+  const { given, prepare, change, until, unavailable, ...expected } = scene;
   await withSolver(
     async ({ url }, node) => {
       const body = await execution(url);
       change?.(node);
       if (until !== undefined) await eventually(`the cause of ${scene.code}`, () => until(url));
+      if (unavailable !== undefined) await refusals.expectSoon(url, 503, unavailable);
       await refusals.ask(url, { path: "/execute", body, status: 503, ...expected });
     },
     given,
@@ -246,9 +256,27 @@ async function refuseExecution(refusals: Refusals, scene: ExecutionScene): Promi
   );
 }
 
-/** Everything that the solver refuses. */
+/** Routes of the solver that answer anybody. */
+const READS = [
+  "/",
+  "/openapi.json",
+  "/health",
+  "/metrics",
+  "/info",
+  "/pairs",
+  "/typed-data",
+  "/theses",
+];
+
+/** Everything that the solver refuses, and its other answers. */
 export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await withSolver(async ({ url }, node) => {
+    for (const path of READS) await refusals.expect(url, 200, path);
+    await refusals.expectSoon(url, 200, "/ready");
+    for (const path of ["/quote", "/estimate"]) {
+      await refusals.expect(url, 200, path, quoteRequest());
+    }
+    await refusals.expect(url, 200, "/execute", await execution(url));
     for (const refused of requestsRefused()) await refusals.ask(url, refused);
     for (const refused of await executionsRefused(url)) await refusals.ask(url, refused);
     const careful = await startTestSolver(node, { maxRisk: 10n });
@@ -261,7 +289,7 @@ export async function refuseAtSolver(refusals: Refusals): Promise<void> {
     };
     await refusals.ask(careful.url, { path: "/execute", body, ...risk });
     await careful.stop();
-  });
+  }, { corsOrigins: [] });
   for (const scene of SCENES) await refuseExecution(refusals, scene);
   const hedging = hedger();
   const refused = { code: "HEDGE_REFUSED", names: "full", advice: "request a new quote" };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { DocumentedService } from "../openapi/support/documented_service.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** What the answer to a request that is refused has to say. */
@@ -74,32 +75,81 @@ const SECRET = /[0-9a-fA-F]{128,}/g;
 /** Words of a library that reach no user. */
 const FOREIGN_WORDS = /Invalid (input|option|string|key)|must match|undefined|NaN|\[object/;
 
+/** A request over HTTP: text is sent as it is, anything else as JSON. */
+type Sent = Pick<Refused, "method" | "path" | "body" | "headers">;
+
 /** Asks for what is refused, and remembers the codes that came. */
 export class Refusals {
   /** Every code that was answered, and by which request first. */
   readonly seen = new Map<string, string>();
+  /** The services that were asked, by URL: undefined for one without an OpenAPI document. */
+  readonly #documented = new Map<string, DocumentedService | undefined>();
 
   /** Sends a request over HTTP. @returns The message of its answer. */
   async ask(url: string, { method, path, body, headers, ...expected }: Refused): Promise<string> {
+    const response = await this.#send(url, { method, path, body, headers });
+    assert.match(response.headers.get("content-type") ?? "", /^application\/json/, path);
+    const sent = typeof body === "string" ? body : JSON.stringify(body) ?? path;
+    return this.check(response.status, await response.json(), expected, sent);
+  }
+
+  /** Sends a request that is answered with a status; for answers that are no refusals. */
+  async expect(url: string, status: number, path: string, body?: unknown): Promise<void> {
+    const response = await this.#send(url, { path, body });
+    assert.equal(response.status, status, `${path}: ${await response.text()}`);
+  }
+
+  /** As {@link expect}, as soon as the status comes. */
+  async expectSoon(url: string, status: number, path: string): Promise<void> {
+    await eventually(`${path} ${status}`, async () => {
+      const response = await fetch(url + path);
+      await response.body?.cancel();
+      return response.status === status || undefined;
+    });
+    await this.expect(url, status, path);
+  }
+
+  /** Sends a request, and holds the answer to the document of its service. */
+  async #send(url: string, { method, path, body, headers }: Sent): Promise<Response> {
+    if (!this.#documented.has(url)) {
+      const { ok, body } = await fetch(`${url}/openapi.json`);
+      await body?.cancel();
+      this.#documented.set(url, ok ? await DocumentedService.at(url) : undefined);
+    }
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-    const response = await fetch(url + path, {
+    const request = new Request(url + path, {
       method: method ?? (text === undefined ? "GET" : "POST"),
       body: text,
       headers: { "content-type": "application/json", ...headers },
     });
-    assert.match(response.headers.get("content-type") ?? "", /^application\/json/, path);
-    return this.check(response.status, await response.json(), expected, text ?? path);
+    const response = await fetch(request);
+    const service = this.#documented.get(url);
+    const operation = service?.operationAt(request.method, new URL(request.url).pathname);
+    // A bug of the service is in no document.
+    if (operation !== undefined && response.status !== 500) {
+      await service?.check(operation, response.clone());
+    }
+    return response;
+  }
+
+  /** Fails unless every status that a document has for an operation came, over all its services. */
+  assertAllDocumentedCame(): void {
+    const services = [...this.#documented.values()].filter((service) => service !== undefined);
+    const byTitle = Map.groupBy(services, ({ document }) => document.info.title);
+    assert(byTitle.size >= 3, [...byTitle.keys()].join());
+    for (const [title, [first, ...others]] of byTitle) {
+      const documented = first?.operations.flatMap(({ id, object }) =>
+        Object.keys(object.responses).map((status) => `${id} ${status}`)
+      );
+      const came = new Set([first, ...others].flatMap((service) => [...service?.seen ?? []]));
+      assert.deepEqual([...came].toSorted(), documented?.toSorted(), title);
+    }
   }
 
   /** Sends a request until a limit of 1 a second refuses it. */
   async askTooOften(url: string, request: Pick<Refused, "path" | "body">): Promise<void> {
     await eventually("the limit", async () => {
-      const { path, body } = request;
-      const headers = { "content-type": "application/json" };
-      const init = body === undefined
-        ? {}
-        : { method: "POST", headers, body: JSON.stringify(body) };
-      const response = await fetch(url + path, init);
+      const response = await this.#send(url, request);
       await response.body?.cancel();
       return response.status === 429 || undefined;
     });

@@ -84,10 +84,15 @@ export class DocumentedService {
     return this.document.components.schemas[name] ?? assert.fail(`No schema ${name}`);
   }
 
-  /**
-   * Sends a request and fails unless the answer is one that the document has for its status, with no
-   * field that it does not name.
-   */
+  /** The operation that answers a request, or undefined if the document has none. */
+  operationAt(method: string, path: string): DocumentedOperation | undefined {
+    return this.operations.find((operation) =>
+      operation.method === method &&
+      new RegExp(`^${operation.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path)
+    );
+  }
+
+  /** Sends a request and {@link check}s its answer. */
   async call(id: string, call: Call = {}): Promise<CheckedAnswer> {
     const operation = this.operation(id);
     const response = await fetch(this.#urlOf(operation, call), {
@@ -95,6 +100,14 @@ export class DocumentedService {
       headers: { "content-type": "application/json", ...call.headers },
       body: call.body,
     });
+    return await this.check(operation, response);
+  }
+
+  /**
+   * Fails unless an answer is one that the document has for its status, with no field that it does not
+   * name.
+   */
+  async check(operation: DocumentedOperation, response: Response): Promise<CheckedAnswer> {
     const text = await response.text();
     const { status, headers } = response;
     const shown = `${operation.method} ${operation.path} answered ${status}: ${text.slice(0, 500)}`;
@@ -106,7 +119,7 @@ export class DocumentedService {
     const place = ["responses", String(status), "content", mediaType, "schema"];
     const validate = this.#validator(this.#closed, operation, place);
     assert(validate(body), `${shown}\n${JSON.stringify(validate.errors)}`);
-    this.seen.add(`${id} ${status}`);
+    this.seen.add(`${operation.id} ${status}`);
     return { status, headers, body };
   }
 
