@@ -83,7 +83,7 @@ Deno.test("Pricing: the mock needs no prices", () =>
     await stop().then(() => assert.deepEqual(node.queries, []));
   }));
 
-const charges = { margin: 0.1, userLeadMs: 7, skew: 0.4 };
+const charges = { margin: 0.1, userLeadMs: 700, skew: 0.4 };
 const bounds: readonly [given: Partial<SolverOptions>, skew: number][] = [
   [{ maxRisk: 20_000_000n }, 0.4 * 50 / 200],
   [{ maxRisk: 20_000_000n, maxExposure: 100_000_000n }, 0.4 * 50 / 100],
@@ -111,7 +111,8 @@ for (const [given, skew] of bounds) {
         assert.equal(strategy.name, "barrier");
         assert.equal(details?.margin, 0.1);
         assert.ok(Math.abs((details?.skew ?? 0) - skew) < 1e-12, `${details?.skew}`);
-        assert.ok((details?.chargedProbability ?? 0) > (details?.probability ?? 1));
+        const near = strategy.price({ ...bet, upperPrice: SPOT + 50_000n }).details;
+        assert.ok((near?.chargedProbability ?? 0) > (near?.probability ?? 1));
         const short = { ...bet, endTime: bet.startTime + 999 };
         assert.throws(() => strategy.price(short), { code: "DURATION_TOO_SHORT" });
         clock.jump(2_001);

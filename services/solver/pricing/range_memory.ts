@@ -41,10 +41,10 @@ export class RangeMemory {
   }
 
   /** Adds the range of one minute, `elapsedMs` after the one before. */
-  add(elapsedMs: number, range: number): void {
+  add(elapsedMs: number, range: number, weight: number): void {
     for (const mean of this.#means) {
       mean.fade(elapsedMs);
-      mean.add(range);
+      mean.add(range, weight);
     }
   }
 

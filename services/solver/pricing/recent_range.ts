@@ -1,9 +1,10 @@
-import { CandleBuilder, rangeOf } from "./candle.ts";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { CandleBuilder, type JoinedCandle, rangeOf, unitRange } from "./candle.ts";
 import { DecayedMean } from "./decayed_mean.ts";
 
 /** Length of the candles whose ranges are averaged. */
 const CANDLE_MS = 5_000;
-const CANDLES_PER_MINUTE = 60_000 / CANDLE_MS;
+const MINUTE_MS = 60_000;
 
 /** Memory of the mean: the last minute, which candles of a minute do not contain yet. */
 const HALF_LIFE_MS = 60_000;
@@ -17,8 +18,7 @@ const RAISE_MAX = 3;
 /** Candles before a jump can be recognised. */
 const CANDLES_MIN = 5;
 
-/** Until candles of a minute say otherwise, ranges grow like the root of time; weight in minutes. */
-const PRIOR_RELATION = Math.sqrt(CANDLES_PER_MINUTE);
+/** Weight of the relation by theory, until candles of a minute say otherwise. */
 const PRIOR_MINUTES = 5;
 
 /**
@@ -30,45 +30,73 @@ export class RecentRange {
   readonly #mean = new DecayedMean(HALF_LIFE_MS);
   readonly #short = new DecayedMean(RELATION_HALF_LIFE_MS);
   readonly #long = new DecayedMean(RELATION_HALF_LIFE_MS);
-  #close: number | undefined;
-  #endMs = 0;
+  #before: JoinedCandle | undefined;
+  /** Share of slots that move. */
+  #moving = 1;
 
-  /** Adds the price of a slot that is later than all before. */
-  addSlot(timeMs: number, price: number): void {
+  /**
+   * Adds the price of a slot that is later than all before.
+   *
+   * @param moving Share of slots that move, above 0.
+   */
+  addSlot(timeMs: number, price: number, moving: number): void {
+    this.#moving = moving;
     const candle = this.#candles.add(timeMs, price);
     if (candle === undefined) return;
-    const follows = candle.timeMs === this.#endMs;
-    const elapsedMs = this.#endMs === 0 ? 0 : candle.timeMs + CANDLE_MS - this.#endMs;
-    const usual = this.#short.weight < CANDLES_MIN ? undefined : this.#mean.mean;
-    const highest = usual === undefined || usual === 0 ? Infinity : RAISE_MAX * usual;
-    const range = Math.min(highest, rangeOf(candle, follows ? this.#close : undefined));
+    const { range, weight } = this.#measured(candle);
+    const elapsedMs = this.#before === undefined ? 0 : candle.timeMs - this.#before.timeMs;
     for (const mean of [this.#mean, this.#short]) {
       mean.fade(elapsedMs);
-      mean.add(range);
+      mean.add(range, weight);
     }
     this.#long.fade(elapsedMs);
-    this.#close = candle.close;
-    this.#endMs = candle.timeMs + CANDLE_MS;
+    this.#before = candle;
   }
 
   /** Adds the range of a minute that the slots before belong to. */
-  addMinute(range: number): void {
-    this.#long.add(range);
+  addMinute(range: number, weight: number): void {
+    this.#long.add(range, weight);
   }
 
   /** Time covered by prices, in milliseconds. */
   get historyMs(): number {
-    return this.#short.weight * CANDLE_MS;
+    const { open } = this.#candles;
+    return this.#short.weight * CANDLE_MS + (open === undefined ? 0 : open.lastMs - open.firstMs);
   }
 
-  /** The mean range per minute; undefined before the first candle of 5 s. */
+  /** The mean range per minute; undefined before the second price. */
   get mean(): { mean: number; halfLifeMs: number } | undefined {
-    const { mean } = this.#mean;
-    const short = this.#short.mean;
+    const { open } = this.#candles;
+    if (open === undefined) return undefined;
+    const { range, weight } = this.#measured(open);
+    const meanOf = (past: DecayedMean) => {
+      const total = past.weight + weight;
+      return total === 0 ? undefined : ((past.mean ?? 0) * past.weight + range * weight) / total;
+    };
+    const [mean, short] = [meanOf(this.#mean), meanOf(this.#short)];
     if (mean === undefined || short === undefined) return undefined;
     const minutes = this.#long.weight;
-    const long = short * PRIOR_RELATION * PRIOR_MINUTES + (this.#long.mean ?? 0) * minutes;
-    const relation = short === 0 ? PRIOR_RELATION : long / (PRIOR_MINUTES + minutes) / short;
+    const prior = this.#unitRange(MINUTE_MS) / this.#unitRange(CANDLE_MS);
+    const long = short * prior * PRIOR_MINUTES + (this.#long.mean ?? 0) * minutes;
+    const relation = short === 0 ? prior : long / (PRIOR_MINUTES + minutes) / short;
     return { mean: mean * relation, halfLifeMs: HALF_LIFE_MS };
+  }
+
+  /** The range of a candle, and its weight: one that covers a part of its time is extrapolated. */
+  #measured(candle: JoinedCandle): { range: number; weight: number } {
+    const before = this.#before;
+    const follows = before !== undefined && before.timeMs + CANDLE_MS === candle.timeMs;
+    const fromMs = follows ? before.lastMs : candle.firstMs;
+    const coveredMs = candle.lastMs - fromMs;
+    if (coveredMs === 0) return { range: 0, weight: 0 };
+    const usual = this.#short.weight < CANDLES_MIN ? undefined : this.#mean.mean;
+    const highest = usual === undefined || usual === 0 ? Infinity : RAISE_MAX * usual;
+    const whole = this.#unitRange(CANDLE_MS) / this.#unitRange(coveredMs);
+    const range = rangeOf(candle, follows ? before.close : undefined) * whole;
+    return { range: Math.min(highest, range), weight: coveredMs / CANDLE_MS };
+  }
+
+  #unitRange(durationMs: number): number {
+    return unitRange(this.#moving * durationMs / SLOT_MS);
   }
 }

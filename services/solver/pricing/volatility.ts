@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { barrierShift } from "./barrier_shift.ts";
-import { type Candle, CANDLE_MS, CandleBuilder, rangeOf } from "./candle.ts";
+import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
 import { FewMoves, fewMovesSchema } from "./few_moves.ts";
 import { CENTRE_WEIGHT, type LogDeviation, OUTER_WEIGHT } from "./largest_move.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
@@ -68,6 +68,9 @@ const MINUTE = HORIZONS_MS.indexOf(CANDLE_MS);
 
 /** Windows with fewer moves say little about the size of a move. */
 const SLOT_WINDOW_MOVES_MIN = 8;
+
+/** The lowest share of slots that move: a price that has not moved yet may still do so. */
+const MOVING_MIN = 1e-4;
 
 /** The deviation of a minute over its mean range, before it is learned: -ln 1.6, and its uncertainty. */
 const PRIOR: LogDeviation = { middle: -0.43, below: 0.35 ** 2, above: 0.35 ** 2 };
@@ -142,10 +145,11 @@ export class MarketVolatility implements VolatilityForecaster {
    */
   addSlot(timeMs: number, price: bigint, stillProbability = 0): void {
     const value = Number(price);
-    this.#slotMoves = CANDLE_MS / SLOT_MS * (1 - stillProbability);
-    this.#recent.addSlot(timeMs, value);
+    const moving = Math.max(MOVING_MIN, 1 - stillProbability);
+    this.#slotMoves = CANDLE_MS / SLOT_MS * moving;
+    this.#recent.addSlot(timeMs, value, moving);
     const candle = this.#candles.add(timeMs, value);
-    if (candle !== undefined) this.#addMinute(candle);
+    if (candle !== undefined) this.#addMinute(candle, candle.firstMs);
     this.#outcomes.slice(0, MINUTE).forEach((outcomes, index) => {
       if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
       outcomes.observe(timeMs, value, value);
@@ -208,21 +212,26 @@ export class MarketVolatility implements VolatilityForecaster {
     };
   }
 
-  #addMinute(candle: Candle): void {
+  /** @param firstMs Prices of the minute are known from here on; its range is extrapolated. */
+  #addMinute(candle: Candle, firstMs = candle.timeMs): void {
     const { timeMs, durationMs, high, low, close } = candle;
     if (timeMs < this.#endMs) return;
     const endMs = timeMs + durationMs;
     const before = timeMs === this.#endMs ? this.#close : undefined;
+    const share = (endMs - firstMs) / durationMs;
+    const moves = this.#movesPerMinute;
+    const whole = rangeOf(candle, before) * unitRange(moves) / unitRange(share * moves);
     const recent = this.#historyMs < EARLY_MS ? this.#recent.mean?.mean : undefined;
-    const range = Math.min(rangeOf(candle, before), EARLY_RAISE_MAX * (recent ?? Infinity));
-    if (this.#slotMoves !== undefined) this.#recent.addMinute(range);
+    const range = Math.min(whole, EARLY_RAISE_MAX * (recent ?? Infinity));
+    if (this.#slotMoves !== undefined) this.#recent.addMinute(range, share);
     else if (before !== undefined) this.#fewMoves.add(candle, before, this.#minuteNodes(timeMs));
     this.#memory.add(
       this.#endMs === 0 ? 0 : endMs - this.#endMs,
       range / this.#season.factorAt(timeMs),
+      share,
     );
-    this.#season.add(timeMs, durationMs, range);
-    this.#historyMs += durationMs;
+    this.#season.add(timeMs, share * durationMs, range);
+    this.#historyMs += share * durationMs;
     this.#endMs = endMs;
     this.#close = close;
     this.#outcomes.forEach((outcomes, index) => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
+import { StandingPrices } from "../../../services/solver/pricing/standing_prices.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import {
   MarketVolatility,
@@ -121,6 +122,38 @@ Deno.test("Volatility: one jump of 2 % raises an hour's forecast by less than tw
     return sigmaAt(volatility, START_MS + 720 * MINUTE_MS, HOUR_MS);
   });
   assert.ok(jumped! < 1.67 * calm!, `${jumped} after ${calm}`);
+});
+
+Deno.test("Volatility: the first seconds of prices, from any moment of the minute, give no bias", () => {
+  const random = seededRandom(1);
+  const checkedSlots = [25, 50, 150, 300, 700];
+  const markets = 100;
+  for (const still of [0, 0.85]) {
+    const logs = checkedSlots.map(() => 0);
+    for (let one = 0; one < markets; one++) {
+      const volatility = new MarketVolatility({ ...settings, minHistoryMs: 2_000 });
+      const standing = new StandingPrices();
+      const sigma = 0.3 * Math.exp(1.5 * random());
+      const first = START_MS / 100 + Math.floor(600 * random());
+      let log = Math.log(3e9);
+      for (let slot = first; slot < first + 700; slot++) {
+        if (random() >= still) {
+          log += sigma * Math.sqrt(100 / YEAR_MS / (1 - still)) * gaussian(random);
+        }
+        const price = BigInt(Math.round(Math.exp(log)));
+        standing.add(slot, price);
+        volatility.addSlot(slot * 100, price, standing.probability);
+        const place = checkedSlots.indexOf(slot + 1 - first);
+        if (place < 0) continue;
+        logs[place]! += Math.log(sigmaAt(volatility, slot * 100 + 100, MINUTE_MS) / sigma); // found
+      }
+    }
+    checkedSlots.forEach((slots, place) => {
+      const bias = Math.exp(logs[place]! / markets); // one per place
+      const least = still > 0 && slots < 100 ? 0.75 : 0.9;
+      assert.ok(bias > least && bias < 1.1, `${bias} after ${slots} slots, ${still} still`);
+    });
+  }
 });
 
 Deno.test("Volatility: a minute of slots with one jump is no more than twice too high", () => {
