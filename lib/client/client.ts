@@ -154,9 +154,9 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * The theses of a user as they change, reconnecting after every loss. Close it after use.
+   * Theses as they change, reconnecting after every loss. Close it after use.
    *
-   * @param user The wallet's account by default.
+   * @param of Their user, the wallet's account by default; or the solver on their other side.
    * @throws {WatchError} `NOT_CONNECTED` after 10 s.
    * @example
    * ```ts
@@ -165,8 +165,11 @@ export class RangemakerClient extends ChainReader {
    * watch.close();
    * ```
    */
-  watch(handlers: WatchHandlers = {}, user?: Address): Promise<ThesisWatch> {
-    return watch(this.context, handlers, user);
+  watch(
+    handlers: WatchHandlers = {},
+    of?: Address | { solver: Address },
+  ): Promise<ThesisWatch> {
+    return watch(this.context, handlers, of);
   }
 
   /**

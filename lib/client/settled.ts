@@ -12,20 +12,21 @@ const OPEN_TIMEOUT_MS = 10_000;
 const APPEARS_MS = 3_000;
 const POLL_MS = 100;
 
-/** Opens a watch of a user's theses; the user is the wallet's account by default. */
+/** Opens a watch of a party's theses: of the wallet's account by default. */
 export async function watch(
   context: Context,
   handlers: WatchHandlers,
-  user: Address | undefined,
+  of: Address | { solver: Address } | undefined,
 ): Promise<ThesisWatch> {
   const { urls, node, clock, connect } = context;
   requireWebSocket(connect);
-  requireAddress("user", user);
+  const isSolver = typeof of === "object";
+  requireAddress(isSolver ? "solver" : "user", isSolver ? of.solver : of);
   const watch = new ThesisWatch({
     ...handlers,
     url: urls.proxyWs,
     node,
-    user: user ?? await walletOf(context).address(),
+    party: isSolver ? of : { user: of ?? await walletOf(context).address() },
     clock,
     random: Math.random,
     connect,

@@ -19,6 +19,9 @@ export interface WatchHandlers {
   onState?(state: WatchState): void;
 }
 
+/** Whose theses: of one user, or those that one solver is the other side of. */
+export type ThesisParty = { user: Address } | { solver: Address };
+
 /** Reads theses from a node. */
 export type ThesisReader = Pick<CoreReader, "getThesis" | "getTheses">;
 
@@ -28,7 +31,7 @@ export interface ThesisWatchOptions extends WatchHandlers {
   url: string;
   /** Reads what happened while there was no connection. */
   node: ThesisReader;
-  user: Address;
+  party: ThesisParty;
   clock: Clock;
   /** Jitter of the waits before reconnecting. */
   random: RandomSource;
@@ -38,7 +41,7 @@ export interface ThesisWatchOptions extends WatchHandlers {
 
 const RECONNECT = { initialMs: 100, maxMs: 10_000 };
 
-/** A user's theses change rarely, so silence says nothing: ask for a sign of life. */
+/** Theses change rarely, so silence says nothing: ask for a sign of life. */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 
 /** Theses in one answer. */
@@ -54,13 +57,13 @@ interface Waiter {
 }
 
 /**
- * The theses of one user as they change. After each loss of the connection it subscribes again and
+ * The theses of one party as they change. After each loss of the connection it subscribes again and
  * reads what it may have missed, so that no outcome is lost. Made by `RangemakerClient.watch`.
  */
 export class ThesisWatch {
   readonly #options: ThesisWatchOptions;
   readonly #subscriber: RpcSubscriber;
-  /** Newest state of each thesis: as many as the user has. */
+  /** Newest state of each thesis: as many as the party has. */
   readonly #latest = new Map<number, Thesis>();
   readonly #waiters = new Set<Waiter>();
   readonly #openers = new Set<{ resolve: () => void; reject: (reason: WatchError) => void }>();
@@ -68,7 +71,7 @@ export class ThesisWatch {
   #lastFailure = "no answer";
 
   constructor(options: ThesisWatchOptions) {
-    const { url, user, clock, random, connect } = options;
+    const { url, party, clock, random, connect } = options;
     const backoff = () => new Backoff({ ...RECONNECT, random });
     this.#options = options;
     this.#subscriber = new RpcSubscriber({
@@ -78,7 +81,7 @@ export class ThesisWatch {
       backoff: backoff(),
       heartbeat: HEARTBEAT,
       subscriptions: [
-        subscription(["theses", { user }], thesisSchema, (thesis) => this.#update(thesis)),
+        subscription(["theses", party], thesisSchema, (thesis) => this.#update(thesis)),
       ],
       catchUp: {
         read: (signal) => this.#read(signal),
@@ -180,8 +183,8 @@ export class ThesisWatch {
   /** The first read after a connect takes all theses, later ones those that may still change. */
   async #read(signal: AbortSignal): Promise<void> {
     if (this.#state === "live") return await this.#refresh(signal);
-    const { node, user } = this.#options;
-    const read = (cursor?: string) => node.getTheses({ user, limit: PAGE, cursor });
+    const { node, party } = this.#options;
+    const read = (cursor?: string) => node.getTheses({ ...party, limit: PAGE, cursor });
     for await (const page of pagesOf(read)) {
       if (signal.aborted) return;
       page.theses.forEach((thesis) => this.#update(thesis));

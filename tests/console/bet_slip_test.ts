@@ -95,6 +95,28 @@ Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
   }
 });
 
+Deno.test("BetSlip: a price that moved at signing leads to a new quote, which has to be signed again", async () => {
+  for (const code of ["PRICE_MOVED", "PRICE_IMPROVED"]) {
+    let [quoted, executed] = [0, 0];
+    const { slip, said } = scene({
+      quote: (bet) => Promise.resolve(offerOf(quoted += 1, { ...quoteOf(bet).quote })),
+      execute() {
+        executed += 1;
+        return Promise.reject(new ExecutionError(code, "The price moved"));
+      },
+    });
+    await slip.quote();
+    const first = stageOf(slip);
+    await slip.place();
+    const stage = stageOf(slip);
+    assert(first.name === "quoted" && stage.name === "quoted", code);
+    assert.deepEqual([quoted, executed], [2, 1]);
+    assert.equal(stage.replaces, first.offer);
+    assert.notEqual(stage.offer.quoteHash, first.offer.quoteHash);
+    assert.match(said[1] ?? "", /The price moved, and nothing was taken/);
+  }
+});
+
 Deno.test("BetSlip: a quote that has expired is not signed", async () => {
   let signed = 0;
   const { slip, clock } = scene({
@@ -212,7 +234,7 @@ Deno.test("BetSlip: a quote after an expired one says how far its window moved",
   await slip.quote();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
-  assert.equal(stage.movedMs, 20_000);
+  assert.equal(stage.offer.quote.startTime - (stage.replaces?.quote.startTime ?? 0), 20_000);
 });
 
 Deno.test("BetSlip: an expiry is announced while the quote is shown, and not after it", async () => {

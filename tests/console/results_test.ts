@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
-import { MARKETS, type Thesis, type ThesisFilter } from "../../lib/client/mod.ts";
+import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import {
   gainOf,
   historyOf,
   resultsByMarket,
+  resultsByPeriod,
   resultsOf,
   roomOf,
 } from "../../services/console/page/data/results.ts";
-import { ThesesBook } from "../../services/console/page/maker/maker_watch.ts";
 
 const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
 const SOLVER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const HASH = `0x${"ab".repeat(32)}` as const;
-const OTHER_HASH = `0x${"cd".repeat(32)}` as const;
 
 const [FIRST = assert.fail(), SECOND = assert.fail()] = MARKETS;
 
@@ -74,52 +73,23 @@ Deno.test("Results: room is the way to the nearer bound, negative outside", () =
   assert.equal(roomOf(100, 101, 103), -100);
 });
 
-/** A chain with some theses, of which a page has two. */
-function fakeChain(all: Thesis[]) {
-  return {
-    all,
-    reads: 0,
-    async *theses({ status, cursor }: ThesisFilter = {}) {
-      const fits = this.all
-        .filter(({ id }) => id > Number(cursor ?? 0))
-        .filter((thesis) => status === undefined || thesis.status === status);
-      for (let start = 0; start === 0 || start < fits.length; start += 2) {
-        this.reads += 1;
-        const theses = fits.slice(start, start + 2);
-        const nextCursor = start + 2 < fits.length ? `${theses.at(-1)?.id}` : null;
-        yield await Promise.resolve({ theses, nextCursor });
-      }
-    },
-    thesis(id: number) {
-      this.reads += 1;
-      return Promise.resolve(this.all.find((thesis) => thesis.id === id) ?? null);
-    },
-  };
-}
-
-Deno.test("ThesesBook: reads all pages once, then what is new and what was settled", async () => {
-  const chain = fakeChain([1, 2, 3, 4, 5].map((id) => thesisOf(id, id === 1 ? "open" : "lost")));
-  const book = new ThesesBook(chain, SOLVER);
-  await book.refresh();
-  assert.deepEqual(book.theses, chain.all);
-  chain.all[0] = thesisOf(1, "won");
-  chain.all.push(thesisOf(6, "open"), thesisOf(7, "open"));
-  chain.reads = 0;
-  await book.refresh();
-  assert.deepEqual(book.theses, chain.all);
-  assert(chain.reads <= 5, `${chain.reads} reads`);
-});
-
-Deno.test("ThesesBook: forgets everything when the chain was reset", async () => {
-  const chain = fakeChain([thesisOf(1, "lost"), thesisOf(2, "open")]);
-  const book = new ThesesBook(chain, SOLVER);
-  await book.refresh();
-  chain.all = [thesisOf(1, "open", { quoteHash: OTHER_HASH })];
-  await book.refresh();
-  assert.deepEqual(book.theses, chain.all);
-  chain.all = [];
-  await book.refresh();
-  assert.deepEqual(book.theses, []);
+Deno.test("Results: a period has the bets that were decided in it, by the node or by the page", () => {
+  const DAY_MS = 86_400_000;
+  const theses = [
+    thesisOf(1, "won", { settledAt: 0 }),
+    thesisOf(2, "lost", { settledAt: 40 * DAY_MS - 1 }),
+    thesisOf(3, "open", { breach: { time: 40 * DAY_MS - 2, price: 3n } }),
+    thesisOf(4, "open"),
+    thesisOf(5, "lost", { settledAt: 39 * DAY_MS }),
+  ];
+  const rows = resultsByPeriod(theses, 40 * DAY_MS).map(([name, { settled }]) => [name, settled]);
+  assert.deepEqual(rows, [
+    ["Last hour", 2],
+    ["Last 24 hours", 2],
+    ["Last 7 days", 3],
+    ["Last 30 days", 3],
+    ["All", 4],
+  ]);
 });
 
 Deno.test("historyOf: bets settled at once come in the order of their ids, by their end if unknown", () => {

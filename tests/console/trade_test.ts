@@ -7,6 +7,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { formatAmount } from "../../services/console/page/format.ts";
+import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { seriousViolations } from "./accessibility.ts";
@@ -187,6 +188,21 @@ Deno.test({
         await visitor.fill("amount", "2000000000");
         await visitor.sees(/Your balance is 100\.00 USDC: bet less/);
         await visitor.close({ outages: true }); // a refusal is a status of 400
+      });
+
+      await t.step("a link opens a box, and what is made of it survives a reload", async () => {
+        const fields = { lower: "1234.5", upper: "5678", startsIn: "7 s", lasts: "2 m" };
+        const visitor = await Visitor.open(browser, linkTo(url, { symbol: "BTC/USDT", fields }));
+        await visitor.sees(/A box was opened from a link/);
+        const read = () =>
+          visitor.page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value));
+        assert.deepEqual(await read(), Object.values(fields));
+        assert.equal(await visitor.textOf(".field-lower .unit"), "USDT");
+        await visitor.fill("upper", "5700");
+        await visitor.page.reload();
+        await visitor.sees(/Live/);
+        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        await visitor.close();
       });
 
       await t.step("a key and bets are there again after a reload", async () => {

@@ -80,7 +80,7 @@ function useHashView(views: readonly View[]): View | undefined {
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
-  return views.find(({ id }) => hash.value === `#${id}`) ?? views[0];
+  return views.find(({ id }) => hash.value.split("?")[0] === `#${id}`) ?? views[0];
 }
 
 const CONNECTION_TEXTS = {

@@ -45,7 +45,7 @@ function setUp(options: Partial<ThesisWatchOptions> = {}) {
   const watch = new ThesisWatch({
     url: "ws://proxy/ws",
     node,
-    user,
+    party: { user },
     clock,
     random: () => 1,
     connect: network.connect,

@@ -58,6 +58,26 @@ export function resultsByMarket(
   ]);
 }
 
+/** Periods that end now, the longest without a start. */
+const PERIODS = [
+  ["Last hour", 3_600_000],
+  ["Last 24 hours", 86_400_000],
+  ["Last 7 days", 7 * 86_400_000],
+  ["Last 30 days", 30 * 86_400_000],
+  ["All", Infinity],
+] as const;
+
+/** The results of the bets that were decided in each period. */
+export function resultsByPeriod(
+  theses: readonly Thesis[],
+  nowMs: number,
+): [period: string, results: Results][] {
+  return PERIODS.map(([name, ms]) => [
+    name,
+    resultsOf(theses.filter((thesis) => isDecided(thesis) && timeOf(thesis) > nowMs - ms)),
+  ]);
+}
+
 /** The state after a settlement. */
 export interface ResultPoint {
   timeMs: number;

@@ -2,7 +2,13 @@ import { useEffect } from "preact/hooks";
 import { type Market, systemClock } from "@rangemaker/client";
 import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { historyOf, type Results, resultsByMarket, resultsOf } from "../data/results.ts";
+import {
+  historyOf,
+  type Results,
+  resultsByMarket,
+  resultsByPeriod,
+  resultsOf,
+} from "../data/results.ts";
 import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
@@ -31,10 +37,10 @@ interface MakerViewProps {
 
 function MakerView({ model, watch, solver }: MakerViewProps) {
   useEffect(() => {
-    watch.poll.start();
+    watch.start();
     solver.poll.start();
     return () => {
-      watch.poll.stop();
+      watch.stop();
       solver.poll.stop();
     };
   }, []);
@@ -77,6 +83,7 @@ function Maker({ model, state: known, service }: MakerProps) {
       </div>
       <Trend state={state} results={results} />
       <ByMarket state={state} markets={model.markets.list} />
+      <ByPeriod rows={resultsByPeriod(state.theses, model.serverClock.now())} />
       <Exposure model={model} theses={state.theses} />
       <OpenBoxes model={model} theses={state.theses} />
       <CalibrationPictures markets={state.info.calibration ?? []} />
@@ -226,6 +233,38 @@ function ByMarket(
             </td>
             <td class="number">{settled}</td>
             <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>
+            <td class="number">{formatGain(profit)}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function ByPeriod({ rows }: { rows: ReturnType<typeof resultsByPeriod> }) {
+  return (
+    <section class="card" aria-label="By period">
+      <h2>By period</h2>
+      <Table
+        of="periods"
+        columns={[
+          "Decided in",
+          { number: "Bets" },
+          { number: "Stakes" },
+          { number: "Users won" },
+          { number: "Share of the stakes" },
+          { number: "Profit and loss" },
+        ]}
+      >
+        {rows.map(([period, { settled, held, turnover, profit }]) => (
+          <tr key={period} data-period={period}>
+            <th scope="row">{period}</th>
+            <td class="number">{settled}</td>
+            <td class="number">{formatAmount(turnover)}</td>
+            <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>
+            <td class="number">
+              {turnover === 0n ? "–" : percent(Number(profit) / Number(turnover))}
+            </td>
             <td class="number">{formatGain(profit)}</td>
           </tr>
         ))}

@@ -6,6 +6,7 @@ import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { type DraftFields, parseFields, repeatedDraft, suggestedDraft } from "./draft.ts";
 import { type Obstacle, obstacleOf } from "./next_step.ts";
+import { linkTo } from "./box_link.ts";
 import { oddsOf } from "./odds.ts";
 import { QuotePanel } from "./quote_panel.tsx";
 
@@ -141,6 +142,13 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
     if (price === undefined) return;
     slip.draw(suggestedDraft(price, model.feed.seriesOf(symbol).secondMove()));
   };
+  const copyLink = () => {
+    const link = linkTo(location.href, { symbol, fields: slip.fields.value });
+    navigator.clipboard?.writeText(link).then(
+      () => model.announce("The link to this box was copied."),
+      () => model.announce(`The browser does not allow copying: ${link}`),
+    );
+  };
   return (
     <div class="row">
       <button
@@ -160,9 +168,10 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
         </button>
       )}
       {!isEmpty && (
-        <button type="button" class="quiet" onClick={() => slip.clear()}>
-          Clear
-        </button>
+        <>
+          <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
+          <button type="button" class="quiet" onClick={() => slip.clear()}>Clear</button>
+        </>
       )}
     </div>
   );

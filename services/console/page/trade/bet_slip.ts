@@ -20,11 +20,19 @@ import { quoteLife } from "./quote_life.ts";
 export type Stage =
   | { name: "draft"; failure?: Explanation }
   | { name: "quoting" }
-  /** `movedMs`: how much later the window starts than that of the expired quote before. */
-  | { name: "quoted"; offer: Offer; estimated: Estimate | undefined; movedMs: number }
+  /** `replaces`: the quote before, which has expired or was refused because the price moved. */
+  | {
+    name: "quoted";
+    offer: Offer;
+    estimated: Estimate | undefined;
+    replaces: Offer | undefined;
+  }
   | { name: "signing"; offer: Offer }
   | { name: "sending"; offer: Offer }
   | { name: "placed"; thesisId: number; offer: Offer };
+
+/** Refusals of a signed quote after which another quote can be had at once. */
+const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
 
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
@@ -121,12 +129,12 @@ export class BetSlip {
     this.stage.value = { name: "quoting" };
     const nowMs = this.#options.serverClock.now();
     const bet = betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
-    const movedMs = "offer" in before ? bet.startTime - before.offer.quote.startTime : 0;
+    const replaces = "offer" in before ? before.offer : undefined;
     try {
       const offer = await user.client.quote(bet);
       if (version !== this.#version) return; // the bet or its user is another one
       this.estimator.clear();
-      this.stage.value = { name: "quoted", offer, estimated, movedMs };
+      this.stage.value = { name: "quoted", offer, estimated, replaces };
       this.#announceQuote(offer);
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown);
@@ -150,6 +158,11 @@ export class BetSlip {
       await this.#send(user, offer, signature);
     } catch (thrown) {
       if (version !== this.#version) return;
+      if (isRangemakerError(thrown) && MOVED.has(thrown.code)) {
+        this.#options.announce("The price moved, and nothing was taken. Here is a new quote.");
+        this.stage.value = stage;
+        return await this.quote();
+      }
       // Not every wallet reports that it changed its chain.
       if (isRangemakerError(thrown, "WRONG_CHAIN")) {
         user.walletChainId.value = Number(thrown.details.actual);

@@ -114,13 +114,16 @@ const CENT = 10_000n;
 /** What differs from what the user has seen before, said before anything is signed. */
 function Changes({ stage }: { stage: QuoteStage }) {
   if (stage.name !== "quoted") return null;
-  const { estimated, movedMs, offer: { quote } } = stage;
-  const difference = estimated === undefined ? 0n : quote.payout - estimated.payout;
+  const { estimated, replaces, offer: { quote } } = stage;
+  const seen = replaces?.quote ?? estimated;
+  const difference = seen === undefined ? 0n : quote.payout - seen.payout;
+  const movedMs = replaces === undefined ? 0 : quote.startTime - replaces.quote.startTime;
   return (
     <>
       {(difference <= -CENT || difference >= CENT) && (
         <p class="note changed">
-          The quote pays {formatGain(difference)} USDC compared with the estimate.
+          It pays {formatGain(difference)} USDC compared with the{" "}
+          {replaces === undefined ? "estimate" : "quote before"}.
         </p>
       )}
       {movedMs > 0 && (

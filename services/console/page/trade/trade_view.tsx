@@ -9,6 +9,7 @@ import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
 import { DraftStore } from "./draft_store.ts";
+import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
 import { ChartProbe } from "./chart_probe.ts";
 import { Positions } from "./positions.tsx";
@@ -35,6 +36,16 @@ export function openTradeView(model: PageModel): View {
     drafts,
     announce,
   });
+  const openLink = () => {
+    const box = linkedBox(location.hash);
+    if (box === undefined || markets.bySymbol(box.symbol) === undefined) return;
+    slip.choose(box.symbol);
+    slip.edit(box.fields);
+    history.replaceState(null, "", "#trade"); // a reload keeps what the user makes of it
+    announce("A box was opened from a link. The amount is yours to choose.");
+  };
+  openLink();
+  addEventListener("hashchange", openLink);
   const probe = new ChartProbe({ estimator: estimator(), now: () => serverClock.now() });
   const Body = () => <TradeView model={model} slip={slip} probe={probe} />;
   return { id: "trade", label: "Trade", Body };
