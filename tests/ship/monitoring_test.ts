@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import {
+  configSchema,
   metricsOf,
   panels,
   prometheusConfig,
@@ -109,16 +110,23 @@ Deno.test("Alerts: each has a test, and a chapter of its name in docs/operating.
   }
 });
 
-Deno.test("prometheus.yml: scrapes the services of compose.yaml at their ports", () => {
-  const compose = z.object({
-    services: z.record(
-      z.string(),
-      z.object({ environment: z.record(z.string(), z.string()).default({}) }),
-    ),
-  }).parse(readYaml("compose.yaml"));
-  for (const { job_name, static_configs } of prometheusConfig.scrape_configs) {
-    const { HEALTH_URL = "" } = compose.services[job_name]?.environment ?? {};
-    const { port } = new URL(HEALTH_URL);
-    assert.deepEqual(static_configs, [{ targets: [`${job_name}:${port}`] }]);
-  }
-});
+for (const [suffix, left] of [["", []], [".production", ["exchanges", "console"]]] as const) {
+  Deno.test(`prometheus${suffix}.yml: scrapes the services of compose${suffix}.yaml at their ports`, () => {
+    const compose = z.object({
+      services: z.record(
+        z.string(),
+        z.object({ environment: z.record(z.string(), z.string()).default({}) }),
+      ),
+    }).parse(readYaml(`compose${suffix}.yaml`));
+    const config = configSchema.parse(readYaml(`docs/monitoring/prometheus${suffix}.yml`));
+    const names: readonly string[] = left;
+    const jobs = prometheusConfig.scrape_configs.map(({ job_name }) => job_name)
+      .filter((job) => !names.includes(job));
+    assert.deepEqual(config.scrape_configs.map(({ job_name }) => job_name), jobs);
+    for (const { job_name, static_configs } of config.scrape_configs) {
+      const { HEALTH_URL = "" } = compose.services[job_name]?.environment ?? {};
+      const { port } = new URL(HEALTH_URL);
+      assert.deepEqual(static_configs, [{ targets: [`${job_name}:${port}`] }]);
+    }
+  });
+}

@@ -19,7 +19,12 @@ const NEEDS_PROMETHEUS = hasPrometheus ? "" : " (left out: no prometheus and pro
 
 const monitoring = fileUrl("docs/monitoring/").pathname;
 
-for (const args of [["check", "config", "prometheus.yml"], ["test", "rules", "alerts_test.yml"]]) {
+for (
+  const args of [
+    ["check", "config", "prometheus.yml", "prometheus.production.yml"],
+    ["test", "rules", "alerts_test.yml"],
+  ]
+) {
   Deno.test({
     name: `promtool ${args.join(" ")}${NEEDS_PROMETHEUS}`,
     ignore: !hasPrometheus,
@@ -29,6 +34,17 @@ for (const args of [["check", "config", "prometheus.yml"], ["test", "rules", "al
     },
   });
 }
+
+Deno.test({
+  name: "amtool check-config alertmanager.yml",
+  ignore: !hasProgram("amtool", "--version"),
+  async fn() {
+    const { code, text } = await run("amtool", ["check-config", "alertmanager.yml"], {
+      cwd: monitoring,
+    });
+    assert.equal(code, 0, text);
+  },
+});
 
 /** Runs Prometheus with the repository's configuration, but fast, on the ports of a stack. */
 async function withPrometheus(
