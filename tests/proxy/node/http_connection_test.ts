@@ -82,8 +82,9 @@ Deno.test("HttpConnection: an answer is read whole, wherever its pieces end and 
     [`${OK}\r\nuntil it closes`, true, 2],
     ["HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nab", true, 2],
     [`${OK}connection: close\r\ncontent-length: 2\r\n\r\nab`, true, 2],
+    [`${OK}content-length: 0\r\n\r\n`, false, 1],
   ];
-  const bodies = ["h€o", "hé€", "a", "until it closes", "ab", "ab"];
+  const bodies = ["h€o", "hé€", "a", "until it closes", "ab", "ab", ""];
   for (const [index, [text, ends, opened]] of answers.entries()) {
     for (const size of [1, 7, 1_000]) {
       const bytes = new TextEncoder().encode(text);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { FailureStage } from "../../../services/proxy/node/http_connection.ts";
 import {
   BusyError,
   CONNECTIONS_MAX,
@@ -76,37 +77,12 @@ Deno.test("HttpPool: one after the other shares a connection; side by side each 
     assert.equal(server.opened, 8);
   }));
 
-Deno.test("HttpPool: answers that are large, in chunks, or empty", () =>
-  play(({ response, text }) => {
-    const bytes = Number(text);
-    if (bytes === 0) return response.writeHead(204).end();
-    for (let sent = 0; sent < bytes; sent += 100_000) {
-      response.write("a".repeat(Math.min(100_000, bytes - sent)));
-    }
-    response.end();
-  }, async ({ node, server }) => {
-    for (const bytes of [3_000_000, 0, 1, 250_000]) {
-      const { body } = await node.post(String(bytes), READ);
-      assert.equal(typeof body, "string");
-      assert.deepEqual([body.length, body], [bytes, "a".repeat(bytes)]);
-    }
-    assert.equal(server.opened, 1);
-  }));
-
 Deno.test("HttpPool: a byte order mark comes back", () =>
   play(({ response, text }) => response.end(Uint8Array.fromHex(text)), async ({ node }) => {
     for (const hex of ["efbbbf7b7d", "c3a9"]) {
       const { body } = await node.post(hex, READ);
       assert.equal(new Uint8Array(await new Response(body).arrayBuffer()).toHex(), hex);
     }
-  }));
-
-Deno.test("HttpPool: after an answer that ends its connection comes a new one", () =>
-  play(({ response, text }) => {
-    response.writeHead(200, { connection: "close" }).end(text);
-  }, async ({ node, server }) => {
-    for (const text of ["a", "b"]) assert.equal((await node.post(text, READ)).body, text);
-    assert.equal(server.opened, 2);
   }));
 
 Deno.test("HttpPool: a connection that the node ended at rest is not used again", () =>
@@ -130,29 +106,41 @@ Deno.test("HttpPool: the end of one connection leaves those at rest", () =>
     assert.equal(server.opened, 4);
   }));
 
-Deno.test("HttpPool: an answer that is late fails, with its connection", async () => {
-  const asked = Promise.withResolvers<Asked>();
-  await play((question) => asked.resolve(question), async ({ node, server, clock }) => {
-    const late = assert.rejects(node.post("a", READ), failed("sent", ReplyTimeoutError));
-    const { response } = await asked.promise;
-    response.write("a part of it");
-    clock.advance(TIMEOUT_MS);
-    await late;
-    await eventually("its end", () => server.sockets.size === 0 || undefined);
+Deno.test("HttpPool: a late answer fails with its connection, and is not asked for again", async () => {
+  const asked: Asked[] = [];
+  const answer = (question: Asked) => {
+    if (asked.push(question) === 1) question.response.write("a part of it");
+    else if (asked.length === 2) question.response.end();
+  };
+  await play(answer, async ({ node, server, clock }) => {
+    const endsLate = async (stage: FailureStage, count: number) => {
+      const late = assert.rejects(node.post("a", READ), failed(stage, ReplyTimeoutError));
+      await eventually("it is asked", () => asked.length === count || undefined);
+      clock.advance(TIMEOUT_MS);
+      await late;
+      await eventually("its end", () => server.sockets.size === 0 || undefined);
+    };
+    await endsLate("sent", 1);
+    await node.post("b", READ);
+    clock.advance(TIMEOUT_MS); // once answered, a request has no limit
+    await endsLate("kept", 3);
+    assert.deepEqual([asked.length, server.opened], [3, 2]);
   });
 });
 
 Deno.test("HttpPool: an answer that breaks off fails, and is not asked for again", async () => {
   let asked = 0;
-  await play(({ response }) => {
+  await play(({ response, text }) => {
     asked += 1;
     if (asked === 1) return response.socket?.destroy();
+    if (asked === 2) return response.end(text);
     response.writeHead(200, { "content-length": 9 }).write("cut");
     response.socket?.end();
   }, async ({ node }) => {
     await assert.rejects(node.post("a", READ), failed("sent", /./));
-    await assert.rejects(node.post("b", READ), failed("sent", /closed the connection/));
-    assert.equal(asked, 2);
+    await node.post("b", READ);
+    await assert.rejects(node.post("c", READ), failed("sent", /closed the connection/));
+    assert.equal(asked, 3);
   });
 });
 
@@ -241,3 +229,38 @@ Deno.test("HttpPool: names and IPv6 addresses are looked up", async () => {
     await server.stop();
   }
 });
+
+Deno.test("HttpPool: a connection that could not be made is not tried a second time", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  let accepted = 0;
+  const serving = (async () => {
+    for await (const connection of listener) {
+      accepted += 1;
+      await connection.read(new Uint8Array(1)); // it began to agree on keys
+      connection.close();
+    }
+  })();
+  const url = new URL(`https://127.0.0.1:${listener.addr.port}`);
+  const node = new HttpPool({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
+  await assert.rejects(node.post("a", READ), failed("connecting", /./));
+  assert.equal(accepted, 1);
+  node.stop();
+  listener.close();
+  await serving;
+});
+
+Deno.test("HttpPool: requests that were answered do not count towards the bound", () =>
+  play(echo, async ({ node }) => {
+    await Promise.all(Array.from({ length: CONNECTIONS_MAX }, () => node.post("a", READ)));
+    assert.equal((await node.post("b", READ)).body, "b");
+  }));
+
+Deno.test("HttpPool: a connection on which the node spoke unasked is not used again", () =>
+  play(({ response, text }) => response.end(`answer to ${text}`), async ({ node, server }) => {
+    await node.post("a", READ);
+    const unasked = "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\nunasked";
+    for (const socket of server.sockets) socket.write(unasked);
+    await eventually("its end", () => server.sockets.size === 0 || undefined);
+    assert.equal((await node.post("b", READ)).body, "answer to b");
+    assert.equal(server.opened, 2);
+  }));
