@@ -48,7 +48,7 @@ async function readSecret(keyboard: Keyboard): Promise<string> {
     });
     for (const letter of text) {
       if (letter === "\r" || letter === "\n") return typed.join("");
-      if (letter === "\x03" || letter === "\x04") throw new UsageError("No password was given");
+      if (letter === "\x03" || letter === "\x04") throw new UsageError("Cancelled");
       if (letter === "\x7f" || letter === "\b") typed.pop();
       else typed.push(letter);
     }

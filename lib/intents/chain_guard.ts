@@ -103,7 +103,7 @@ export class ChainGuard {
   }
 
   /**
-   * Checks that the node has this chain, be it in an older state.
+   * Checks that the node is on this chain, possibly at an older block.
    *
    * @returns Number of its newest block; 0 if it does not report it.
    * @throws {ChainError} `CHAIN_MISMATCH` if it has another one.

@@ -15,8 +15,11 @@ import { IntentStore } from "./store.ts";
 const STARTING_MS = 30_000;
 const ATTEMPT_INTERVAL_MS = 500;
 
-/** Errors of PostgreSQL that time does not heal: everything but 57P03, "the system is starting up". */
-const FINAL_CODE = /^(?!57P0|08|53)[0-9A-Z]{5}$/;
+/**
+ * Errors of PostgreSQL that waiting does not fix: all but failed connections (class 08), a lack of
+ * resources (53) and a server that starts or stops (57P0x).
+ */
+const PERMANENT_SQLSTATE = /^(?!57P0|08|53)[0-9A-Z]{5}$/;
 
 /**
  * Opens a store.
@@ -79,7 +82,7 @@ export async function openWhenReady(
 
 function mayBeStarting(database: string, thrown: unknown): boolean {
   return POSTGRES_URL.test(database) && thrown instanceof StoreError &&
-    thrown.cause !== undefined && !FINAL_CODE.test(codeOf(thrown.cause));
+    thrown.cause !== undefined && !PERMANENT_SQLSTATE.test(codeOf(thrown.cause));
 }
 
 /** Loaded on demand: SQLite needs none of it. */

@@ -193,7 +193,7 @@ export function intentOfRow(row: unknown): Intent {
   throw rowDamaged(intent.key, "its checksum is wrong");
 }
 
-/** The same without a look at the checksum. */
+/** Parses the row without verifying its checksum. */
 export function parseIntentRow(row: unknown): z.output<typeof intentSchema> {
   const parsed = intentSchema.safeParse(row);
   if (parsed.success) return parsed.data;

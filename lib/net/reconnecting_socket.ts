@@ -50,7 +50,7 @@ export interface ReconnectingSocketOptions {
   connectTimeoutMs?: number;
   /** A connection that lasted this long resets the backoff; Infinity leaves that to the owner. */
   healthyAfterMs?: number;
-  /** Opens a socket; the platform's by default. */
+  /** Opens a socket; the runtime's `WebSocket` by default. */
   connect?: (url: string) => SocketLike;
 }
 

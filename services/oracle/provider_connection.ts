@@ -241,7 +241,7 @@ export class ProviderConnection {
       this.#isLost = true;
       this.#loggedAtMs.set(fault, nowMs);
       const event = "provider_lost";
-      this.#log.warn("{provider} is lost: {reason}", {
+      this.#log.warn("{provider} disconnected: {reason}", {
         event,
         provider,
         fault,

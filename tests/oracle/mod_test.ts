@@ -64,7 +64,7 @@ Deno.test("Oracle: unhealthy with 503 and no prices while no source is there (or
   }
 });
 
-Deno.test("Oracle: a venue that closes loses its say at once, and has it again when it is back", async () => {
+Deno.test("Oracle: a venue that disconnects stops contributing at once, and has it again when it is back", async () => {
   const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 }));
   const { providerUrls } = exchanges;
   const oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));

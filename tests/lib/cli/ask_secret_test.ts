@@ -33,7 +33,7 @@ Deno.test("askSecret: reads up to Enter, shows the question only, and leaves the
 Deno.test("askSecret: Ctrl-C, Ctrl-D and the end of input give up", async () => {
   for (const keys of [["ab\x03"], ["\x04"], ["ab"]]) {
     const { keyboard, screen, raw } = terminal(...keys);
-    await assert.rejects(askSecret("?", keyboard, screen), /^UsageError: No password was given$/);
+    await assert.rejects(askSecret("?", keyboard, screen), /^UsageError: Cancelled$/);
     assert.deepEqual(raw, [true, false]);
   }
 });

@@ -22,7 +22,7 @@ Deno.test("Batches: items that wait share a batch of bounded size, and each gets
   assert.deepEqual(runs, [[1, 2], [3]]);
 });
 
-Deno.test("Batches: as many run at the same time as may", async () => {
+Deno.test("Batches: concurrency is bounded by the limit", async () => {
   const { batches, runs } = recorded(2, 2);
   const results = await Promise.all([1, 2, 3, 4, 5].map((item) => batches.add(item)));
   assert.deepEqual(results, [2, 4, 6, 8, 10]);

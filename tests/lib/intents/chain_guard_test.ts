@@ -134,7 +134,7 @@ Deno.test("ChainGuard: services that share a database have a chain each", () =>
     await assert.rejects(world.newGuard().require(), ChainError);
   }));
 
-Deno.test("ChainGuard: a node that is away is no other chain", () =>
+Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", () =>
   withWorld(async (world) => {
     const fail = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
     const guard = new ChainGuard({

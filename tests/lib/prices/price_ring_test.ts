@@ -224,7 +224,7 @@ Deno.test("PriceRing: comes back from its bytes, and takes impossible slots for 
   });
 });
 
-Deno.test("PriceRing: of its bytes it believes no slot whose time or price cannot be true", () => {
+Deno.test("PriceRing: slots with an impossible time or price are dropped when bytes are loaded", () => {
   const slots = 8;
   const good = START - START % slots;
   /** A ring from the bytes of two good slots and one that says this in its place. */
