@@ -109,6 +109,9 @@ Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model 
     const clock = new FakeClock();
     const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: SYMBOLS, clock }));
     let checks = 0;
+    let withheld = 0;
+    /** The most sources that contributed to a market at once. */
+    const mostSources = new Map<string, number>();
     let checkDue = false;
     const check = () => {
       checkDue = false;
@@ -120,6 +123,14 @@ Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model 
         delete entry.decimals;
       }
       const expected = model.served(MIN_SOURCES, MAX_SOURCE_AGE_MS);
+      for (const [symbol, { sources }] of Object.entries(expected)) {
+        const most = mostSources.get(symbol) ?? 0;
+        mostSources.set(symbol, Math.max(most, sources.length));
+        if (!oracle.board.isWithheld(symbol)) continue;
+        assert(sources.length < most, `${symbol} is withheld with all of ${most} sources`);
+        withheld += 1;
+        delete expected[symbol];
+      }
       if (JSON.stringify(prices) !== JSON.stringify(expected)) {
         assert.deepEqual(prices, expected, `at ${clock.now()}`);
       }
@@ -158,6 +169,8 @@ Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model 
     }
     assert.deepEqual(missing(), [], "every source is back in every market");
     assert(checks > 50_000, `${checks} checks`);
+    const withheldMax = checks * SYMBOLS.length / 100;
+    assert(withheld <= withheldMax, `withheld ${withheld} times in ${checks} checks`);
     const seen = await faultsSeen(metrics);
     for (const fault of Object.keys(FAULTS)) {
       // A count that starts again is none of the faults of the venues.

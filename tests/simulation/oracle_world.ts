@@ -178,6 +178,13 @@ interface KnownPrice {
   aliveAtMs: number;
 }
 
+/** A price as the oracle should serve it. */
+interface ServedPrice {
+  price: string;
+  lastUpdate: number | undefined;
+  sources: ProviderName[];
+}
+
 /**
  * What the oracle should serve, worked out from what went over the wire: the newest price of each
  * provider's oldest connection, for as long as that connection stands or was replaced by one that was
@@ -257,8 +264,8 @@ export class NaiveModel implements Eavesdropper {
   }
 
   /** What should be served now: the median of each pair, as text, with its sources. */
-  served(minSources: number, maxSourceAgeMs: number): Record<string, unknown> {
-    const served: Record<string, unknown> = {};
+  served(minSources: number, maxSourceAgeMs: number): Record<string, ServedPrice> {
+    const served: Record<string, ServedPrice> = {};
     for (const { symbol } of MARKETS) {
       const live = this.#contributing(symbol, maxSourceAgeMs);
       if (live.length < minSources) continue;
