@@ -1,6 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
-import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { START_AHEAD_MAX_MS, TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
@@ -14,7 +13,6 @@ import { RejectedTransactionError, SettlementError, UnknownThesisError } from ".
 import type { ExecutionContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords, ResumePoint } from "../store/chain_records.ts";
-import { StorageError } from "../store/database.ts";
 import type { PermissionLists } from "../store/tables.ts";
 import { Permissions } from "./permissions.ts";
 import type { Outcome } from "./settlement.ts";
@@ -71,22 +69,24 @@ export class Chain {
   readonly blocks: BlockLog;
   readonly #clock: Clock;
   readonly #records: ChainRecords;
-  readonly #permissions: Permissions;
+  readonly #turns: ChainRecords["turns"];
+  /** Reads the state from the records. */
+  readonly #load: () => ChainState;
   readonly #events: ChainEvents;
   /** Bounds of new theses. */
   readonly limits: ThesisLimits;
   readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(STRANGER_FAILURES_MAX);
   #state: ChainState;
-  /** Where the blocks were when everything was committed. */
-  #committed: BlockLogPosition;
   #prunedAtMs = 0;
 
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
     this.#records = parts.records;
-    this.#permissions = new Permissions(parts.permissions);
-    this.#state = new ChainState(parts.records, this.#permissions);
+    this.#turns = parts.records.turns;
+    const permissions = new Permissions(parts.permissions);
+    this.#load = () => new ChainState(parts.records, permissions);
+    this.#state = this.#load();
     this.#clock = parts.clock;
     this.#events = parts.events;
     const { minBet = 0n, maxStartAheadMs = START_AHEAD_MAX_MS } = parts;
@@ -97,8 +97,8 @@ export class Chain {
       resumeFrom: parts.resumeFrom,
       reservedTo: () => parts.records.reservedTo,
     });
-    this.#committed = this.blocks.position;
-    parts.records.onRollback = () => this.#rollBack();
+    // What was not committed did not happen: memory returns to what is stored.
+    parts.records.onRollback = () => this.#state = this.#load();
   }
 
   /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */
@@ -150,28 +150,25 @@ export class Chain {
     dueMs: number,
     priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
   ): Block {
-    this.#recordSlot(dueMs, priceOf);
-    if (
-      dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#records.turns.failure === undefined
-    ) {
+    this.#turns.commit(); // its transactions belong to the block that is sealed now
+    this.recordSlot(dueMs, priceOf);
+    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#turns.failure === undefined) {
       this.#prunedAtMs = dueMs;
-      this.#change(() => this.state.prune());
+      this.#turns.change(() => this.state.prune());
     }
-    this.#notePosition();
     const block = this.blocks.seal(dueMs);
-    if (block !== undefined) this.#records.turns.afterCommit(() => this.#events.onHead(block));
+    if (block !== undefined) this.#turns.afterCommit(() => this.#events.onHead(block));
     return this.head;
   }
 
-  /**
-   * Time travel of a development chain: records every slot up to `dueMs`, settles the theses that end
-   * before then, and makes one checkpoint. Does nothing if `dueMs` is not after the newest checkpoint.
-   */
-  advanceTo(dueMs: number, priceOf: RecordedPrice): void {
-    for (let slotMs = this.head.timestampMs + SLOT_MS; slotMs < dueMs; slotMs += SLOT_MS) {
-      this.#recordSlot(slotMs, priceOf);
+  /** Records the prices of a slot without a block, and settles the theses that end before it. */
+  recordSlot(dueMs: number, priceOf: RecordedPrice): void {
+    for (const market of this.state.histories.keys()) {
+      const price = priceOf(market, dueMs);
+      this.state.recordPrice(market, dueMs, price);
+      if (price === undefined) this.#events.onMissingPrice(market);
     }
-    if (dueMs > this.head.timestampMs) this.checkpoint(dueMs, priceOf);
+    this.#settleDueAt(dueMs);
   }
 
   /**
@@ -183,7 +180,7 @@ export class Chain {
   restore(position: BlockLogPosition, revert: () => void): void {
     const theses = new Map(this.#state.ledger.theses.map(({ id, status }) => [id, status]));
     revert();
-    this.#state = new ChainState(this.#records, this.#permissions);
+    this.#state = this.#load();
     this.blocks.restore(position);
     this.#unrecordedFailures.clear();
     this.#prunedAtMs = 0;
@@ -209,7 +206,7 @@ export class Chain {
       throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
     if (this.state.settler.isNewOutcome(thesis, outcome)) {
-      this.#change(() => this.#settle(thesis, outcome, this.#clock.now()));
+      this.#turns.change(() => this.#settle(thesis, outcome, this.#clock.now()));
     }
     if (outcome.status === "needs_backfill") {
       throw SettlementError.needsBackfill(thesis, outcome.missing);
@@ -225,33 +222,31 @@ export class Chain {
   settleDue(): boolean {
     const { timestampMs } = this.head;
     this.#settleDueAt(timestampMs);
-    return this.#records.turns.failure === undefined && this.state.settler.isDue(timestampMs);
+    return this.#turns.failure === undefined && this.state.settler.isDue(timestampMs);
   }
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
-    if (!this.state.ledger.recordsFailureOf(tx)) {
-      this.#unrecordedFailures.set(receipt.txHash, receipt);
-      return receipt;
+    const { ledger } = this.state;
+    if (!ledger.recordsFailureOf(tx)) this.#unrecordedFailures.set(receipt.txHash, receipt);
+    else {
+      this.#turns.change(() => {
+        ledger.record(receipt, this.#clock.now());
+        this.#announce(tx, receipt);
+      });
     }
-    this.#change(() => {
-      this.state.ledger.record(receipt, this.#clock.now());
-      this.#announce(tx, receipt);
-    });
     return receipt;
   }
 
   #commit(tx: Transaction, judged: Receipt, quoteHash: Hex | undefined): Receipt {
     const filled = tx.type === "BackfillOracle" ? this.state.fillable(tx) : undefined;
-    const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
+    const receipt = filled === undefined ? judged : { ...judged, filledSlots: filled.slots };
     const atMs = this.#clock.now();
-    this.#change(() => {
+    this.#turns.change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
       this.#announce(tx, receipt);
-      if (thesis !== undefined) {
-        this.#records.turns.afterCommit(() => this.#events.onThesis(thesis));
-      }
+      if (thesis !== undefined) this.#turns.afterCommit(() => this.#events.onThesis(thesis));
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
-      this.state.fill(tx, filled);
+      this.state.fill(tx, filled.spans);
       // Theses that end after the newest checkpoint: their last slots are not recorded yet.
       this.#settleSome(this.head.timestampMs);
     });
@@ -259,24 +254,10 @@ export class Chain {
   }
 
   #announce(tx: Transaction, receipt: Receipt): void {
-    this.blocks.add(receipt.txHash);
-    this.#records.turns.afterCommit(() => this.#events.onTransaction(receipt, tx));
-  }
-
-  /** Makes changes that are committed together, or none of them. @throws {StorageError} */
-  #change(run: () => void): void {
-    this.#notePosition();
-    this.#records.turns.change(run);
-  }
-
-  #notePosition(): void {
-    if (!this.#records.turns.isOpen) this.#committed = this.blocks.position;
-  }
-
-  /** What was not committed did not happen: memory returns to what is stored. */
-  #rollBack(): void {
-    this.#state = new ChainState(this.#records, this.#permissions);
-    this.blocks.restore(this.#committed);
+    this.#turns.afterCommit(() => {
+      this.blocks.add(receipt.txHash);
+      this.#events.onTransaction(receipt, tx);
+    });
   }
 
   #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
@@ -312,26 +293,9 @@ export class Chain {
     };
   }
 
-  #recordSlot(dueMs: number, priceOf: RecordedPrice): void {
-    for (const [market, { ring }] of this.state.histories) {
-      const price = priceOf(market, dueMs);
-      if (price !== undefined) this.state.recordPrice(market, dueMs, price);
-      else {
-        ring.skipTo(dueMs);
-        this.#events.onMissingPrice(market);
-      }
-    }
-    this.#settleDueAt(dueMs);
-  }
-
   /** While nothing can be written, the theses stay due. */
   #settleDueAt(nowMs: number): void {
-    if (this.#records.turns.failure !== undefined || !this.state.settler.isDue(nowMs)) return;
-    try {
-      this.#change(() => this.#settleSome(nowMs));
-    } catch (thrown) {
-      if (!(thrown instanceof StorageError)) throw thrown;
-    }
+    if (this.state.settler.isDue(nowMs)) this.#turns.tryChange(() => this.#settleSome(nowMs));
   }
 
   #settleSome(nowMs: number): void {
@@ -347,10 +311,6 @@ export class Chain {
   #settle(thesis: Thesis, outcome: Outcome, atMs: number): void {
     const settled = this.state.settle(thesis.id, outcome, atMs);
     if (settled.status === thesis.status) return;
-    this.#records.turns.afterCommit(() => this.#events.onThesis(settled));
+    this.#turns.afterCommit(() => this.#events.onThesis(settled));
   }
-}
-
-function slotsIn(spans: readonly TimeSpan[]): number {
-  return spans.reduce((slots, { from, to }) => slots + (to - from) / SLOT_MS, 0);
 }

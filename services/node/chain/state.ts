@@ -53,9 +53,11 @@ export class ChainState {
     return thesis;
   }
 
-  /** Records the price of a slot. The theses that it breaks are due at once. */
-  recordPrice(market: Market, time: number, price: bigint): void {
-    this.histories.get(market)?.ring.append(time, price);
+  /** Records the price of a slot, or that it has none. The theses that it breaks are due at once. */
+  recordPrice(market: Market, time: number, price: bigint | undefined): void {
+    const ring = this.histories.get(market)?.ring;
+    if (price === undefined) return ring?.skipTo(time);
+    ring?.append(time, price);
     for (const { id } of this.#breaches.get(market)?.broken(time, price) ?? []) {
       this.settler.retry(id);
     }
@@ -73,16 +75,18 @@ export class ChainState {
   }
 
   /** The slots that this transaction would fill: missing, and in the ring or needed by a thesis. */
-  fillable(tx: BackfillOracle): TimeSpan[] {
+  fillable(tx: BackfillOracle): { spans: TimeSpan[]; slots: number } {
     const history = this.historyOf(tx);
     const spans: TimeSpan[] = [];
+    let slots = 0;
     for (const { time, isNeeded } of this.#slotsOf(tx)) {
       if (!history.takes(time, isNeeded)) continue;
+      slots += 1;
       const last = spans.at(-1);
       if (last?.to === time) last.to += SLOT_MS;
       else spans.push({ from: time, to: time + SLOT_MS });
     }
-    return spans;
+    return { spans, slots };
   }
 
   /** Fills the slots in these spans. The theses that need them are due at once. */

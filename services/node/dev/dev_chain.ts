@@ -111,12 +111,14 @@ export class DevChain {
     const lastKnown = new Map(
       this.markets.map((market) => [market, chain.oraclePrices.freshPrice(market, nowMs)]),
     );
-    chain.advanceTo(toMs, (market, slotMs) => {
+    const priceOf = (market: Market, slotMs: number) => {
       const path = paths.get(market);
       if (path === undefined) return lastKnown.get(market);
       const share = (slotMs - fromMs) / (toMs + SLOT_MS - fromMs);
       return path[Math.floor(share * path.length)];
-    });
+    };
+    for (let slotMs = fromMs; slotMs < toMs; slotMs += SLOT_MS) chain.recordSlot(slotMs, priceOf);
+    if (toMs >= fromMs) chain.checkpoint(toMs, priceOf);
     return this.#moved();
   }
 

@@ -156,13 +156,15 @@ export class ChainRecords {
   /** Stores the prices and the head, and reserves block numbers; tries again after a failure. */
   saveHead(head: Head | undefined, lastNumber = head?.number ?? 0): void {
     const write = () => this.#writeHead(head, lastNumber + BLOCKS_RESERVED);
-    if (this.turns.failure === undefined) return this.#tryChange(write);
+    if (this.turns.failure === undefined) return this.turns.tryChange(write);
     // Unless there is room for more than the head, the next change would fail again.
     this.turns.retry(() => {
       this.#meta.probe.put("probe", "0".repeat(PROBE_BYTES));
       write();
     });
-    if (this.turns.failure === undefined) this.#tryChange(() => this.#meta.probe.delete("probe"));
+    if (this.turns.failure === undefined) {
+      this.turns.tryChange(() => this.#meta.probe.delete("probe"));
+    }
   }
 
   /** Deletes some settled theses and receipts that are older. */
@@ -175,7 +177,7 @@ export class ChainRecords {
     const oldReceipts = receipts
       .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs);
     if (oldTheses.length + oldReceipts.length === 0) return;
-    this.#tryChange(() => {
+    this.turns.tryChange(() => {
       for (const [id, { thesis: { settledAt = 0 } }] of oldTheses) {
         theses.delete(id);
         this.#dropped(settledAt);
@@ -203,15 +205,6 @@ export class ChainRecords {
 
   #dropped(timeMs: number): void {
     this.#state.droppedBeforeMs = Math.max(this.#state.droppedBeforeMs, timeMs + 1);
-  }
-
-  /** A failure is kept, and reported by {@link turns}. */
-  #tryChange(run: () => void): void {
-    try {
-      this.turns.change(run);
-    } catch (thrown) {
-      if (this.turns.failure === undefined) throw thrown;
-    }
   }
 
   #writeHead(head: Head | undefined, reservedTo: number): void {

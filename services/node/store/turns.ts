@@ -42,10 +42,6 @@ export class Turns {
     return this.#failure;
   }
 
-  get isOpen(): boolean {
-    return this.#isOpen;
-  }
-
   /** Makes changes, or none of them. @throws {StorageError} @throws What `run` throws. */
   change<T>(run: () => T): T {
     if (this.#failure !== undefined) throw this.#failure;
@@ -57,6 +53,15 @@ export class Turns {
       const withdrawn = `Another change of the same moment failed: ${messageOf(thrown)}`;
       this.#rollBack(this.#failure ?? new StorageError(withdrawn, { cause: thrown }));
       throw thrown;
+    }
+  }
+
+  /** Makes changes, or none of them. A failure is not thrown: {@link failure} has it. */
+  tryChange(run: () => void): void {
+    try {
+      this.change(run);
+    } catch (thrown) {
+      if (this.#failure === undefined) throw thrown;
     }
   }
 

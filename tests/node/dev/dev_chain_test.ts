@@ -114,7 +114,6 @@ Deno.test("DevChain: a jump that reaches no slot makes no block", () => {
     now: head.timestampMs + 99,
     blockNumber: head.number,
   });
-  test.chain.advanceTo(head.timestampMs - 100, () => PRICE);
   assert.equal(test.chain.head, head);
 });
 
