@@ -1,7 +1,7 @@
 /**
  * The console in Chromium, drawn by the processor: time from the navigation to the first price on the
- * screen, bytes that it takes, and what a frame costs while a box is dragged over 500 open bets, beside
- * the frames that this machine makes of an empty page. Run with
+ * screen, bytes that it takes, and what a frame costs over 200 open bets, at rest and while a box is
+ * dragged, beside the frames that this machine makes of an empty page. Run with
  * `deno run --allow-all --unstable-bundle tests/bench/console_bench.ts [bets]`.
  */
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { launchBrowser, Visitor } from "../console/browser.ts";
 
-const BETS = Number(Deno.args[0] ?? 500);
+const BETS = Number(Deno.args[0] ?? 200);
 const CONCURRENCY = 8;
 const LOADS = 5;
 const DRAG_MOVES = 300;
@@ -207,6 +207,20 @@ try {
   const canvas = await page.waitForSelector(".chart canvas");
   const box = await canvas?.boundingBox() ?? assert.fail();
   const at = (x: number, y: number) => [box.x + x * box.width, box.y + y * box.height] as const;
+  const REST_MS = 5_000;
+  const resting = await frameCosts(page, () => setTimeout(REST_MS));
+  const sumOf = (part: "intervalMs" | "processorMs") =>
+    resting.reduce((sum, cost) => sum + cost[part], 0);
+  const seconds = sumOf("intervalMs") / 1_000;
+  console.log(
+    `at rest over ${BETS} open bets        ${
+      (resting.length / seconds).toFixed(0)
+    } frames a second ` +
+      `(aim: 55 at least), ${
+        (sumOf("processorMs") / seconds).toFixed(0)
+      } ms of the main thread a ` +
+      "second (aim: under 250)",
+  );
   const costs = await frameCosts(page, async () => {
     await page.mouse.move(...at(0.65, 0.2));
     await page.mouse.down();

@@ -11,6 +11,44 @@ export async function seriousViolations(page: Page): Promise<string[]> {
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("\n")}`);
 }
 
+/** Widths of WCAG's "Reflow", of a laptop, and of a wide screen. */
+const WIDTHS = [320, 1280, 2560];
+
+/**
+ * Looks at a page in both themes at all widths, with text of twice the size and in forced colours.
+ *
+ * @returns What is wrong, with where.
+ */
+export async function violationsEverywhere(page: Page): Promise<string[]> {
+  const session = await page.createCDPSession();
+  const found: string[] = [];
+  const look = async (where: string) => {
+    const overflow = await page.$eval("html", (html) => html.scrollWidth - html.clientWidth);
+    if (overflow > 0) found.push(`${where}: ${overflow} pixels wider than the page`);
+    for (const violation of await seriousViolations(page)) found.push(`${where}: ${violation}`);
+  };
+  const show = async (features: Record<string, string>) => {
+    const list = Object.entries(features).map(([name, value]) => ({ name, value }));
+    await session.send("Emulation.setEmulatedMedia", { features: list });
+  };
+  for (const theme of ["light", "dark"]) {
+    await show({ "prefers-color-scheme": theme });
+    for (const width of WIDTHS) {
+      await page.setViewport({ width, height: 900 });
+      await look(`${theme}, ${width} pixels`);
+    }
+  }
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+  await look("twice the text");
+  await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+  await show({ "forced-colors": "active" });
+  await look("forced colours");
+  await show({});
+  await session.detach();
+  return found;
+}
+
 declare global {
   /** In the page, once the source of axe-core was evaluated there. */
   var axe: { run(root: unknown): Promise<axe.AxeResults> };
