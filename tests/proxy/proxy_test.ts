@@ -4,7 +4,7 @@ import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import type { OutgoingMessage } from "../../services/proxy/hub/messages.ts";
-import { ClientConnection } from "../../services/proxy/clients/client_connection.ts";
+import { ClientConnection } from "../../services/proxy/clients/client_buffers.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { Proxy } from "../../services/proxy/proxy.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,5 +1,13 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
+import type { OutgoingMessage } from "../hub/messages.ts";
+
+/**
+ * Bytes that may wait in a client's socket before notifications stay in the ring instead: a burst in
+ * one turn of the event loop.
+ */
+export const QUEUED_BYTES_MAX = 256 * 1024;
 
 /** The part of the budget that large answers to one address may use. */
 const ADDRESS_SHARE = 0.5;
@@ -23,10 +31,10 @@ const STALLED_MS = 1_000;
 const REFRESH_EVERY_MS = 10;
 
 /**
- * The unsent bytes of a connection. The counts are members of the connection itself, because each
+ * A client's WebSocket, of either port. The counts are members of the connection itself, because each
  * delivery to each client touches them.
  */
-export abstract class CountedConnection {
+export abstract class ClientConnection implements ClientSink {
   /** Most bytes that it may have unsent. */
   counted = 0;
   /** Its unsent bytes at the last read. */
@@ -38,12 +46,25 @@ export abstract class CountedConnection {
   /** Undefined before {@link register} and after {@link end}. */
   #all: ClientBuffers | undefined;
 
+  /** Called for every message; a binary one is read as UTF-8. */
+  onText = (_text: string) => {};
+  /** Called once, when the connection has ended. */
+  onGone = () => {};
+  /** Called when the client's frame is too large; the connection is being closed. */
+  onTooLarge = () => {};
+  /** Called when its queue is empty after it was full, if its socket says so. */
+  onDrain = () => {};
+
   /** Unsent bytes now; may make a system call. */
   abstract readonly unsentBytes: number;
   /** Whether {@link cut} frees its memory at once. */
   abstract readonly isCuttable: boolean;
+  abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
+  abstract close(code: number, reason: string): void;
   /** Ends the connection without the client's consent. */
   abstract cut(): void;
+  /** Bytes of its own queue that are free. */
+  protected abstract freeQueueBytes(wanted: number): number;
 
   /** Counts it with all others, until {@link end}. Call it before anything is sent. */
   register(all: ClientBuffers, key: string): void {
@@ -52,16 +73,11 @@ export abstract class CountedConnection {
     all.add(this);
   }
 
-  /** Counts bytes that are about to be sent. */
-  add(bytes: number): void {
-    this.counted += bytes;
-    this.#all?.budget.add(bytes);
-  }
-
-  /** Updates the counts to its actual unsent bytes. */
-  recount(): void {
-    if (this.#all === undefined) this.counted = this.unsentBytes;
-    else this.#all.recount(this);
+  room(wanted: number): number {
+    const own = this.freeQueueBytes(wanted);
+    if (own <= 0) return own;
+    const ensured = own - (QUEUED_BYTES_MAX - ENSURED_BYTES);
+    return Math.min(own, Math.max(ensured, this.free(Math.min(wanted, own))));
   }
 
   /** Bytes of notifications that may still be queued in all clients together. */
@@ -79,9 +95,22 @@ export abstract class CountedConnection {
     return this.#all?.admit(this, bytes) ?? true;
   }
 
-  /** Counts a refusal that the connection made itself. */
-  protected countRefusal(): void {
+  /** Counts bytes that are about to be sent. */
+  count(bytes: number): void {
+    this.counted += bytes;
+    this.#all?.budget.add(bytes);
+  }
+
+  /** Updates the counts to its actual unsent bytes. */
+  recount(): void {
+    if (this.#all === undefined) this.counted = this.unsentBytes;
+    else this.#all.recount(this);
+  }
+
+  /** The client keeps sending requests and reads nothing. */
+  protected refuseToQueue(): void {
     this.#all?.onRefusal();
+    this.close(CloseCode.tryAgainLater, "Answers are not read");
   }
 
   /** The connection is gone. */
@@ -100,7 +129,7 @@ export class ClientBuffers {
   /** Called when an answer is refused or a connection is cut. */
   readonly onRefusal: () => void;
   readonly #clock: Clock;
-  readonly #connections = new Set<CountedConnection>();
+  readonly #connections = new Set<ClientConnection>();
   #refreshedAtMs = -Infinity;
 
   /** @param onRefusal Called when an answer is refused or a connection is cut. */
@@ -110,35 +139,35 @@ export class ClientBuffers {
     this.onRefusal = onRefusal;
   }
 
-  /** For {@link CountedConnection}. */
-  add(connection: CountedConnection): void {
+  /** For {@link ClientConnection}. */
+  add(connection: ClientConnection): void {
     connection.readAtMs = this.#clock.now();
     this.#connections.add(connection);
   }
 
-  /** For {@link CountedConnection}. */
-  remove(connection: CountedConnection): void {
+  /** For {@link ClientConnection}. */
+  remove(connection: ClientConnection): void {
     this.#connections.delete(connection);
     this.budget.remove(connection.counted);
   }
 
-  /** For {@link CountedConnection}. */
-  recount(connection: CountedConnection, nowMs = this.#clock.now()): void {
+  /** For {@link ClientConnection}. */
+  recount(connection: ClientConnection, nowMs = this.#clock.now()): void {
     const { unsentBytes } = connection;
     if (unsentBytes < connection.counted || connection.unsent === 0) connection.readAtMs = nowMs;
     this.budget.add(unsentBytes - connection.counted);
     connection.counted = connection.unsent = unsentBytes;
   }
 
-  /** For {@link CountedConnection}. */
+  /** For {@link ClientConnection}. */
   free(wanted: number): number {
     const shared = this.budget.max * NOTIFICATION_SHARE;
     if (this.budget.used + wanted > shared) this.#refresh();
     return shared - this.budget.used;
   }
 
-  /** For {@link CountedConnection}. */
-  spare(connection: CountedConnection): number {
+  /** For {@link ClientConnection}. */
+  spare(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
     this.recount(connection, nowMs);
     if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
@@ -147,8 +176,8 @@ export class ClientBuffers {
     return Math.min(own, this.free(own) - connection.counted);
   }
 
-  /** For {@link CountedConnection}. */
-  admit(connection: CountedConnection, bytes: number): boolean {
+  /** For {@link ClientConnection}. */
+  admit(connection: ClientConnection, bytes: number): boolean {
     if (
       bytes > SMALL_BYTES &&
       this.#unsentOf(connection.key) + bytes > this.budget.max * ADDRESS_SHARE
@@ -190,8 +219,8 @@ export class ClientBuffers {
     return bytes;
   }
 
-  #largest(): CountedConnection | undefined {
-    let largest: CountedConnection | undefined;
+  #largest(): ClientConnection | undefined {
+    let largest: ClientConnection | undefined;
     for (const connection of this.#connections) {
       if (!connection.isCuttable) continue;
       if (connection.counted > (largest?.counted ?? 0)) largest = connection;

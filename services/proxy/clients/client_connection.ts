@@ -2,51 +2,14 @@ import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 // @ts-types="@types/ws"
 import type { WebSocket as WsSocket } from "ws";
-import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
 import type { FrameJoiner, OutgoingMessage } from "../hub/messages.ts";
-import { CountedConnection, ENSURED_BYTES } from "./client_buffers.ts";
-
-/**
- * Bytes that may wait in a client's socket before notifications stay in the ring instead: a burst in
- * one turn of the event loop.
- */
-export const QUEUED_BYTES_MAX = 256 * 1024;
+import { ClientConnection, QUEUED_BYTES_MAX } from "./client_buffers.ts";
 
 /** Most unsent bytes of one client, answers included; a client over it is closed. */
 export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Seconds without a pong after which a client counts as gone. */
 export const IDLE_TIMEOUT_S = 30;
-
-/** A client's WebSocket, of either port. */
-export abstract class ClientConnection extends CountedConnection implements ClientSink {
-  /** Called for every message; a binary one is read as UTF-8. */
-  onText = (_text: string) => {};
-  /** Called once, when the connection has ended. */
-  onGone = () => {};
-  /** Called when the client's frame is too large; the connection is being closed. */
-  onTooLarge = () => {};
-  /** Called when its queue is empty after it was full, if its socket says so. */
-  onDrain = () => {};
-  abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
-  abstract close(code: number, reason: string): void;
-
-  /** Bytes of its own queue that are free. */
-  protected abstract freeQueueBytes(wanted: number): number;
-
-  room(wanted: number): number {
-    const own = this.freeQueueBytes(wanted);
-    if (own <= 0) return own;
-    const ensured = own - (QUEUED_BYTES_MAX - ENSURED_BYTES);
-    return Math.min(own, Math.max(ensured, this.free(Math.min(wanted, own))));
-  }
-
-  /** The client keeps sending requests and reads nothing. */
-  protected refuseToQueue(): void {
-    this.countRefusal();
-    this.close(CloseCode.tryAgainLater, "Answers are not read");
-  }
-}
 
 /** The part of the runtime's WebSocket that is used here; tests replace it. */
 export type NativeSocket =
@@ -86,7 +49,7 @@ export class NativeConnection extends ClientConnection {
     if (this.#queued(UNREAD_BYTES_MAX) > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.add(bytes);
+    this.count(bytes);
     for (const { text } of messages) this.#socket.send(text);
   }
 
@@ -147,7 +110,7 @@ export class TcpConnection extends ClientConnection {
     if (this.#tcp.writableLength > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.add(bytes);
+    this.count(bytes);
     // Frames are whole and uncompressed, so these fit between any two that `ws` writes.
     this.#tcp.write(this.#joiner.join(messages));
   }

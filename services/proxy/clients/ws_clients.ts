@@ -3,10 +3,10 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { ClientBuffers } from "./client_buffers.ts";
+import { ClientBuffers, type ClientConnection } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
-import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
+import { IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "./cors.ts";
 import {
   brokenHandshake,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import {
   ClientBuffers,
-  CountedConnection,
+  ClientConnection,
   ENSURED_BYTES,
 } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -19,7 +19,7 @@ function scene() {
 }
 
 /** A connection whose client reads nothing, unless the test sets its unsent bytes. */
-class Connection extends CountedConnection {
+class Connection extends ClientConnection {
   unsentBytes = 0;
   isCut = false;
 
@@ -37,12 +37,18 @@ class Connection extends CountedConnection {
 
   /** Queues notifications, whether they fit or not. */
   notify(bytes: number): void {
-    this.add(bytes);
+    this.count(bytes);
     this.unsentBytes += bytes;
   }
 
   cut(): void {
     this.isCut = true;
+  }
+
+  send(): void {}
+  close(): void {}
+  freeQueueBytes(): number {
+    return Infinity;
   }
 }
 

@@ -4,13 +4,16 @@ import { EventEmitter } from "node:events";
 import {
   NativeConnection,
   type NativeSocket,
-  QUEUED_BYTES_MAX,
   UNREAD_BYTES_MAX,
 } from "../../../services/proxy/clients/client_connection.ts";
 import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { ClientBuffers, ENSURED_BYTES } from "../../../services/proxy/clients/client_buffers.ts";
+import {
+  ClientBuffers,
+  ENSURED_BYTES,
+  QUEUED_BYTES_MAX,
+} from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** A socket that writes nothing until the test says so. */

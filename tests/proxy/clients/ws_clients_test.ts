@@ -3,7 +3,7 @@ import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { ClientConnection } from "../../../services/proxy/clients/client_connection.ts";
+import { ClientConnection } from "../../../services/proxy/clients/client_buffers.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../services/proxy/clients/cors.ts";
@@ -153,7 +153,7 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.onDrain();
   assert.deepEqual(resumed, [client]);
-  client.add(100);
+  client.count(100);
   assert.equal(budget.used, 100);
   client.onGone();
   assert.deepEqual([...hub.connected], [other]);

@@ -27,7 +27,7 @@ class RawNode {
     socket.on("error", () => {}).on("close", () => this.sockets.delete(socket));
     socket.on("data", async (data) => {
       this.requests.push({ connection, text: data.toString() });
-      const { pieces, ends } = this.answer(this.requests.length);
+      const { pieces, ends } = this.answer(this.requests.length, data.toString());
       for (const piece of pieces) {
         if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
         if (!socket.destroyed) socket.write(piece);
@@ -37,7 +37,10 @@ class RawNode {
   });
 
   constructor(
-    readonly answer: (request: number) => { pieces: (string | Uint8Array)[]; ends?: boolean },
+    readonly answer: (
+      request: number,
+      text: string,
+    ) => { pieces: (string | Uint8Array)[]; ends?: boolean },
   ) {}
 
   async listen(): Promise<number> {
@@ -167,6 +170,24 @@ Deno.test("HttpConnection: bytes behind an answer are not taken for the next one
     for (let n = 0; n < 3; n += 1) assert.equal((await pool.post("a", READ)).body, "own");
     assert.equal(node.opened, 2);
   }));
+
+Deno.test("HttpConnection: an unsolicited answer between two requests is dropped, and reads get their own", () => {
+  const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
+  const bodyOf = (text: string) => text.slice(text.indexOf("\r\n\r\n") + 4);
+  return play((request, text) => {
+    const own = answer(bodyOf(text));
+    return { pieces: request % 3 === 0 ? [own, answer("unasked for")] : [own] };
+  }, async (pool) => {
+    const read = async (reader: number) => {
+      for (let n = 0; n < 50; n += 1) {
+        const text = `reader ${reader} read ${n}`;
+        const { body } = await pool.post(text, { ...READ, isAnswer: (body) => body === text });
+        assert.equal(body, text);
+      }
+    };
+    await Promise.all([1, 2, 3, 4].map(read));
+  });
+});
 
 Deno.test("HttpConnection: a write has a connection that nobody used before, and tells the node to end it", () =>
   play(() => ({ pieces: [`${OK}content-length: 2\r\n\r\nok`] }), async (pool, node) => {
