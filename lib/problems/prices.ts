@@ -31,7 +31,7 @@ export const ORACLE: readonly Problem[] = [
     bound: "< 3",
     severity: "warning",
     afterS: 300,
-    words: "{pair} has {value} sources of four",
+    words: "{pair} has {value} of 4 sources",
     advice: "Look at `GET /providers`: with one source less, the pair may have no price.",
   },
   {
