@@ -2,44 +2,56 @@
  * `deno run --allow-all tests/console/pictures.ts`: plays some bets and takes the pictures of the
  * trade view for the documents.
  */
-import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { launchBrowser, Visitor } from "./browser.ts";
 
 const FOLDER = new URL("../../docs/images/", import.meta.url);
 
-/** Bets, in prices from the current one and in seconds: one to win, one to lose, one that is open. */
+/**
+ * Bets, in halves of the height of a suggested box and in seconds: one that may win, a narrow one that
+ * the price will leave, and one that is open.
+ */
 const BETS = [
-  { lower: -1.9, upper: 1.9, startsIn: 5, lasts: 8, amount: 25 },
-  { lower: 0.9, upper: 1.8, startsIn: 5, lasts: 7, amount: 10 },
-  { lower: -1.6, upper: 1.6, startsIn: 6, lasts: 14, amount: 40 },
+  { lower: -1.5, upper: 1.5, startsIn: 5, lasts: 8, amount: 25 },
+  { lower: -0.35, upper: 0.3, startsIn: 5, lasts: 7, amount: 10 },
+  { lower: -1.3, upper: 1.3, startsIn: 6, lasts: 14, amount: 40 },
 ];
 
-const DRAFT = { lower: -1, upper: 1.4, startsIn: 15, lasts: 8, amount: 15 };
+const DRAFT = { lower: -0.9, upper: 1.1, startsIn: 15, lasts: 8, amount: 15 };
 
 /** How long the chart needs to look like one. */
 const HISTORY_MS = 22_000;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+const PHONE = { width: 390, height: 844, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
+
 async function draft(visitor: Visitor, bet: typeof DRAFT): Promise<void> {
-  const text = await visitor.textOf('[data-price="ETH/USDT"]');
-  const price = Number(text.replace(",", ""));
-  await visitor.fill("lower", (price + bet.lower).toFixed(2));
-  await visitor.fill("upper", (price + bet.upper).toFixed(2));
-  await visitor.fill("startsIn", String(bet.startsIn));
-  await visitor.fill("lasts", String(bet.lasts));
+  await visitor.press("Suggest a box");
+  const read = (name: string) =>
+    visitor.page.$eval(`input[name=${name}]`, ({ value }) => Number(value));
+  const [low, high] = [await read("lower"), await read("upper")];
+  const at = (halves: number) => ((low + high) / 2 + halves * (high - low) / 2).toFixed(2);
+  await visitor.fill("lower", at(bet.lower));
+  await visitor.fill("upper", at(bet.upper));
+  await visitor.fill("startsIn", `${bet.startsIn} s`);
+  await visitor.fill("lasts", `${bet.lasts} s`);
   await visitor.fill("amount", String(bet.amount));
   await visitor.sees(/Times your bet/);
 }
 
-/** Plays some bets and takes the pictures of the trade view. */
-async function takePictures(visitor: Visitor): Promise<void> {
-  const { page } = visitor;
-  const take = async (name: string) => {
+function shotsOf({ page }: Visitor) {
+  return async (name: string) => {
     await pause(300); // the chart follows its new size and colours
-    const path = new URL(`console-trade-${name}.png`, FOLDER).pathname;
+    const path = new URL(`console-${name}.png`, FOLDER).pathname;
     await page.screenshot({ path: path as `${string}.png`, optimizeForSpeed: false });
   };
+}
+
+/** Plays some bets and takes the pictures of the trade view. */
+async function onWideScreen(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
+  const take = shotsOf(visitor);
   await page.setViewport({ width: 1280, height: 800 });
   await visitor.enter();
   await pause(HISTORY_MS);
@@ -52,30 +64,51 @@ async function takePictures(visitor: Visitor): Promise<void> {
   }
   await pause(7_000);
   await draft(visitor, DRAFT);
-  await take("light");
+  await take("trade-light");
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
-  await take("dark");
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
-  await page.setViewport({
-    width: 390,
-    height: 844,
-    deviceScaleFactor: 2,
-    isMobile: true,
-    hasTouch: true,
-  });
-  // The browser loads the page anew for a phone.
-  await visitor.sees(/Profit and loss/);
-  await draft(visitor, DRAFT);
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  await take("phone");
+  await take("trade-dark");
 }
 
-const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+/** The whole journey of one bet on a phone. */
+async function onPhone(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
+  const take = shotsOf(visitor);
+  await visitor.sees(/Live/);
+  await take("phone-1-account");
+  await visitor.press("Make a test account");
+  await visitor.sees(/Take test money/);
+  await take("phone-2-money");
+  await visitor.press("Take test money");
+  await visitor.sees(/1,000\.00 USDC/);
+  await visitor.touch([[[0.5, 0.62]], [[0.55, 0.5]], [[0.68, 0.35]]]);
+  await visitor.sees(/Times your bet/);
+  await take("phone-3-box");
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Times your bet/);
+  await visitor.press("Get a firm quote");
+  await visitor.sees(/Sign and place the bet/);
+  await take("phone-4-quote");
+  let outcome = "";
+  while (!outcome.includes("placed")) {
+    await visitor.press("Sign and place the bet");
+    outcome = await visitor.sees(/is placed|compared with the quote before/);
+  }
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  await pause(6_000);
+  await take("phone-5-open");
+  await visitor.sees(/Bet \d+ (won|lost)/);
+  await take("phone-6-outcome");
+}
+
+const ports = { ...FREE_PORTS, console: 0 };
+const stack = await startStack({ ports, seed: 1, pricing: STACK_PRICING });
 const browser = await launchBrowser();
 try {
-  const visitor = await Visitor.open(browser, stack.urls.console ?? "");
-  await takePictures(visitor);
-  await visitor.close();
+  const url = stack.urls.console ?? "";
+  const visitor = await Visitor.open(browser, url);
+  await onWideScreen(visitor);
+  await visitor.close({ outages: true }); // a narrow box may be refused
+  await onPhone(await Visitor.open(browser, url, (page) => page.setViewport(PHONE)));
 } finally {
   await browser.close();
   await stack.stop();

@@ -67,9 +67,9 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
-      <Stakes model={model} slip={slip} />
       {"draft" in parsed && <EstimateCard model={model} slip={slip} />}
       <Failure slip={slip} />
+      <Stakes model={model} slip={slip} />
       <div class="action-bar">
         <Field slip={slip} name="amount" label="You bet" unit="USDC" error={errors.amount} />
         <QuoteButton model={model} slip={slip} />
@@ -188,7 +188,7 @@ function EstimateCard({ model, slip }: BetPanelProps) {
       <dl class="facts">
         <Fact label="Pays if it stays" isBig>{formatAmount(state.estimate.payout)} USDC</Fact>
         <Fact label="Times your bet">{odds.multiplier}</Fact>
-        {odds.chance !== undefined && <Fact label="Chance, by the maker">{odds.chance}</Fact>}
+        {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
       <p class="note">

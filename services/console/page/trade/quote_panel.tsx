@@ -56,7 +56,7 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
         <Fact label="You get if it stays" isBig>
           <span data-payout={quote.payout.toString()}>{formatAmount(quote.payout)} USDC</span>
         </Fact>
-        {odds.chance !== undefined && <Fact label="Chance, by the maker">{odds.chance}</Fact>}
+        {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
       {odds.cap !== undefined && <p class="note">{odds.cap}</p>}
