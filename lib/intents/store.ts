@@ -3,7 +3,6 @@ import {
   type Insertion,
   type InsertOptions,
   type Intent,
-  type IntentFailure,
   type IntentOutcome,
   type IntentState,
   isFinal,
@@ -42,13 +41,11 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER;
 /** Must match the partial index's condition literally, or the database does not use the index. */
 const UNFINISHED = "state IN ('accepted', 'submitted')";
 
-/**
- * The common part of the updates to a final state. A commit leaves `reserved` alone: setting it, even to
- * the same value, makes the database update its index.
- */
-const FINISH = `receipt = ?, failure_code = ?, failure_message = ?, failure_details = ?,
-    updated_at_ms = ?, checksum = ?
-    WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?`;
+/** Changes an intent, if it still has the transaction it was read with and fits a further condition. */
+const CHANGE = `UPDATE intents SET state = ?, tx_hash = ?, transaction_text = ?, receipt = ?,
+    failure_code = ?, failure_message = ?, failure_details = ?, reserved = ?, updated_at_ms = ?,
+    checksum = ?
+  WHERE service = ? AND key = ? AND tx_hash IS NOT DISTINCT FROM ?`;
 
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
@@ -68,14 +65,12 @@ const SQL = {
       (SELECT sequence FROM intents WHERE service || '' = ? ORDER BY sequence DESC LIMIT 1) AS newest,
       (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
-  setTransaction: `UPDATE intents
-    SET tx_hash = ?, transaction_text = ?, state = 'submitted', updated_at_ms = ?, checksum = ?
-    WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?`,
+  changeUnfinished: `${CHANGE} AND ${UNFINISHED}`,
+  changeCommitted: `${CHANGE} AND state = 'committed'`,
+  changeReserved: `${CHANGE} AND reserved = 1 AND NOT (${UNFINISHED})`,
   recordAttempt: `UPDATE intents
     SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
     WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
-  commit: `UPDATE intents SET state = 'committed', ${FINISH}`,
-  fail: `UPDATE intents SET state = 'failed', reserved = 0, ${FINISH}`,
   // Writes on purpose: a read would not detect a full disk or a missing standby.
   check: `INSERT INTO services (service, checks) VALUES (?, 1)
     ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
@@ -95,12 +90,6 @@ const SQL = {
     WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
-  release: `UPDATE intents SET reserved = 0, checksum = ?
-    WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED})`,
-  replaceCommitted: `UPDATE intents
-    SET state = ?, tx_hash = ?, transaction_text = ?, receipt = ?, failure_code = ?,
-      failure_message = ?, failure_details = ?, reserved = ?, updated_at_ms = ?, checksum = ?
-    WHERE service = ? AND key = ? AND state = 'committed' AND tx_hash IS NOT DISTINCT FROM ?`,
   // The expression keeps the database from an index of services, of which it would read every row.
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE service || '' = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
@@ -176,7 +165,7 @@ export class IntentStore {
     const { txHash, text } = columnsOf(transaction);
     const times = [expiresAtMs, createdAtMs, createdAtMs];
     const values = [this.#service, key, subject, payload, txHash, text, ...times];
-    const checksum = this.#checksum(recordedIntent(intent, 0));
+    const checksum = checksumOf(this.#service, recordedIntent(intent, 0));
     return { sql: SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
   }
 
@@ -228,8 +217,7 @@ export class IntentStore {
     const [row] = await this.#db.read(SQL.find, [this.#service, key]);
     const intent = row === undefined ? undefined : this.#read(row);
     if (intent === undefined || !intent.reserved || !isFinal(intent.state)) return false;
-    const checksum = this.#checksum({ ...intent, reserved: false });
-    return await this.#change(SQL.release, [checksum, this.#service, key]) > 0;
+    return await this.#replace(SQL.changeReserved, intent, { ...intent, reserved: false });
   }
 
   /** The intent with a key, if there is one. */
@@ -284,16 +272,13 @@ export class IntentStore {
    *
    * @returns The current intent. If another process was first, it has that process's transaction.
    */
-  async setTransaction(
+  setTransaction(
     intent: Intent,
     transaction: SignedTransactionText,
     nowMs: number,
   ): Promise<Intent> {
-    const { txHash, text } = transaction;
-    const next: Intent = { ...intent, transaction, state: "submitted", updatedAtMs: nowMs };
-    const values = [txHash, text, nowMs, this.#checksum(next), ...this.#versionRead(intent)];
-    const changed = await this.#change(SQL.setTransaction, values);
-    return changed === 0 ? await this.get(intent.key) : next;
+    const next = { ...intent, transaction, state: "submitted" as const, updatedAtMs: nowMs };
+    return this.#advance(intent, next);
   }
 
   /**
@@ -311,20 +296,9 @@ export class IntentStore {
    *
    * @returns The intent as it is now: the first final state stays.
    */
-  async finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
-    const { state, receipt, failure } = outcome;
-    const isCommit = state === "committed";
-    const reserved = isCommit && intent.reserved;
-    const next: Intent = { ...intent, ...outcome, reserved, updatedAtMs: nowMs };
-    const values = [
-      receipt,
-      ...reasonColumns(failure),
-      nowMs,
-      this.#checksum(next),
-      ...this.#versionRead(intent),
-    ];
-    const changed = await this.#change(isCommit ? SQL.commit : SQL.fail, values);
-    return changed === 0 ? await this.get(intent.key) : next;
+  finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
+    const reserved = outcome.state === "committed" && intent.reserved;
+    return this.#advance(intent, { ...intent, ...outcome, reserved, updatedAtMs: nowMs });
   }
 
   /**
@@ -333,19 +307,14 @@ export class IntentStore {
    *
    * @returns Whether it was still the intent that was read.
    */
-  async replaceCommitted(
+  replaceCommitted(
     intent: Intent,
     result: IntentOutcome & Pick<Intent, "transaction">,
     nowMs: number,
   ): Promise<boolean> {
-    const { state, receipt, failure } = result;
-    const reserved = state === "committed" && intent.reserved;
-    const next: Intent = { ...intent, ...result, reserved, updatedAtMs: nowMs };
-    const { txHash, text } = columnsOf(result.transaction);
-    const reason = reasonColumns(failure);
-    const values = [state, txHash, text, receipt, ...reason, reserved ? 1 : 0, nowMs];
-    const where = [this.#checksum(next), ...this.#versionRead(intent)];
-    return await this.#change(SQL.replaceCommitted, [...values, ...where]) > 0;
+    const reserved = result.state === "committed" && intent.reserved;
+    const next = { ...intent, ...result, reserved, updatedAtMs: nowMs };
+    return this.#replace(SQL.changeCommitted, intent, next);
   }
 
   /**
@@ -421,8 +390,21 @@ export class IntentStore {
     return (await this.#db.write(`${sql} RETURNING 1 AS changed`, values)).length;
   }
 
-  #checksum(intent: Intent): number {
-    return checksumOf(this.#service, intent);
+  /** Changes an unfinished intent. @returns The intent as it is now. */
+  async #advance(read: Intent, next: Intent): Promise<Intent> {
+    const isChanged = await this.#replace(SQL.changeUnfinished, read, next);
+    return isChanged ? next : await this.get(read.key);
+  }
+
+  /** @returns False if it was changed since it was read. */
+  async #replace(sql: string, read: Intent, next: Intent): Promise<boolean> {
+    const { state, transaction, receipt, failure, reserved, updatedAtMs } = next;
+    const { txHash, text } = columnsOf(transaction);
+    const { code = null, message = null, details } = failure ?? {};
+    const reason = [code, message, details === undefined ? null : JSON.stringify(details)];
+    const values = [state, txHash, text, receipt, ...reason, reserved ? 1 : 0, updatedAtMs];
+    const where = [this.#service, read.key, columnsOf(read.transaction).txHash];
+    return await this.#change(sql, [...values, checksumOf(this.#service, next), ...where]) > 0;
   }
 
   /** @throws {StoreDamagedError} If it is not as it was written. */
@@ -447,22 +429,12 @@ export class IntentStore {
       }
     });
   }
-
-  /** WHERE values of a conditional update: it changes nothing if the row was modified meanwhile. */
-  #versionRead(intent: Intent): SqlValue[] {
-    return [this.#service, intent.key, columnsOf(intent.transaction).txHash];
-  }
 }
 
 /** Whether a recorded intent is this one, and not another request for the same key. */
 function isSame(recorded: Intent, { payload, transaction, createdAtMs }: NewIntent): boolean {
   return recorded.payload === payload && recorded.createdAtMs === createdAtMs &&
     recorded.transaction?.txHash === transaction?.txHash;
-}
-
-function reasonColumns(failure: IntentFailure | null): SqlValue[] {
-  const { code = null, message = null, details } = failure ?? {};
-  return [code, message, details === undefined ? null : JSON.stringify(details)];
 }
 
 function columnsOf(transaction: SignedTransactionText | null) {
