@@ -12,10 +12,10 @@ import { ChainError, ChainGuard } from "./chain_guard.ts";
 import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
 import { DamagedRows } from "./damaged_rows.ts";
 import { openWhenReady } from "./open.ts";
-import { TransactionSigner, type TransactionTerms } from "./signed_transaction.ts";
+import { TransactionSigner } from "./signed_transaction.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";
-import { IntentRefusedError } from "./submitter_options.ts";
+import { IntentRefusedError, type IntentWork } from "./submitter_options.ts";
 import { upkeepLoop } from "./upkeep.ts";
 
 /** Timeout of calls to the node; below the deadline of a stop. */
@@ -37,30 +37,6 @@ const PROBLEM_CODES = [
 /** How long the result of a health check is cached, and time between two background checks. */
 const CHECKED_MS = 1_000;
 const CHECK_INTERVAL_MS = 5_000;
-
-/** What differs between the services that submit intents. */
-export interface IntentWork {
-  /**
-   * The transaction that an intent asks for.
-   *
-   * @throws If its key, its request and the user's signature do not belong together; an
-   * {@link IntentRefusedError} if they do, but the intent must not be submitted.
-   */
-  termsOf(intent: Intent): TransactionTerms;
-  /**
-   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times for one
-   * intent, so it must be idempotent.
-   *
-   * @throws {IntentRefusedError} If the intent must not be submitted after all.
-   */
-  beforeSigning?(intent: Intent): Promise<void>;
-  /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
-  isOnChain(intent: Intent): Promise<boolean>;
-  /** Called after each attempt that got no answer, and after each final state that this process set. */
-  observe(event: "retry" | "final", intent: Intent): void;
-  /** Called with each final state that an attempt found or set: another process may have set it. */
-  ended?(intent: Intent): void;
-}
 
 /** Options of an {@link IntentService}. */
 export interface IntentServiceOptions {
@@ -190,10 +166,9 @@ export class IntentService {
       log: this.#log,
       receiptsKeptMs,
       requireChain: this.requireChain,
-      beforeSigning: work.beforeSigning,
+      ...work,
       sign: (intent) => this.transactions.sign(work.termsOf(intent)),
       verify: (intent) => this.#verify(intent, work),
-      observe: work.observe,
       ended: (intent) => {
         if (intent.state === "committed") this.#guard.committed(intent);
         work.ended?.(intent);

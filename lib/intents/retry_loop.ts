@@ -27,11 +27,8 @@ export interface RetryLoopOptions {
   nodeLost(): boolean;
 }
 
-/** A pass that ended early. */
-class NodeLostError extends RangemakerError {}
-
-/** The intents of a pass could not be read. */
-class UnreadableError extends RangemakerError {}
+/** Code of a pass that ended early. */
+const NODE_LOST = "NODE_LOST";
 
 /**
  * Retries intents that an earlier run, another process or a lost answer left unfinished: all of them
@@ -49,14 +46,11 @@ export function retryLoop(options: RetryLoopOptions): PollingLoop {
       // The first pass regardless of their time: the clock that wrote it may have been ahead.
       const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
       isFirst = false;
-      await retryAll(options, updatedAtMostMs, signal).catch((cause) => {
-        throw new UnreadableError("STORE_UNREADABLE", messageOf(cause), { cause });
-      });
-      if (nodeLost()) throw new NodeLostError("NODE_UNREACHABLE", "Core node does not answer");
+      await retryAll(options, updatedAtMostMs, signal);
+      if (nodeLost()) throw new RangemakerError(NODE_LOST, "Core node does not answer");
     },
-    onFailure(thrown) {
-      if (thrown instanceof NodeLostError) return;
-      const { message: reason } = thrown;
+    onFailure({ code, message: reason }) {
+      if (code === NODE_LOST) return;
       log.error("Unfinished intents cannot be read: {reason}", { event: "store_failed", reason });
     },
   });

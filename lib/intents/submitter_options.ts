@@ -6,6 +6,7 @@ import { failuresOf } from "../failures.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Intent, SignedTransactionText } from "./intent.ts";
+import type { TransactionTerms } from "./signed_transaction.ts";
 import type { IntentStore } from "./store.ts";
 
 /** The part of a core node that a submitter needs. */
@@ -14,20 +15,37 @@ export type SubmissionNode = Pick<
   "sendTransactionText" | "getTransaction" | "getHead"
 >;
 
+/** What differs between the services that submit intents. */
+export interface IntentWork {
+  /**
+   * The transaction that an intent asks for.
+   *
+   * @throws If its key, its request and the user's signature do not belong together; an
+   * {@link IntentRefusedError} if they do, but the intent must not be submitted.
+   */
+  termsOf(intent: Intent): TransactionTerms;
+  /**
+   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times for one
+   * intent, so it must be idempotent.
+   *
+   * @throws {IntentRefusedError} If the intent must not be submitted after all.
+   */
+  beforeSigning?(intent: Intent): Promise<void>;
+  /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
+  isOnChain(intent: Intent): Promise<boolean>;
+  /** Called after each attempt that got no answer, and after each final state that this process set. */
+  observe?(event: "retry" | "final", intent: Intent): void;
+  /** Called with each final state that an attempt found or set: another process may have set it. */
+  ended?(intent: Intent): void;
+}
+
 /** Options of a {@link Submitter}. */
-export interface SubmitterOptions {
+export interface SubmitterOptions extends Omit<IntentWork, "termsOf" | "isOnChain"> {
   store: IntentStore;
   node: SubmissionNode;
   clock: Clock;
   random: RandomSource;
   log: Logger;
-  /**
-   * What has to be done before a transaction is signed, such as a hedge. It may be called several times
-   * for one intent, so its effects must be idempotent.
-   *
-   * @throws {IntentRefusedError} If the intent must not be submitted after all.
-   */
-  beforeSigning?(intent: Intent): Promise<void>;
   /**
    * Signs the transaction of an intent: before the first send if the intent was recorded without
    * one, and again if the old one expired before the node saw it.
@@ -50,10 +68,6 @@ export interface SubmitterOptions {
    * that has none does not prove that it never took the transaction.
    */
   receiptsKeptMs: number;
-  /** Called after each attempt that got no answer, and after each final state that this one set. */
-  observe?(event: "retry" | "final", intent: Intent): void;
-  /** Called with each final state that an attempt found or set: another process may have set it. */
-  ended?(intent: Intent): void;
 }
 
 /** The intent must not be submitted: it fails with this code, message and details. */

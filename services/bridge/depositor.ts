@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
-import type { IntentService, IntentWork } from "../../lib/intents/intent_service.ts";
+import type { IntentService } from "../../lib/intents/intent_service.ts";
+import type { IntentWork } from "../../lib/intents/submitter_options.ts";
 import type { TransactionTerms } from "../../lib/intents/signed_transaction.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
