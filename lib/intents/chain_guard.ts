@@ -7,7 +7,7 @@ import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import type { Intent } from "./intent.ts";
-import type { StoreMemory } from "./sql.ts";
+import type { StoreMemory } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
 
 /** How long the node's first block is cached: less than a node needs to start with another chain. */

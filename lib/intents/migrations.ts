@@ -1,12 +1,6 @@
 import { StoreDamagedError, StoreError } from "./intent.ts";
-import {
-  checksumOf,
-  parseIntentRow,
-  savedValueSchema,
-  sequenceSchema,
-  type Steps,
-  valueChecksum,
-} from "./sql.ts";
+import { checksumOf, parseIntentRow, sequenceSchema, type Steps } from "./sql.ts";
+import { savedValueSchema, valueChecksum } from "./service_store.ts";
 
 /** One step, in the dialect of each database. */
 export interface Migration {

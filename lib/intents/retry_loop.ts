@@ -3,7 +3,7 @@ import { Backoff, SERVICE_WAIT_MAX_MS } from "../net/backoff.ts";
 import type { Clock, RandomSource } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
-import type { Intent } from "./intent.ts";
+import { asStoreError, type Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
 /** An intent is retried once it is unchanged for this long, even if another process started it. */
@@ -46,7 +46,9 @@ export function retryLoop(options: RetryLoopOptions): PollingLoop {
       // The first pass regardless of their time: the clock that wrote it may have been ahead.
       const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
       isFirst = false;
-      await retryAll(options, updatedAtMostMs, signal);
+      await retryAll(options, updatedAtMostMs, signal).catch((cause) => {
+        throw asStoreError(cause);
+      });
       if (nodeLost()) throw new RangemakerError(NODE_LOST, "Core node does not answer");
     },
     onFailure({ code, message: reason }) {

@@ -1,13 +1,7 @@
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
-import {
-  type Address,
-  addressSchema,
-  describeIssue,
-  hash32Schema,
-  type Hex,
-} from "../protocol/scalars.ts";
+import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
 import { type Intent, isFinal, StoreDamagedError } from "./intent.ts";
 
 /** Longest key that is shown; keys are shorter than that. */
@@ -55,7 +49,7 @@ export interface SqlDriver {
 }
 
 /** A 64-bit integer: SQLite returns a number, PostgreSQL text. */
-const integerSchema = z.coerce.number().int();
+export const integerSchema = z.coerce.number().int();
 
 /** `RETURNING sequence`. */
 export const sequenceSchema = z.object({ sequence: integerSchema });
@@ -72,54 +66,11 @@ export const lookUpSchema = keysSchema.extend({
 });
 
 /** CRC-32 as a signed integer, which both databases have. It finds damage, not manipulation. */
-function checksum(columns: readonly (string | number | boolean | null | undefined)[]): number {
+export function checksum(
+  columns: readonly (string | number | boolean | null | undefined)[],
+): number {
   return crc32(JSON.stringify(columns)) | 0;
 }
-
-/** What a store remembers of its service and its chain. */
-export interface StoreMemory {
-  /** Hash of the first block of its chain; null before its first contact with a node. */
-  genesis: Hex | null;
-  /** Whose intents these are; null before the first start that binds them. */
-  signer: Address | null;
-  /** Highest block that the chain was seen to have. */
-  highestBlock: number;
-}
-
-const memorySchema = z.object({
-  genesis: z.nullable(hash32Schema),
-  signer: z.nullable(addressSchema),
-  highest_block: integerSchema,
-  checksum: integerSchema.nullable(),
-});
-
-/** Checksum of a {@link StoreMemory}. */
-export function memoryChecksum({ genesis, signer, highestBlock }: StoreMemory): number {
-  return checksum([genesis, signer, highestBlock]);
-}
-
-/** Reads `RETURNING genesis, signer, highest_block, checksum`. */
-export function memoryOfRow(row: unknown): StoreMemory {
-  const { checksum: stored, highest_block: highestBlock, ...rest } = parseRow(memorySchema, row);
-  const memory = { ...rest, highestBlock };
-  const isNew = stored === null && memory.signer === null && highestBlock === 0;
-  if (isNew || stored === memoryChecksum(memory)) return memory;
-  throw new StoreDamagedError("Database is damaged: what it says of its chain and key has changed");
-}
-
-/** Checksum of a saved value. */
-export function valueChecksum(name: string, value: string, savedAtMs: number): number {
-  return checksum([name, value, savedAtMs]);
-}
-
-/** A row of saved values. */
-export const savedValueSchema = z.object({
-  service: z.string(),
-  name: z.string(),
-  value: z.string(),
-  saved_at_ms: integerSchema,
-  checksum: integerSchema.nullable(),
-});
 
 const countSchema = z.object({ count: integerSchema });
 
@@ -186,6 +137,22 @@ export function checksumOf(service: string, intent: Omit<Intent, "sequence">): n
   ]);
 }
 
+/** The columns that change after the insertion, beside state, time and checksum. */
+export function columnsOf(
+  { transaction, receipt, failure, reserved }: Intent,
+): Record<string, SqlValue> {
+  const { code = null, message = null, details } = failure ?? {};
+  return {
+    tx_hash: transaction?.txHash ?? null,
+    transaction_text: transaction?.text ?? null,
+    receipt,
+    failure_code: code,
+    failure_message: message,
+    failure_details: details === undefined ? null : JSON.stringify(details),
+    reserved: reserved ? 1 : 0,
+  };
+}
+
 /** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it is not as it was written. */
 export function intentOfRow(row: unknown): Intent {
   const { service, intent, checksum } = parseIntentRow(row);
@@ -215,3 +182,45 @@ export function parseRow<S extends z.core.$ZodType>(schema: S, row: unknown): z.
   if (parsed.success) return parsed.data;
   throw new StoreDamagedError(`Database has a damaged row: ${describeIssue(parsed.error)}`);
 }
+
+/** Must match the partial index's condition literally, or the database does not use the index. */
+export const UNFINISHED = "state IN ('accepted', 'submitted')";
+
+const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
+
+/** The statements of intents. */
+export const INTENT_SQL = {
+  insert: `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
+      expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum)
+    VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
+  find: `${SELECT} AND key = ?`,
+  listBySubject: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  listUnfinished: `${SELECT} AND ${UNFINISHED} AND sequence > ? AND updated_at_ms <= ?
+    ORDER BY sequence LIMIT ?`,
+  countUnfinished: `SELECT count(*) AS count FROM intents
+    WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
+  // The expression keeps the database from an index of services, of which it would read every row.
+  lookUp: `SELECT string_agg(key, ',') AS keys,
+      (SELECT sequence FROM intents WHERE service || '' = ? ORDER BY sequence DESC LIMIT 1) AS newest,
+      (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
+    FROM intents WHERE service = ? AND ${UNFINISHED}`,
+  recordAttempt: `UPDATE intents
+    SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
+    WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
+  // Conditions and order of the partial index.
+  deleteFinished: `DELETE FROM intents WHERE sequence IN (
+    SELECT sequence FROM intents
+    WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
+      AND expires_at_ms < ? AND updated_at_ms < ?
+    ORDER BY expires_at_ms LIMIT ?)`,
+  // The expression keeps the database from an index of services, of which it would read every row.
+  newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
+    WHERE service || '' = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
+  // Of all services: a row whose service has changed is nobody's.
+  list: `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  // Its checksum stays wrong, so that every further read reports it.
+  endDamaged: `UPDATE intents
+    SET state = 'failed', reserved = 0, failure_code = ?, failure_message = ?
+    WHERE service = ? AND key = ? AND ${UNFINISHED}`,
+};

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import { type Address, addressSchema, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
+import {
+  checksum,
+  integerSchema,
+  parseRow,
+  type SqlDriver,
+  type SqlValue,
+  type Steps,
+} from "./sql.ts";
+
+const SQL = {
+  // Writes on purpose: a read would not detect a full disk or a missing standby.
+  check: `INSERT INTO services (service, checks) VALUES (?, 1)
+    ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
+  // Takes the row's lock until the transaction ends, whether the row is new or not.
+  readMemory: `INSERT INTO services (service) VALUES (?)
+    ON CONFLICT (service) DO UPDATE SET service = excluded.service
+    RETURNING genesis, signer, highest_block, checksum`,
+  writeMemory: `UPDATE services SET genesis = ?, signer = ?, highest_block = ?, checksum = ?
+    WHERE service = ?`,
+  saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
+    VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
+    SET value = excluded.value, saved_at_ms = excluded.saved_at_ms, checksum = excluded.checksum`,
+  savedValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
+};
+
+/** What a store remembers of its service and its chain. */
+export interface StoreMemory {
+  /** Hash of the first block of its chain; null before its first contact with a node. */
+  genesis: Hex | null;
+  /** Whose intents these are; null before the first start that binds them. */
+  signer: Address | null;
+  /** Highest block that the chain was seen to have. */
+  highestBlock: number;
+}
+
+const memorySchema = z.object({
+  genesis: z.nullable(hash32Schema),
+  signer: z.nullable(addressSchema),
+  highest_block: integerSchema,
+  checksum: integerSchema.nullable(),
+});
+
+/** Checksum of a {@link StoreMemory}. */
+export function memoryChecksum({ genesis, signer, highestBlock }: StoreMemory): number {
+  return checksum([genesis, signer, highestBlock]);
+}
+
+/** Reads `RETURNING genesis, signer, highest_block, checksum`. */
+export function memoryOfRow(row: unknown): StoreMemory {
+  const { checksum: stored, highest_block: highestBlock, ...rest } = parseRow(memorySchema, row);
+  const memory = { ...rest, highestBlock };
+  const isNew = stored === null && memory.signer === null && highestBlock === 0;
+  if (isNew || stored === memoryChecksum(memory)) return memory;
+  throw new StoreDamagedError("Database is damaged: what it says of its chain and key has changed");
+}
+
+/** Checksum of a saved value. */
+export function valueChecksum(name: string, value: string, savedAtMs: number): number {
+  return checksum([name, value, savedAtMs]);
+}
+
+/** A row of saved values. */
+export const savedValueSchema = z.object({
+  service: z.string(),
+  name: z.string(),
+  value: z.string(),
+  saved_at_ms: integerSchema,
+  checksum: integerSchema.nullable(),
+});
+
+/** What the store of a service keeps beside its intents. Every method throws as {@link SqlDriver} does. */
+export class ServiceStore {
+  protected readonly db: SqlDriver;
+  protected readonly service: string;
+
+  /** @param service The store sees nothing of other services. */
+  constructor(db: SqlDriver, service: string) {
+    this.db = db;
+    this.service = service;
+  }
+
+  /**
+   * Remembers what a service has learned: a chain and a key if there are none yet, and a higher block.
+   *
+   * @param learned `resetBlock` replaces the highest block, also by a lower one.
+   * @returns What the store remembers now.
+   */
+  async remember(
+    learned: Partial<StoreMemory> & { resetBlock?: number } = {},
+  ): Promise<StoreMemory> {
+    const service = this.service;
+    // Not thrown inside the transaction, which may be part of a batch.
+    const result = await this.db.transaction(function* (): Steps<StoreMemory | StoreError> {
+      const [[row] = []] = yield [{ sql: SQL.readMemory, values: [service] }];
+      let known: StoreMemory;
+      try {
+        known = memoryOfRow(row);
+      } catch (thrown) {
+        return asStoreError(thrown);
+      }
+      const genesis = known.genesis ?? learned.genesis ?? null;
+      const signer = known.signer ?? learned.signer ?? null;
+      const highestBlock = learned.resetBlock ??
+        Math.max(known.highestBlock, learned.highestBlock ?? 0);
+      const next = { genesis, signer, highestBlock };
+      if (memoryChecksum(next) === memoryChecksum(known)) return known;
+      const values = [genesis, signer, highestBlock, memoryChecksum(next), service];
+      yield [{ sql: SQL.writeMemory, values }];
+      return next;
+    });
+    if (result instanceof StoreError) throw result;
+    return result;
+  }
+
+  /** Checks that the store accepts writes, by making one. */
+  async check(): Promise<void> {
+    await this.change(SQL.check, [this.service]);
+  }
+
+  /** Saves a value of the service under a name, and replaces the previous one. */
+  async saveValue(name: string, value: string, nowMs: number): Promise<void> {
+    const checksum = valueChecksum(name, value, nowMs);
+    await this.change(SQL.saveValue, [this.service, name, value, nowMs, checksum]);
+  }
+
+  /** The value saved under a name, and the time it was saved. A damaged one counts as missing. */
+  async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
+    const [row] = await this.db.read(SQL.savedValue, [this.service, name]);
+    if (row === undefined) return undefined;
+    const { value, saved_at_ms: savedAtMs, checksum } = parseRow(savedValueSchema, row);
+    return checksum === valueChecksum(name, value, savedAtMs) ? { value, savedAtMs } : undefined;
+  }
+
+  /** Finishes what is running, then disconnects. */
+  close(): Promise<void> {
+    return this.db.close();
+  }
+
+  /** @returns How many rows a statement has changed. */
+  protected async change(sql: string, values: SqlValue[]): Promise<number> {
+    return (await this.db.write(`${sql} RETURNING 1 AS changed`, values)).length;
+  }
+}
