@@ -40,8 +40,9 @@ export function priceBox(box: Box, model: MarketModel, leadMs: number, margin: n
   const probability = mixedProbability(checksOf(box), model);
   const charges = leadPays(box, model, leadMs, probability * payoutRatio(probability, margin));
   if (!charges) return { probability, chargedProbability: probability };
-  const wait = { ...box, endMs: Math.min(box.endMs, box.nowMs + leadMs) };
-  const survives = mixedProbability(checksOf(wait), model);
+  const waitEndMs = box.nowMs + leadMs;
+  if (box.endMs <= waitEndMs) return { probability, chargedProbability: 1 };
+  const survives = mixedProbability(checksOf({ ...box, endMs: waitEndMs }), model);
   return { probability, chargedProbability: probability < survives ? probability / survives : 1 };
 }
 

@@ -81,5 +81,12 @@ Deno.test("Lead: pays where the payout is higher", () => {
 Deno.test("Lead: a box that ends within it is known; without a lead nobody gains", () => {
   const far = box(100, 100);
   assert.equal(leadPays(far, model, 60_000, 0.95), true);
-  assert.equal(leadPays(box(0.1, 0.1), model, 0, 2), false);
+  assert.equal(leadPays(box(7, 7), model, 0, 2), false);
+});
+
+Deno.test("Lead: a bound within two deviations of it makes any box wait, the lower and the upper one", () => {
+  for (const near of [box(1, 14), box(14, 1)]) {
+    assert.equal(leadPays(near, model, 1_000, 0.3), true);
+    assert.equal(leadPays(near, model, 100, 0.3), false);
+  }
 });

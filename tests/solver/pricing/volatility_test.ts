@@ -156,6 +156,25 @@ Deno.test("Volatility: the first seconds of prices, from any moment of the minut
   }
 });
 
+Deno.test("Volatility: a minute that began before its first price counts by the part that is known", () => {
+  const volatility = new MarketVolatility(settings);
+  const slots = { slots: 151, sigma: 0.5, fromSlot: 450 };
+  feedSlots(volatility, seededRandom(1), slots);
+  const { memory, historyMs, season } = volatility.toJSON();
+  for (const { weight } of memory) assert.equal(weight, 0.25);
+  assert.equal(historyMs, 15_000);
+  assert.equal(season.day.cell.ms, 15_000);
+});
+
+Deno.test("Volatility: slots of the last minute outweigh those before", () => {
+  const volatility = new MarketVolatility(settings);
+  const random = seededRandom(1);
+  feedSlots(volatility, random, { slots: 3_000, sigma: 1.2 });
+  const nowMs = feedSlots(volatility, random, { slots: 1_800, sigma: 0.2, fromSlot: 3_000 });
+  const forecast = sigmaAt(volatility, nowMs, 1_000);
+  assert.ok(forecast > 0.2 && forecast < 0.4, `${forecast}`);
+});
+
 Deno.test("Volatility: a minute of slots with one jump is no more than twice too high", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);
