@@ -88,7 +88,6 @@ const FRAME_TEXT_MAX = 200;
 const frameSchema = z.union([
   z.object({ id: z.number(), error: z.object({ message: z.string() }) }),
   z.object({ id: z.number(), result: z.unknown() }),
-  z.object({ params: z.object({ error: z.object({ message: z.string() }) }) }),
   z.object({ params: z.object({ subscription: z.string(), result: z.unknown() }) }),
 ]);
 
@@ -166,9 +165,6 @@ export class RpcSubscriber {
     const shown = text.slice(0, FRAME_TEXT_MAX);
     if (frame === undefined) return this.drop(`unexpected frame ${shown}`);
     if ("params" in frame) {
-      if ("error" in frame.params) {
-        return this.drop(`ended a subscription: ${frame.params.error.message}`);
-      }
       const { subscription, result } = frame.params;
       if (this.#accepted.get(subscription)?.publish(result)) return;
       return this.drop(`unexpected notification ${shown}`);

@@ -68,16 +68,6 @@ Deno.test("RpcSubscriber: silence ends a connection only where its subscriptions
   }
 });
 
-Deno.test("RpcSubscriber: subscribes again when the proxy ends a subscription", () => {
-  const { events, subscriber, deliver, accept } = setUp();
-  accept();
-  const error = { code: -32005, message: "Too many subscriptions" };
-  const params = { subscription: "0xa", error };
-  deliver({ jsonrpc: "2.0", method: "eth_subscription", params });
-  assert.equal(events.at(-1), "lost: ended a subscription: Too many subscriptions");
-  subscriber.stop();
-});
-
 Deno.test("RpcSubscriber: subscribes again after a loss; ids of the lost connection mean nothing", () => {
   const { clock, network, events, subscriber, deliver, accept } = setUp();
   accept();
