@@ -246,10 +246,7 @@ Deno.test("Outage: a market without prices does not stop the others", () => {
   for (let done = 0; done < 31; done++) {
     test.clock.advance(100);
     const { "ETH/USDT": _gone, ...prices } = pricesBody(test.now).prices;
-    assert.deepEqual(test.chain.oraclePrices.update({ prices }, test.now), {
-      updated: 2,
-      rejected: 1,
-    });
+    assert.equal(test.chain.oraclePrices.update({ prices }, test.now), 2);
     test.chain.checkpoint(test.now);
   }
   const timestamp = test.now;

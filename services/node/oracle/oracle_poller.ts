@@ -90,7 +90,7 @@ export class OraclePoller {
   #takeLate(body: unknown): void {
     const { prices, clock, onLatePrices } = this.#parts;
     try {
-      if (prices.update(body, clock.now(), true).updated > 0) onLatePrices?.();
+      if (prices.update(body, clock.now(), true) > 0) onLatePrices?.();
     } catch {
       // The pull already counts as a timeout; the next one reports an invalid answer as such.
     }

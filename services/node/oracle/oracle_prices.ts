@@ -18,14 +18,6 @@ interface KnownPrice {
 
 const bodySchema = z.object({ prices: z.record(z.string(), z.unknown()) });
 
-/** The changes by one answer of the oracle. */
-export interface PriceUpdate {
-  /** Markets that got a newer price. */
-  updated: number;
-  /** Supported markets whose entry is missing or invalid. */
-  rejected: number;
-}
-
 /**
  * The last known price of every market and its age (spec: price oracle, States). Age is measured on
  * the price's own `lastUpdate`; one in the future counts as the time it was received.
@@ -46,22 +38,17 @@ export class OraclePrices {
    * Applies the body of a `GET /prices` answer. An invalid entry affects its own market only.
    *
    * @param isLate The answer may be older than the last one: only a newer `lastUpdate` counts.
+   * @returns How many markets got a newer price.
    * @throws {z.ZodError} If the body has no `prices` map.
    */
-  update(body: unknown, nowMs: number, isLate = false): PriceUpdate {
+  update(body: unknown, nowMs: number, isLate = false): number {
     const { prices } = bodySchema.parse(body);
     this.clamp(nowMs);
-    const outcome = { updated: 0, rejected: 0 };
-    for (const market of this.markets) {
-      const entry = priceEntrySchema.safeParse(prices[market.symbol]);
-      if (
-        !entry.success || entry.data.base !== market.base || entry.data.quote !== market.quote
-      ) outcome.rejected += 1;
-      else if (this.#take(market, entry.data, nowMs, isLate)) {
-        outcome.updated += 1;
-      }
-    }
-    return outcome;
+    return this.markets.filter((market) => {
+      const { success, data } = priceEntrySchema.safeParse(prices[market.symbol]);
+      return success && data.base === market.base && data.quote === market.quote &&
+        this.#take(market, data, nowMs, isLate);
+    }).length;
   }
 
   /** The price of a market if it is fresh at the given time. */

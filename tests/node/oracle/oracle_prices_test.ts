@@ -32,10 +32,10 @@ Deno.test("OraclePrices: where the chain's clock was moved, old and new prices m
 Deno.test("OraclePrices: a lastUpdate in the future counts as now, once", () => {
   const latest = new OraclePrices(3_000);
   const future = pricesBody(NOW + 3_600_000);
-  assert.deepEqual(latest.update(future, NOW), { updated: 3, rejected: 0 });
+  assert.equal(latest.update(future, NOW), 3);
   assert.equal(latest.view(NOW)["ETH/USDT"]?.lastUpdate, NOW);
   assert.equal(latest.view(NOW)["ETH/USDT"]?.ageMs, 0);
-  assert.deepEqual(latest.update(future, NOW + 3_001), { updated: 0, rejected: 0 });
+  assert.equal(latest.update(future, NOW + 3_001), 0);
   assert.equal(latest.isFresh(ETH, NOW + 3_001), false, "a stuck price does not stay fresh");
   latest.update(pricesBody(NOW + 3_100), NOW + 3_100);
   assert.equal(latest.isFresh(ETH, NOW + 3_100), true, "a corrected clock is believed at once");
@@ -47,7 +47,7 @@ Deno.test("OraclePrices: with the clock set back by an hour, newer prices still 
   const back = NOW - 3_600_000;
   for (let ms = 100; ms <= 25_000; ms += 100) {
     const body = pricesBody(NOW + ms, { "ETH/USDT": BigInt(ms) });
-    assert.equal(latest.update(body, back + ms).updated, 3);
+    assert.equal(latest.update(body, back + ms), 3);
     assert.equal(latest.freshPrice(ETH, back + ms), BigInt(ms));
   }
 });
@@ -95,7 +95,7 @@ for (const [what, change] of badEntries) {
     const latest = new OraclePrices(3_000);
     const { prices } = pricesBody(NOW);
     prices["ETH/USDT"] = { ...Object(prices["ETH/USDT"]), ...change };
-    assert.deepEqual(latest.update({ prices }, NOW), { updated: 2, rejected: 1 });
+    assert.equal(latest.update({ prices }, NOW), 2);
     assert.equal(latest.isFresh(ETH, NOW), false);
   });
 }
@@ -117,7 +117,7 @@ Deno.test("OraclePrices: another price with the same lastUpdate is taken, and is
   const prices = new OraclePrices(3_000);
   prices.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
   const outcome = prices.update(pricesBody(NOW, { "ETH/USDT": 8n }), NOW + 100);
-  assert.deepEqual(outcome, { updated: 0, rejected: 0 });
+  assert.equal(outcome, 0);
   assert.equal(prices.freshPrice(ETH, NOW + 3_000), 8n);
   assert.equal(prices.freshPrice(ETH, NOW + 3_001), undefined);
 });
