@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers";
 import type { Clock } from "../../../lib/clock.ts";
 import { Timers } from "../../../lib/timers.ts";
-import type { Delivery, Hub } from "./hub.ts";
+import type { Hub } from "./hub.ts";
+import type { Delivery } from "./hub_client.ts";
 
 /**
  * The runtime's socket does not report when it has room again. So clients that are behind are checked

@@ -7,8 +7,10 @@ import { DISPLACED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_li
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
+  BY_OWNER,
   type ClientSink,
   CloseCode,
+  type Delivery,
   HubClient,
   type HubEvents,
   type SharedSubscription,
@@ -36,18 +38,6 @@ export interface HubOptions {
   /** Creates what calls the hub when something is due; without it, its owner does. */
   delivery?: (hub: Hub) => Delivery;
 }
-
-/** Calls a hub, which has no clock, when something is due. */
-export interface Delivery {
-  start(): void;
-  stop(): void;
-  /** Notifications wait for a flush. */
-  flushSoon(): void;
-  /** Clients are behind. */
-  resumeSoon(): void;
-}
-
-const BY_OWNER: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
 
 /** Refusals after which a subscription that the node granted before is given up. */
 const REFUSALS_MAX = 5;

@@ -42,6 +42,19 @@ export interface HubEvents {
   announced?(head: Head | undefined): boolean | void;
 }
 
+/** Calls a hub, which has no clock, when something is due. */
+export interface Delivery {
+  start(): void;
+  stop(): void;
+  /** Notifications wait for a flush. */
+  flushSoon(): void;
+  /** Clients are behind. */
+  resumeSoon(): void;
+}
+
+/** For a hub whose owner calls it. */
+export const BY_OWNER: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
+
 /** A notification, encoded once for all its readers. */
 export interface Notification {
   subscription: SharedSubscription;
