@@ -51,8 +51,9 @@ export const chargeOptions = {
   },
   userLeadMs: {
     flags: "--user-lead-ms",
-    description: "barrier: how much earlier than the solver a user may see prices; an execution " +
-      "waits that long before its price is checked again",
+    description:
+      "barrier: how much earlier than the solver a user may see prices; where that pays, " +
+      "an execution waits that long before its price is checked again",
     kind: kinds.duration(0, 60_000),
     default: "3000",
   },
