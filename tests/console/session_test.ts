@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { Session } from "../../services/console/page/data/session.ts";
 import type { InjectedWallet } from "../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { eventually } from "../support/eventually.ts";
 import { memoryStore } from "./memory_store.ts";
 
 const URL = "http://127.0.0.1:1";
@@ -27,9 +28,9 @@ function sessionOf(
   return { session, store };
 }
 
-Deno.test("Session: makes no key for a chain that is not marked as one for tests", () => {
+Deno.test("Session: makes no key for a chain that is not marked as one for tests", async () => {
   const { session, store } = sessionOf(false);
-  assert.throws(() => session.useDevelopmentKey(), /for development chains only/);
+  await assert.rejects(session.useDevelopmentKey(), /for development chains only/);
   assert.equal(store.texts.size, 0);
 });
 
@@ -75,14 +76,15 @@ const options = { sanitizeOps: false, sanitizeResources: false };
 Deno.test(
   "Session: a key of this browser is made once, survives a reload",
   options,
-  () => {
+  async () => {
     const { session, store } = sessionOf(true);
     assert.equal(session.hasKey, false);
-    session.useDevelopmentKey();
+    await session.useDevelopmentKey();
     const address = session.user.value?.address;
     assert.deepEqual([session.hasKey, session.user.value?.isDevelopmentKey], [true, true]);
     const reloaded = sessionOf(true, store).session;
     reloaded.restore();
+    await eventually("the same account", () => reloaded.user.value);
     assert.equal(reloaded.user.value?.address, address);
     const { portfolio } = reloaded.user.value ?? assert.fail();
     reloaded.restart();
@@ -156,11 +158,15 @@ Deno.test(
   },
 );
 
-Deno.test("Session: a key that was left is not used by itself after a reload", options, () => {
-  const { session, store } = sessionOf(true);
-  session.useDevelopmentKey();
-  session.leave();
-  const reloaded = sessionOf(true, store).session;
-  reloaded.restore();
-  assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
-});
+Deno.test(
+  "Session: a key that was left is not used by itself after a reload",
+  options,
+  async () => {
+    const { session, store } = sessionOf(true);
+    await session.useDevelopmentKey();
+    session.leave();
+    const reloaded = sessionOf(true, store).session;
+    reloaded.restore();
+    assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
+  },
+);

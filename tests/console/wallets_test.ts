@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { Wallet } from "ethers";
 import {
+  accountOf,
   makeDevelopmentKey,
   storedDevelopmentKey,
   watchInjectedWallets,
@@ -43,11 +45,12 @@ Deno.test("Wallets: window.ethereum counts until a wallet announces itself", () 
   assert.deepEqual(watchInjectedWallets(pageWith("no wallet")).value, []);
 });
 
-Deno.test("Development key: the same one again in this browser, another one on another chain", () => {
+Deno.test("Development key: the same one again in this browser, another one on another chain", async () => {
   const store = memoryStore();
   assert.equal(storedDevelopmentKey(store, 1337), undefined);
-  const { address } = makeDevelopmentKey(store, 1337);
-  assert.equal(storedDevelopmentKey(store, 1337)?.address, address);
+  const key = makeDevelopmentKey(store, 1337);
+  assert.equal(storedDevelopmentKey(store, 1337), key);
+  assert.equal((await accountOf(key)).address, new Wallet(key).address);
   assert.equal(storedDevelopmentKey(store, 1), undefined);
   store.setItem("rangemaker.development-key.1", "broken");
   assert.equal(storedDevelopmentKey(store, 1), undefined);

@@ -11,6 +11,7 @@ import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { PendingBets } from "./pending_bets.ts";
 import { Portfolio } from "./portfolio.ts";
 import {
+  accountOf,
   chainOf,
   followWallet,
   type InjectedWallet,
@@ -84,7 +85,7 @@ export class Session {
   /** Continues with the account that was used last. No wallet prompts for that. */
   restore(): void {
     const last = this.#options.store.getItem(LAST_PLACE) ?? DEVELOPMENT_KEY;
-    if (last === DEVELOPMENT_KEY && this.hasKey) return this.useDevelopmentKey();
+    if (last === DEVELOPMENT_KEY && this.hasKey) return void this.useDevelopmentKey();
     let isFound = false;
     effect(() => {
       const wallet = this.injected.value.find(({ id }) => id === last);
@@ -99,12 +100,14 @@ export class Session {
   }
 
   /** Makes a key for tests, or takes the one that this browser has. */
-  useDevelopmentKey(): void {
+  async useDevelopmentKey(): Promise<void> {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
-    const account = this.#key ?? makeDevelopmentKey(store, config.chainId);
-    this.#enter(account, account.address, "Test key in this browser");
+    const key = this.#key ?? makeDevelopmentKey(store, config.chainId);
     store.setItem(LAST_PLACE, DEVELOPMENT_KEY);
+    const account = await accountOf(key);
+    if (this.user.peek() !== undefined) return; // a wallet was faster
+    this.#enter(account, account.address, "Test key in this browser");
   }
 
   /**

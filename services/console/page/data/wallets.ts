@@ -1,6 +1,5 @@
 /** Wallets of the user: those that browser extensions announce, and a key made for tests. */
 import { type Signal, signal } from "@preact/signals";
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import * as z from "zod";
 import type { AccountWallet, Address, ProviderWallet } from "@rangemaker/client";
 
@@ -100,20 +99,28 @@ export function revokeAccounts(provider: ProviderWallet): void {
 
 export type TextStore = Pick<Storage, "getItem" | "setItem">;
 
-const keySchema = z.custom<`0x${string}`>((value) =>
+type Key = `0x${string}`;
+
+const keySchema = z.custom<Key>((value) =>
   typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value)
 );
 
 /** The key for tests that this browser made earlier, if any. */
-export function storedDevelopmentKey(store: TextStore, chainId: number): AccountWallet | undefined {
-  const parsed = keySchema.safeParse(store.getItem(placeOf(chainId)));
-  return parsed.success ? privateKeyToAccount(parsed.data) : undefined;
+export function storedDevelopmentKey(store: TextStore, chainId: number): Key | undefined {
+  return keySchema.safeParse(store.getItem(placeOf(chainId))).data;
 }
 
 /** Makes a key for tests and keeps it in this browser: for development chains only. */
-export function makeDevelopmentKey(store: TextStore, chainId: number): AccountWallet {
-  const key = generatePrivateKey();
+export function makeDevelopmentKey(store: TextStore, chainId: number): Key {
+  const bytes = [...crypto.getRandomValues(new Uint8Array(32))];
+  const key: Key = `0x${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   store.setItem(placeOf(chainId), key);
+  return key;
+}
+
+/** The account of a key. Its code is loaded only where there are such keys. */
+export async function accountOf(key: Key): Promise<AccountWallet> {
+  const { privateKeyToAccount } = await import("viem/accounts");
   return privateKeyToAccount(key);
 }
 

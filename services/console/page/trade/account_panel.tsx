@@ -39,7 +39,7 @@ function KeyChoice({ model }: { model: PageModel }) {
               class="primary wide"
               data-next
               disabled={!mayMakeKey}
-              onClick={() => session.useDevelopmentKey()}
+              onClick={() => void session.useDevelopmentKey()}
             >
               {session.hasKey ? "Use your test account" : "Make a test account"}
             </button>
