@@ -11,12 +11,20 @@ const REFERENCE_MS = 1_000;
 const SPREAD_MS = 10_000;
 
 /**
+ * The most sources of one to two of these count as all of them, in milliseconds: a source that has left
+ * for so long will not come back soon, and those that are left would never have a price again.
+ */
+const MOST_SOURCES_MS = 1_800_000;
+
+/**
  * Tells a market that moves from a source that lies, while sources are missing: with all of them the
  * median does that, but a source that is left alone decides the price. While fewer sources contribute
- * than to the last good price, a jump counts only if two of them made it.
+ * than at some time in the last half hour to hour, a jump counts only if two of them made it.
  */
 export class JumpGuard {
-  #sources = 0;
+  #mostSources = 0;
+  #mostSourcesBefore = 0;
+  #mostSourcesSinceMs = 0;
   #reference = 0n;
   #referenceAtMs = 0;
   #spread = 0n;
@@ -29,8 +37,8 @@ export class JumpGuard {
    * @returns Whether the price may be served.
    */
   accepts(price: bigint, sources: readonly bigint[], timeMs: number): boolean {
-    if (sources.length >= this.#sources) {
-      this.#sources = sources.length;
+    this.#count(sources.length, timeMs);
+    if (sources.length >= Math.max(this.#mostSources, this.#mostSourcesBefore)) {
       this.#moveTo(price, timeMs);
       this.#widen(sources, timeMs);
       return true;
@@ -48,6 +56,17 @@ export class JumpGuard {
       this.#moveTo(price, timeMs);
     }
     return true;
+  }
+
+  #count(sources: number, timeMs: number): void {
+    const elapsedMs = Math.abs(timeMs - this.#mostSourcesSinceMs);
+    if (elapsedMs >= MOST_SOURCES_MS) {
+      this.#mostSourcesBefore = elapsedMs < 2 * MOST_SOURCES_MS ? this.#mostSources : 0;
+      this.#mostSources = sources;
+      this.#mostSourcesSinceMs = timeMs;
+    } else {
+      this.#mostSources = Math.max(this.#mostSources, sources);
+    }
   }
 
   #moveTo(price: bigint, timeMs: number): void {

@@ -41,6 +41,19 @@ Deno.test("JumpGuard: with as many sources as before, every price counts", () =>
   assert(accepts(20, 90_000, 90_000, 90_000, 60_000));
 });
 
+Deno.test("JumpGuard: sources that have been missing for an hour no longer count", () => {
+  const MINUTE_MS = 60_000;
+  const accepts = guardAfterFour();
+  // For at least half an hour they are only missing, and a jump waits for a second source.
+  for (let minute = 1; minute < 30; minute += 1) assert(!accepts(minute * MINUTE_MS, 70_000));
+  let minute = 30;
+  while (!accepts(minute * MINUTE_MS, 70_000)) minute += 1;
+  assert(minute <= 60, `${minute} minutes`);
+  assert(accepts((minute + 1) * MINUTE_MS, 50_000), "the one that is left is all there is");
+  assert(accepts((minute + 2) * MINUTE_MS, 50_000, 50_010));
+  assert(!accepts((minute + 3) * MINUTE_MS, 70_000), "two are what may be missing now");
+});
+
 Deno.test("JumpGuard: a source that was never one of several may jump", () => {
   const guard = new JumpGuard();
   for (const price of [1n, 1_000n, 5n]) assert(guard.accepts(price * USD, [price * USD], 0));

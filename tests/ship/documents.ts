@@ -47,9 +47,14 @@ export function passagesOf(document: string): Passage[] {
         commandsOfBlock(language, text)
       ),
       inlineCommands(rest),
-    ].filter((commands) => commands.length > 0)
+    ].map((commands) => commands.map(withoutQuiet)).filter((commands) => commands.length > 0)
       .map((commands) => ({ document, chapter, commands }));
   });
+}
+
+/** `deno task -q` is `deno task` without Deno's own line. */
+function withoutQuiet(command: DocumentedCommand): DocumentedCommand {
+  return { ...command, text: command.text.replace("task -q ", "task ") };
 }
 
 function commandsOfBlock(language: string, text: string): DocumentedCommand[] {
