@@ -2,8 +2,10 @@
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
-import type { Hex } from "../protocol/scalars.ts";
+import { RemoteSigner, type SignerMethod } from "../net/remote_signer.ts";
+import type { Address, Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
+import type { TransactionKey } from "../protocol/transaction.ts";
 import { redact } from "../redact.ts";
 import { UsageError } from "./options.ts";
 
@@ -42,6 +44,33 @@ export async function signerFrom(options: KeyOptions, label: string): Promise<Si
   }
   const password = await readPassword(keystorePasswordFile);
   return new Signer(await openKeystore(keystore, password));
+}
+
+/** Options that give a service a key that may be elsewhere. */
+export interface RemoteKeyOptions extends KeyOptions {
+  signerUrl?: string | undefined;
+  signerAddress?: Address | undefined;
+  signerMethod?: SignerMethod | undefined;
+}
+
+/**
+ * What signs the transactions of a service: its key, or a signer elsewhere.
+ *
+ * @throws {UsageError} Without any, or with both. @throws {KeystoreError} As {@link signerFrom}.
+ */
+export async function transactionKeyFrom(
+  options: RemoteKeyOptions,
+  label: string,
+): Promise<TransactionKey> {
+  const { signerUrl: url, signerAddress: address, signerMethod, ...key } = options;
+  if (url === undefined) return await signerFrom(key, `${label}, --signer-url`);
+  if (address === undefined) {
+    throw new UsageError("Missing --signer-address: expected with --signer-url");
+  }
+  if (key.privateKey !== undefined || key.keystore !== undefined) {
+    throw new UsageError(`Two keys: expected ${label}, --keystore or --signer-url, not several`);
+  }
+  return new RemoteSigner({ url, address, method: signerMethod ?? "eth_signTypedData" });
 }
 
 /** The first line of a password file. @throws {KeystoreError} If it cannot be read or is empty. */

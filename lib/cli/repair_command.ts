@@ -6,13 +6,14 @@ import type { Intent, IntentOutcome } from "../intents/intent.ts";
 import { IntentService } from "../intents/intent_service.ts";
 import { isNodeAway } from "../net/core_client.ts";
 import { command, ExitCode, type RunnableCommand } from "./command.ts";
-import { signerFrom } from "./keystore.ts";
+import { type RemoteKeyOptions, transactionKeyFrom } from "./keystore.ts";
 import type * as kinds from "./option_kinds.ts";
 import { type CommandText, optionLabel, type OptionsOf, type OptionSpec } from "./options.ts";
 import type {
   chainIdOption,
   databaseOption,
   keystoreOptions,
+  remoteSignerOptions,
   rpcUrlOption,
 } from "./shared_options.ts";
 
@@ -45,7 +46,7 @@ export type Repair = (
 export interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
   /** The option table of the service. */
-  options: RepairTable;
+  options: RepairTable & Partial<typeof remoteSignerOptions>;
   /** How the command calls what it repaired, such as `sent again`. */
   repaired: string;
   /** @throws {RangemakerError} If it failed. It may run again for the same intent. */
@@ -59,7 +60,12 @@ export interface RepairCommand extends Pick<CommandText, "name" | "description" 
 export function repairCommand(definition: RepairCommand): RunnableCommand {
   const { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database } =
     definition.options;
-  const options = { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database };
+  const { signerUrl, signerAddress, signerMethod } = definition.options;
+  // The bridge has the options of a remote signer too, the solver has not.
+  const options: RepairTable = {
+    ...{ rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database },
+    ...(signerUrl && signerAddress && signerMethod && { signerUrl, signerAddress, signerMethod }),
+  };
   const { name, description, examples } = definition;
   return command({
     ...{ name, description, examples, options },
@@ -75,13 +81,13 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
 
 async function repairAll(
   { service, options: { privateKey }, repair }: RepairCommand,
-  options: OptionsOf<RepairTable>,
+  options: OptionsOf<RepairTable> & RemoteKeyOptions,
   print: (line: string) => void,
 ) {
   const clock = systemClock;
   const intents = await IntentService.open({
     ...options,
-    ...{ name: service, clock, signer: await signerFrom(options, optionLabel(privateKey)) },
+    ...{ name: service, clock, signer: await transactionKeyFrom(options, optionLabel(privateKey)) },
     ...{ registry: createRegistry(), retain: Number.POSITIVE_INFINITY },
   });
   const { store, node } = intents;

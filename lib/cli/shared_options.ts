@@ -1,4 +1,6 @@
 /** Options that several commands take. Each means the same everywhere. */
+import { SIGNER_METHODS } from "../net/remote_signer.ts";
+import { addressSchema } from "../protocol/scalars.ts";
 import * as kinds from "./option_kinds.ts";
 import type { OptionSpec, OptionTable } from "./option_table.ts";
 
@@ -135,6 +137,28 @@ export const keystoreOptions = {
     flags: "--keystore-password-file",
     kind: kinds.file,
     description: "file whose first line is the password of the keystore",
+  },
+} satisfies OptionTable;
+
+/** The options of a service whose key may be elsewhere. */
+export const remoteSignerOptions = {
+  signerUrl: {
+    flags: "--signer-url",
+    kind: kinds.httpUrl,
+    description:
+      "service that signs typed data over JSON-RPC, such as Web3Signer, in place of a key",
+  },
+  signerAddress: {
+    flags: "--signer-address",
+    kind: { schema: addressSchema, placeholder: "address" },
+    description: "account that the service signs as",
+  },
+  signerMethod: {
+    flags: "--signer-method",
+    kind: kinds.choice(SIGNER_METHODS),
+    description:
+      "its method: eth_signTypedData for Web3Signer, account_… for Clef, …_v4 for wallets",
+    default: "eth_signTypedData",
   },
 } satisfies OptionTable;
 

@@ -7,7 +7,7 @@ import { serviceLog } from "../log/logging.ts";
 import { cached } from "../net/cached.ts";
 import { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
-import type { Signer } from "../protocol/signature.ts";
+import type { TransactionKey } from "../protocol/transaction.ts";
 import { ChainError, ChainGuard } from "./chain_guard.ts";
 import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
 import { DamagedRows } from "./damaged_rows.ts";
@@ -46,7 +46,7 @@ export interface IntentServiceOptions {
   rpcUrl: string;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retain: number;
-  signer: Signer;
+  signer: TransactionKey;
   chainId: number;
   faultPoint?: string | undefined;
   /** Whether the database is bound to the key: not by a dry run, which submits nothing. */
@@ -254,7 +254,7 @@ export class IntentService {
 async function requireKey(
   store: IntentStore,
   name: string,
-  { address }: Pick<Signer, "address">,
+  { address }: Pick<TransactionKey, "address">,
 ): Promise<void> {
   const { signer } = await store.remember({ signer: address });
   if (signer === address) return;

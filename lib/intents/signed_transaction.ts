@@ -1,11 +1,12 @@
 import type { Clock } from "../clock.ts";
-import type { Signer } from "../protocol/signature.ts";
+import { isSignedBy } from "../protocol/signature.ts";
 import {
   type Deposit,
   hashTransaction,
   type RfqSubmit,
-  signTransaction,
+  signTransactionBy,
   type Transaction,
+  type TransactionKey,
   transactionSchema,
   transactionToText,
 } from "../protocol/transaction.ts";
@@ -18,38 +19,36 @@ export type TransactionTerms = Unsigned<Deposit> | Unsigned<RfqSubmit>;
 
 /** Signs the transactions of a service, and checks those that it signed before. */
 export class TransactionSigner {
-  readonly #signer: Signer;
+  readonly #key: TransactionKey;
   readonly #chainId: number;
   readonly #clock: Clock;
 
-  constructor(signer: Signer, chainId: number, clock: Clock) {
-    this.#signer = signer;
+  constructor(key: TransactionKey, chainId: number, clock: Clock) {
+    this.#key = key;
     this.#chainId = chainId;
     this.#clock = clock;
   }
 
   /** Signs a transaction with the present time. */
-  sign(terms: TransactionTerms): SignedTransactionText {
-    const { tx, txHash } = this.#signAt(terms, this.#clock.now());
+  async sign(terms: TransactionTerms): Promise<SignedTransactionText> {
+    const unsigned = { ...terms, timestamp: this.#clock.now(), from: this.#key.address };
+    const { tx, txHash } = await signTransactionBy(unsigned, this.#key, this.#chainId);
     return { txHash, text: transactionToText(tx) };
   }
 
   /**
-   * Checks that a stored transaction is exactly what this service signs for these terms. Only the time
-   * may be any, and signing is deterministic, so the signature must be the same too.
+   * Checks that a stored transaction is one that this service signed for these terms. Only the time may
+   * be any.
    *
    * @throws {TypeError} If it is not.
    */
   require(terms: TransactionTerms, { txHash, text }: SignedTransactionText): void {
     const stored = transactionSchema.parse(JSON.parse(text));
-    const expected = this.#signAt(terms, stored.timestamp);
-    const isSame = txHash === expected.txHash && stored.signature === expected.tx.signature &&
-      hashTransaction(stored, this.#chainId) === txHash;
+    const { address } = this.#key;
+    const expected = { ...terms, timestamp: stored.timestamp, from: address };
+    const isSame = hashTransaction(stored, this.#chainId) === txHash &&
+      hashTransaction(expected, this.#chainId) === txHash &&
+      isSignedBy(address, txHash, stored.signature);
     if (!isSame) throw new TypeError("its transaction is not the one that was signed");
-  }
-
-  #signAt(terms: TransactionTerms, timestamp: number) {
-    const unsigned = { ...terms, timestamp, from: this.#signer.address };
-    return signTransaction(unsigned, this.#signer, this.#chainId);
   }
 }

@@ -97,6 +97,16 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
   return addressOf(publicKey);
 }
 
+/** A signature of 65 bytes in the one accepted form: other libraries have v 0 or 1, or the high s. */
+export function toStrictForm(signature: Hex): Hex {
+  const s = BigInt(`0x${signature.slice(66, 130)}`);
+  const v = Number.parseInt(signature.slice(130), 16);
+  const isHigh = s > HALF_ORDER;
+  const low = (isHigh ? CURVE_ORDER - s : s).toString(16).padStart(64, "0");
+  const parity = (v < 27 ? v : v - 27) ^ (isHigh ? 1 : 0);
+  return `${signature.slice(0, 66)}${low}${(27 + parity).toString(16).padStart(2, "0")}` as Hex;
+}
+
 function digestBytes(digest: Hex): Uint8Array {
   const bytes = bytesOf(digest);
   // The library would silently pad or truncate it.
@@ -163,7 +173,7 @@ export function requireSignerOn(
     requireSigner(what, digestFor(chainId), signature, expected);
   } catch (thrown) {
     if (!(thrown instanceof SignatureError) || thrown.details.recovered === undefined) throw thrown;
-    const actual = KNOWN_CHAIN_IDS.find((id) => recoversTo(expected, digestFor(id), signature));
+    const actual = KNOWN_CHAIN_IDS.find((id) => isSignedBy(expected, digestFor(id), signature));
     if (actual === undefined) throw thrown;
     const message = `${what} is for chain ${actual}: expected chain ${chainId}; GET /typed-data ` +
       "describes what to sign";
@@ -172,7 +182,8 @@ export function requireSignerOn(
   }
 }
 
-function recoversTo(address: Address, digest: Hex, signature: Hex): boolean {
+/** Whether `address` made the signature. */
+export function isSignedBy(address: Address, digest: Hex, signature: Hex): boolean {
   try {
     return recoverSigner(digest, signature) === address;
   } catch {

@@ -1,4 +1,4 @@
-import type { Hex } from "./address.ts";
+import type { Address, Hex } from "./address.ts";
 import * as z from "zod";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import {
@@ -140,6 +140,22 @@ export function signTransaction<T extends UnsignedTransaction>(
 ): { tx: T & { signature: Hex }; txHash: Hex } {
   const txHash = hashTransaction(tx, chainId);
   return { tx: { ...tx, signature: signer.sign(txHash) }, txHash };
+}
+
+/** What signs transactions: a key in this process, which needs the digest alone, or one elsewhere. */
+export interface TransactionKey {
+  readonly address: Address;
+  sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Hex | Promise<Hex>;
+}
+
+/** Signs a transaction with a key that may be elsewhere. */
+export async function signTransactionBy<T extends UnsignedTransaction>(
+  tx: T,
+  key: TransactionKey,
+  chainId: number,
+): Promise<{ tx: T & { signature: Hex }; txHash: Hex }> {
+  const txHash = hashTransaction(tx, chainId);
+  return { tx: { ...tx, signature: await key.sign(txHash, tx, chainId) }, txHash };
 }
 
 /** The transaction as JSON text, exactly as it is stored and sent. */

@@ -4,14 +4,13 @@ import { historySymbol } from "../../lib/net/exchange_history.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
-import { signTransaction } from "../../lib/protocol/transaction.ts";
+import { signTransactionBy, type TransactionKey } from "../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
 
 export interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
-  signer: Signer;
+  signer: TransactionKey;
   chainId: number;
   history: TradeHistory;
   clock: Clock;
@@ -91,7 +90,7 @@ export class Backfiller {
   /** @returns Number of filled slots. */
   async #submit({ base, quote }: Market, { startTime, prices }: SlotRun): Promise<number> {
     const { client, signer, chainId, clock } = this.#parts;
-    const { tx } = signTransaction(
+    const { tx } = await signTransactionBy(
       {
         type: "BackfillOracle" as const,
         timestamp: clock.now(),

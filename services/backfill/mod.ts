@@ -7,16 +7,17 @@ import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { type KeyOptions, signerFrom } from "../../lib/cli/keystore.ts";
+import { type RemoteKeyOptions, transactionKeyFrom } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
   keystoreOptions,
   marketsOption,
+  remoteSignerOptions,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/variables.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
+import type { TransactionKey } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/progress.ts";
 import { type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
@@ -68,6 +69,7 @@ export const options = optionsFor("backfill", {
     description: "private key of an admin: 0x and 64 hex digits",
   },
   ...keystoreOptions,
+  ...remoteSignerOptions,
   historyUrl: {
     flags: "--history-url",
     kind: kinds.httpUrl,
@@ -87,8 +89,10 @@ export const options = optionsFor("backfill", {
 export type BackfillOptions = OptionsOf<typeof options>;
 
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
-export function adminSigner(given: Pick<BackfillOptions, keyof KeyOptions>): Promise<Signer> {
-  return signerFrom(given, optionLabel(options.privateKey));
+export function adminSigner(
+  given: Pick<BackfillOptions, keyof RemoteKeyOptions>,
+): Promise<TransactionKey> {
+  return transactionKeyFrom(given, optionLabel(options.privateKey));
 }
 
 /** `rangemaker backfill` with a clock. */

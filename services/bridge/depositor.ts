@@ -63,7 +63,7 @@ export function depositWork(
     termsOf,
     // The node keeps external hashes for ever: if it would credit the deposit now, it has lost it.
     async isOnChain(intent) {
-      const { text } = transactions.sign(termsOf(intent));
+      const { text } = await transactions.sign(termsOf(intent));
       return (await node.simulateTransactionText(text)).status !== "committed";
     },
   };
@@ -138,7 +138,7 @@ export class Depositor {
       key: depositKey(request.user, request.nonce),
       subject: request.user,
       payload: encodePayload(request, digest),
-      transaction: intents.transactions.sign(termsOf(request, digest)),
+      transaction: await intents.transactions.sign(termsOf(request, digest)),
       expiresAtMs: request.deadline,
       createdAtMs: clock.now(),
     });

@@ -128,6 +128,7 @@ export const operations = {
           "CHAIN_MISMATCH",
           "CHAIN_REWOUND",
           "STORE_DAMAGED",
+          "SIGNER_UNAVAILABLE",
           "PERMISSION_DENIED",
           "TRANSACTION_FAILED",
         ],

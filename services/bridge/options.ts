@@ -1,7 +1,7 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import { type KeyOptions, signerFrom } from "../../lib/cli/keystore.ts";
+import { type RemoteKeyOptions, transactionKeyFrom } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
+import type { TransactionKey } from "../../lib/protocol/transaction.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -10,6 +10,7 @@ import {
   keystoreOptions,
   limiterOptions,
   listenOptions,
+  remoteSignerOptions,
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
@@ -33,6 +34,7 @@ export const options = optionsFor("bridge", {
     description: "relayer private key: 0x and 64 hex digits",
   },
   ...keystoreOptions,
+  ...remoteSignerOptions,
   chainId: chainIdOption,
   database: databaseOption("data/bridge.sqlite"),
   retain: retainOption,
@@ -44,6 +46,8 @@ export const options = optionsFor("bridge", {
 export type BridgeOptions = OptionsOf<typeof options>;
 
 /** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
-export function bridgeSigner(given: Pick<BridgeOptions, keyof KeyOptions>): Promise<Signer> {
-  return signerFrom(given, optionLabel(options.privateKey));
+export function bridgeSigner(
+  given: Pick<BridgeOptions, keyof RemoteKeyOptions>,
+): Promise<TransactionKey> {
+  return transactionKeyFrom(given, optionLabel(options.privateKey));
 }

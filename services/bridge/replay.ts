@@ -18,7 +18,7 @@ export const run = repairCommand({
   options,
   repaired: "sent again",
   async repair({ node, transactions }, intent, chainId) {
-    const transaction = transactions.sign(termsOfDeposit(intent, chainId));
+    const transaction = await transactions.sign(termsOfDeposit(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
     const { status: state, error } = receipt;
     if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return "present";

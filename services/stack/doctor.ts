@@ -108,7 +108,7 @@ export const run: RunnableCommand = Object.assign(
 function hasKey({ options }: ServiceChecks, { values, errors }: Parsed): boolean {
   const [key] = Object.entries(options).find(([, { kind }]) => kind === kinds.key) ?? [];
   const isGiven = (name: string) => values[name] !== undefined || errors.has(name);
-  return key === undefined || [key, ...Object.keys(keystoreOptions)].some(isGiven);
+  return key === undefined || [key, ...Object.keys(keystoreOptions), "signerUrl"].some(isGiven);
 }
 
 async function load(service: string): Promise<ServiceChecks> {

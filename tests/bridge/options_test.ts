@@ -16,6 +16,7 @@ import {
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { freePort } from "../support/ports.ts";
+import { type SignerCall, SIGNERS, withSignerService } from "../support/signer_service.ts";
 import { withFolder } from "../support/with_folder.ts";
 import { relayer, signedRequest, startTestBridge, user } from "./support.ts";
 
@@ -94,6 +95,31 @@ Deno.test(
           await stop();
         }
       }
+      const calls: SignerCall[] = [];
+      const { address, privateKey } = DEV_ACCOUNTS.solver;
+      await withSignerService(async (call) => {
+        calls.push(call);
+        return { result: await SIGNERS.ethers(privateKey, call) };
+      }, async (signerUrl) => {
+        const given = {
+          privateKey: undefined,
+          signerUrl,
+          signerAddress: address,
+          signerMethod: "account_signTypedData" as const,
+        };
+        const { url, stop } = await startTestBridge(node.url, { ...given, chainId: CHAIN_ID });
+        try {
+          const request = signedRequest({ nonce: 7n }, { chainId: CHAIN_ID });
+          const { status } = await post(`${url}/deposit`, request);
+          await observe(given, {
+            signerUrl: () => assert.deepEqual([status, calls.length], [200, 1]),
+            signerAddress: async () => assert.equal(await depositorOf(url), address),
+            signerMethod: () => assert.equal(calls[0]?.method, given.signerMethod),
+          });
+        } finally {
+          await stop();
+        }
+      });
       await node.stop();
     })),
 );

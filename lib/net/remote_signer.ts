@@ -1,0 +1,118 @@
+/** A key that is elsewhere: a service that signs typed data over JSON-RPC, such as Web3Signer or Clef. */
+import { z } from "zod";
+import { RangemakerError } from "../errors.ts";
+import { tryParseJson } from "../json.ts";
+import type { Address, Hex } from "../protocol/scalars.ts";
+import { requireSigner, SignatureError, toStrictForm } from "../protocol/signature.ts";
+import { TRANSACTION_TYPES, type UnsignedTransaction } from "../protocol/transaction.ts";
+import { describeTypedData, DOMAIN_TYPE } from "../protocol/typed_data.ts";
+import { redactUrls } from "../redact.ts";
+import { NetworkError, request } from "./http_request.ts";
+
+/**
+ * Methods that sign typed data. Web3Signer has the first one only; Clef has the second and asks a person
+ * unless a rule approves; wallets have the third.
+ */
+export const SIGNER_METHODS = [
+  "eth_signTypedData",
+  "account_signTypedData",
+  "eth_signTypedData_v4",
+] as const;
+
+/** One of {@link SIGNER_METHODS}. */
+export type SignerMethod = (typeof SIGNER_METHODS)[number];
+
+/** How long a signer may take: longer than one that needs no person ever does. */
+const ANSWER_MS = 5_000;
+
+/** Requests at a time: a signer that is slower than its callers must not be sent ever more. */
+const IN_FLIGHT_MAX = 32;
+
+/** A signature, or JSON-RPC's error. */
+const answerSchema = z.union([
+  z.object({ result: z.string().regex(/^0x[0-9a-fA-F]{130}$/) }),
+  z.object({ error: z.object({ code: z.number(), message: z.string() }) }),
+]);
+
+/** The signer did not sign, or not as it was asked to; the same request may succeed later. */
+export class RemoteSignerError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("SIGNER_UNAVAILABLE", redactUrls(message), { cause, retryable: true });
+  }
+}
+
+/** Where a key is, and whose it is. */
+export interface RemoteSignerOptions {
+  url: string;
+  address: Address;
+  method: SignerMethod;
+  timeoutMs?: number;
+}
+
+/** Signs transactions by a service. Every signature is checked before it is used. */
+export class RemoteSigner {
+  readonly address: Address;
+  readonly #options: RemoteSignerOptions;
+  #inFlight = 0;
+
+  constructor(options: RemoteSignerOptions) {
+    this.address = options.address;
+    this.#options = options;
+  }
+
+  /**
+   * Signs a transaction.
+   *
+   * @param digest Of the transaction, which the signature has to be of.
+   * @throws {RemoteSignerError} If there is no answer in time, or it is no signature by the address.
+   */
+  async sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Promise<Hex> {
+    const { url } = this.#options;
+    if (this.#inFlight >= IN_FLIGHT_MAX) {
+      throw new RemoteSignerError(`Signer ${url} is busy: ${IN_FLIGHT_MAX} requests are open`);
+    }
+    this.#inFlight += 1;
+    try {
+      const signature = toStrictForm(await this.#ask(typedDataOf(tx, chainId)));
+      requireSigner("Signature of the remote signer", digest, signature, this.address);
+      return signature;
+    } catch (thrown) {
+      if (thrown instanceof NetworkError || thrown instanceof SignatureError) {
+        throw new RemoteSignerError(`Signer ${url}: ${thrown.message}`, thrown);
+      }
+      throw thrown;
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  async #ask(typedData: object): Promise<Hex> {
+    const { url, method, address, timeoutMs = ANSWER_MS } = this.#options;
+    // Wallets take the text of it, the others the object.
+    const data = method === "eth_signTypedData_v4" ? JSON.stringify(typedData) : typedData;
+    const json = { jsonrpc: "2.0", id: 1, method, params: [address, data] };
+    const { status, text } = await request(url, { json, timeoutMs });
+    const answer = answerSchema.safeParse(tryParseJson(text)).data;
+    if (answer === undefined) {
+      throw new RemoteSignerError(`Signer ${url} gave no signature: status ${status}`);
+    }
+    if ("error" in answer) {
+      const { code, message } = answer.error;
+      throw new RemoteSignerError(`Signer ${url} refused ${method}: ${code}: ${message}`);
+    }
+    return answer.result as Hex; // its schema has checked the form
+  }
+}
+
+/** The typed data of a transaction, with its domain's type, and integers as decimal text. */
+function typedDataOf(tx: UnsignedTransaction, chainId: number): object {
+  const { types, ...rest } = describeTypedData(TRANSACTION_TYPES[tx.type], chainId);
+  const { type: _, ...message } = tx;
+  const isInteger = (value: unknown) => typeof value === "bigint" || typeof value === "number";
+  const text = JSON.stringify(message, (_key, value) => isInteger(value) ? `${value}` : value);
+  return {
+    types: { [DOMAIN_TYPE.primaryType]: DOMAIN_TYPE.fields, ...types },
+    ...rest,
+    message: JSON.parse(text),
+  };
+}
