@@ -108,6 +108,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno task compile\b/, elsewhere("tests/ship/compile_test.ts", '"compile"')],
   // It asks a public exchange: tests/node runs it against a stand-in, here its options are read.
   [/^deno task backfill /, here(readBackfillOptions)],
+  [/^deno task backfill$/, elsewhere("tests/backfill/mod_test.ts", "backfillCommand(")],
   [
     /^(deno task package|npm (pack|install)|npx (esbuild|vitest)|node (bet|--test)|mkdir \.\.\/my|mv|cp -r)\b/,
     elsewhere("tests/ship/package_test.ts", "bet.mjs"),
