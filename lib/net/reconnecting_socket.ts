@@ -31,8 +31,12 @@ export interface SocketHandlers {
   onOpen(): void;
   /** One text frame; a binary one is read as UTF-8. */
   onText(text: string): void;
-  /** The connection is lost or was dropped; it reconnects by itself. */
-  onDown?(reason: string, cause: DownCause): void;
+  /**
+   * The connection is lost or was dropped; it reconnects by itself.
+   *
+   * @param closeCode The code of the server's close (RFC 6455, section 7.4.1), if it closed.
+   */
+  onDown?(reason: string, cause: DownCause, closeCode?: number): void;
   /** An attempt is about to be made; the first one has number 1. */
   onAttempt?(attempt: number): void;
 }
@@ -130,7 +134,7 @@ export class ReconnectingSocket {
     socket.onmessage = (event) => this.#received(event.data);
     socket.onclose = (event) => {
       const cause = this.#open ? "closed" : "not_opened";
-      this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause);
+      this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause, event.code);
     };
     socket.onerror = (event) => {
       // Once open, the close event that follows has the reason; before, only this event has it.
@@ -169,13 +173,13 @@ export class ReconnectingSocket {
     this.#timers.after(leftMs, () => this.#watchSilence());
   }
 
-  #lose(reason: string, cause: DownCause): void {
+  #lose(reason: string, cause: DownCause, closeCode?: number): void {
     this.#timers.clear();
     this.#detach();
     if (this.#stopped) return;
     const waitMs = this.#options.backoff.nextMs();
     this.#timers.after(waitMs, () => this.#connect());
-    this.#options.handlers.onDown?.(reason, cause);
+    this.#options.handlers.onDown?.(reason, cause, closeCode);
   }
 
   #detach(): void {

@@ -49,6 +49,7 @@ export const LIMITS = [
   "subscriptions_per_client",
   "subscription_parameters",
   "upstream_subscriptions_per_address",
+  "equal_subscriptions",
   "subscription_displaced",
   "closed_the_socket",
   "upstream_subscriptions",

@@ -117,7 +117,7 @@ export class Hub {
   ): void {
     // The hub closed this client; its last messages still arrive.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
-    const subscription = this.#table.obtain(request, client);
+    const subscription = this.#table.obtain(request, client, nowMs);
     if (typeof subscription === "string") {
       this.#options.events.refused?.(subscription);
       return answer(REFUSED[subscription]);
@@ -158,8 +158,8 @@ export class Hub {
   }
 
   /** The node closed the connection because of what it was sent. */
-  upstreamRefused(): void {
-    for (const suspect of this.#table.refused()) {
+  upstreamRefused(nowMs: number): void {
+    for (const suspect of this.#table.refused(nowMs)) {
       for (const subscription of [...suspect.withFiltered()]) {
         this.#endWaits(subscription, REFUSED.closed_the_socket);
         this.#table.retire(subscription);

@@ -20,7 +20,7 @@ const CLOSED_ON_MS = 600_000;
 const CLOSED_ON_MAX = 256;
 
 /** The reason to refuse a new subscription. */
-export type SubscriptionRefusal = NoPlace | "closed_the_socket";
+export type SubscriptionRefusal = NoPlace | "equal_subscriptions" | "closed_the_socket";
 
 /** The errors of subscriptions that are refused. */
 export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
@@ -31,6 +31,10 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions_per_address: failure(
     RpcCode.limitExceeded,
     "Too many different subscriptions from this address: end one first",
+  ),
+  equal_subscriptions: failure(
+    RpcCode.limitExceeded,
+    `A connection may have ${COPIES_MAX} equal subscriptions: use one of them`,
   ),
   closed_the_socket: failure(
     RpcCode.limitExceeded,
@@ -56,8 +60,6 @@ function failure(code: number, message: string): SubscribeError {
 
 /** Decides which subscriptions may be made. Feeds that have no parameters are not counted. */
 export class SubscriptionLimits {
-  /** Time of the last event, Unix milliseconds: the owner sets it. */
-  nowMs = 0;
   readonly #displace: (subscription: SharedSubscription) => void;
   readonly #atNode: FairShares;
   readonly #inHub: FairShares;
@@ -80,12 +82,15 @@ export class SubscriptionLimits {
    * @param copies Equal subscriptions that exist already.
    * @returns The reason to refuse it, if it is refused.
    */
-  add(subscription: SharedSubscription, copies: number): SubscriptionRefusal | undefined {
+  add(
+    subscription: SharedSubscription,
+    { copies, nowMs }: { copies: number; nowMs: number },
+  ): SubscriptionRefusal | undefined {
     const { request: { key }, feed, quotaOwner } = subscription;
-    if ((this.#closedOn.get(feed?.request.key ?? key) ?? -Infinity) > this.nowMs) {
+    if ((this.#closedOn.get(feed?.request.key ?? key) ?? -Infinity) > nowMs) {
       return "closed_the_socket";
     }
-    if (copies >= COPIES_MAX) return "upstream_subscriptions_per_address";
+    if (copies >= COPIES_MAX) return "equal_subscriptions";
     if (PINNED_KEYS.has(key)) return;
     const shares = this.#sharesOf(subscription);
     const place = shares.placeFor(quotaOwner);
@@ -105,8 +110,8 @@ export class SubscriptionLimits {
   }
 
   /** Refuses a request from now on: the node closed the socket on it. */
-  remember(key: string): void {
-    this.#closedOn.set(key, this.nowMs + CLOSED_ON_MS);
+  remember(key: string, nowMs: number): void {
+    this.#closedOn.set(key, nowMs + CLOSED_ON_MS);
   }
 
   #sharesOf({ feed }: SharedSubscription): FairShares {

@@ -63,13 +63,14 @@ export class SubscriptionTable {
   obtain(
     request: SubscriptionRequest,
     client: HubClient,
+    nowMs: number,
   ): SharedSubscription | SubscriptionRefusal {
     const equal = this.#byKey.of(request.key);
     const open = equal.filter((subscription) => !subscription.involves(client));
     const shared = open.find(({ isLive }) => isLive) ?? open[0];
     if (shared !== undefined) return shared;
     const subscription = new SharedSubscription(request, client, this.#feedFor(request, client));
-    const refusal = this.#limits.add(subscription, equal.length);
+    const refusal = this.#limits.add(subscription, { copies: equal.length, nowMs });
     if (refusal !== undefined) return refusal;
     this.#byKey.add(request.key, subscription);
     this.#addToFeed(subscription);
@@ -127,7 +128,6 @@ export class SubscriptionTable {
 
   /** The connection is open: every subscription is requested again. */
   opened(nowMs: number): void {
-    this.#limits.nowMs = nowMs;
     for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
   }
 
@@ -137,11 +137,11 @@ export class SubscriptionTable {
    * @returns Subscriptions that are not requested again: the node had never granted them, and they
    *   were requested when it closed the connection.
    */
-  refused(): SharedSubscription[] {
+  refused(nowMs: number): SharedSubscription[] {
     const suspects = this.calls.firstAsked;
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
-    if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key);
+    if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key, nowMs);
     this.closed();
     return suspects;
   }
@@ -174,7 +174,6 @@ export class SubscriptionTable {
 
   /** Gives up requests that the node did not answer in time, and repeats those still needed. */
   sweep(nowMs: number): void {
-    this.#limits.nowMs = nowMs;
     for (const late of this.calls.giveUp(nowMs - this.#options.askTimeoutMs)) this.retire(late);
     for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
     this.calls.endUnknown((id) => this.#byUpstreamId.has(id));

@@ -25,7 +25,7 @@ export interface NodeListener {
   upstreamOpened(nowMs: number): void;
   upstreamClosed(): void;
   /** The node closed the socket because of what it was sent. */
-  upstreamRefused(): void;
+  upstreamRefused(nowMs: number): void;
   /** A frame of the node. @returns False if it is malformed. */
   receive(text: string): boolean;
 }
@@ -90,7 +90,7 @@ export class NodeLink<L extends NodeListener> {
         opened: (node) => this.#opened(node),
         lost: (node, reason) => this.#lost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
-        refused: () => hub.upstreamRefused(),
+        refused: () => hub.upstreamRefused(clock.now()),
         moved: () => hub.upstreamClosed(),
         received: (text) => hub.receive(text),
       },

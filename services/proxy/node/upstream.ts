@@ -40,7 +40,7 @@ export interface UpstreamOptions {
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
-const REFUSAL = /^closed with (?:1002|1003|1007|1008|1009)\b/;
+const REFUSAL_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009]);
 
 /** The one WebSocket to a read node: to the leader, if there are several. */
 export class Upstream {
@@ -82,9 +82,11 @@ export class Upstream {
         onText(text) {
           if (events.received(text)) return;
           metrics.upstreamErrors.inc({ target: "read" });
-          log.warn("The read node sent a frame that is not JSON-RPC, or a thesis of nobody");
+          log.warn(
+            "The read node sent a frame that is not JSON-RPC, or a thesis without user and solver",
+          );
         },
-        onDown: (reason) => {
+        onDown: (reason, _cause, closeCode) => {
           metrics.upstreamConnected.set(0);
           if (this.#isMoving) return events.moved();
           metrics.upstreamErrors.inc({ target: "read" });
@@ -93,7 +95,7 @@ export class Upstream {
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
           isLost = true;
-          if (REFUSAL.test(reason)) events.refused();
+          if (closeCode !== undefined && REFUSAL_CODES.has(closeCode)) events.refused();
           else events.lost(this.#node, reason);
         },
       },

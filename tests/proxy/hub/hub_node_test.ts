@@ -275,7 +275,7 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only new subscri
   scene.answer({ result: "0x1" });
   await granted;
   const suspects = ["a", "b"].map((topic) => scene.subscribe(scene.client(), topic));
-  scene.hub.upstreamRefused();
+  scene.hub.upstreamRefused(scene.nowMs);
   for (const outcome of await Promise.all(suspects)) {
     assert.match(JSON.stringify(outcome), /closed its connection/);
   }
@@ -286,7 +286,7 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only new subscri
   // One of two may have been innocent, so both may be asked for again. Alone, it is remembered.
   void scene.subscribe(scene.client(), "a");
   assert.equal(scene.asked.length, 1);
-  scene.hub.upstreamRefused();
+  scene.hub.upstreamRefused(scene.nowMs);
   scene.hub.upstreamOpened(scene.nowMs);
   scene.asked.length = 0;
   assert.match(JSON.stringify(await scene.subscribe(scene.client(), "a")), /closed its connection/);
@@ -411,7 +411,7 @@ Deno.test("Hub: granted and expired subscribes do not fail when the node closes 
   scene.asked.length = 0;
   await scene.leaveUnanswered(1);
   for (let times = 0; times < 3; times += 1) {
-    scene.hub.upstreamRefused();
+    scene.hub.upstreamRefused(scene.nowMs);
     scene.asked.length = 0;
     scene.hub.upstreamOpened(scene.nowMs);
     assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
@@ -428,7 +428,7 @@ Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the
     if (scene.asked.length === 0) {
       return /closed its connection/.test(JSON.stringify(await outcome));
     }
-    scene.hub.upstreamRefused();
+    scene.hub.upstreamRefused(scene.nowMs);
     scene.hub.upstreamOpened(scene.nowMs);
     scene.asked.length = 0;
     return false;

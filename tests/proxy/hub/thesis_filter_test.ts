@@ -109,7 +109,7 @@ class Scene {
 
   /** The node closes the socket because of what it was sent. */
   refuse(): void {
-    this.#reopen(() => this.hub.upstreamRefused());
+    this.#reopen(() => this.hub.upstreamRefused(0));
   }
 
   #reopen(close: () => void): void {
