@@ -317,7 +317,7 @@ Deno.test("Hub: a client gets two ids for equal subscriptions, and no third one"
   scene.asked.push(first);
   scene.answer({ result: "0x1" });
   assert.deepEqual(await Promise.all(outcomes), [{ id: "0x1" }, { id: "0x2" }]);
-  assert.match(JSON.stringify(await scene.subscribe(client, "a")), /from this address/);
+  assert.match(JSON.stringify(await scene.subscribe(client, "a")), /2 equal subscriptions/);
   scene.hub.unsubscribe(client, "0x1");
   assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
   scene.reconnect();
