@@ -48,6 +48,15 @@ function shotsOf({ page }: Visitor) {
   };
 }
 
+/** Signs until the bet is placed: a new quote is there if the price moved. */
+async function sign(visitor: Visitor): Promise<void> {
+  let outcome = "";
+  while (!outcome.includes("placed")) {
+    await visitor.press("Sign and place the bet");
+    outcome = await visitor.sees(/is placed|compared with the quote before/);
+  }
+}
+
 /** Plays some bets and takes the pictures of the trade view. */
 async function onWideScreen(visitor: Visitor): Promise<void> {
   const { page } = visitor;
@@ -59,7 +68,7 @@ async function onWideScreen(visitor: Visitor): Promise<void> {
     if (index === 2) await pause(9_000);
     await draft(visitor, bet);
     await visitor.press("Get a firm quote");
-    await visitor.press("Sign and place the bet");
+    await sign(visitor);
     await visitor.press("Make another bet");
   }
   await pause(7_000);
@@ -88,11 +97,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await visitor.press("Get a firm quote");
   await visitor.sees(/Sign and place the bet/);
   await take("phone-4-quote");
-  let outcome = "";
-  while (!outcome.includes("placed")) {
-    await visitor.press("Sign and place the bet");
-    outcome = await visitor.sees(/is placed|compared with the quote before/);
-  }
+  await sign(visitor);
   await page.$eval("html", (html) => html.scrollTop = 0);
   await pause(6_000);
   await take("phone-5-open");
