@@ -29,6 +29,7 @@ const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
   NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
   NODE_BUSY: ["thousands of calls at once", "node/hostile/batches_test.ts"],
   HOST_NOT_ALLOWED: ["a foreign page", "hostile/foreign_pages_test.ts"],
+  SIGNER_UNAVAILABLE: ["a signer elsewhere", "lib/net/remote_signer_test.ts"],
   STORAGE: ["a full disk", "node/store/failing_disk_test.ts"],
 };
 
