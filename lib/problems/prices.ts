@@ -102,7 +102,7 @@ export const NODE: readonly Problem[] = [
     bound: "> 0",
     severity: "critical",
     words: "{market} had no fresh price at {value} checkpoints",
-    advice: "Fill the gap with `deno task backfill` before theses that need it end.",
+    advice: "Fill the gap with `deno task -q backfill` before theses that need it end.",
   },
   {
     name: "NodeNeedsBackfill",
@@ -111,7 +111,7 @@ export const NODE: readonly Problem[] = [
     bound: "> 0",
     severity: "critical",
     words: "{value} theses cannot be settled: prices are missing",
-    advice: "Fill what each lacks: `deno task backfill --thesis <id>`.",
+    advice: "Fill what each lacks: `deno task -q backfill --thesis <id>`.",
   },
   {
     name: "NodeStorageFailed",
