@@ -169,12 +169,12 @@ export async function reportErrors(
   } catch (thrown) {
     context.progress("");
     if (thrown instanceof HelpRequest) {
-      context.print(asStarted(thrown.message.trimEnd(), context));
+      context.print(withTaskNames(thrown.message.trimEnd(), context));
       return ExitCode.ok;
     }
     if (thrown instanceof UsageError) {
       const help = ["See rangemaker", name].join(" ").trim();
-      context.printError(`${thrown.message}. ${asStarted(help, context)} --help`);
+      context.printError(`${thrown.message}. ${withTaskNames(help, context)} --help`);
       return ExitCode.usage;
     }
     if (thrown instanceof RangemakerError) {
@@ -203,7 +203,7 @@ export async function reportErrors(
 }
 
 /** Text with commands as the user types them: a task sets the folder that it was started in. */
-function asStarted(text: string, { env }: Pick<CommandContext, "env">): string {
+function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): string {
   if (Deno.build.standalone || env(USER_FOLDER_VARIABLE) === undefined) return text;
   return text.replaceAll(/(?<=^ {2}|^Usage: |^See |\()rangemaker (?=\w)/gm, "deno task ");
 }

@@ -168,15 +168,15 @@ export class ChainGuard {
   async #findMissing(dueMs: number): Promise<Intent | undefined> {
     const firstLater = this.#committed.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
     const due = this.#committed.slice(0, firstLater < 0 ? undefined : firstLater);
-    const areThere = await Promise.all(due.map((intent) => this.#isThere(intent)));
-    const missing = due[areThere.indexOf(false)];
+    const areCommitted = await Promise.all(due.map((intent) => this.#isStillCommitted(intent)));
+    const missing = due[areCommitted.indexOf(false)];
     if (missing !== undefined) return missing;
     const done = new Set(due.slice(0, -1));
     this.#committed = this.#committed.filter((intent) => !done.has(intent));
     return undefined;
   }
 
-  async #isThere(intent: Intent): Promise<boolean> {
+  async #isStillCommitted(intent: Intent): Promise<boolean> {
     if (await this.#isKnown(intent)) return true;
     // An operator may have brought store and chain into line since.
     const current = await this.#options.store.find(intent.key);

@@ -87,7 +87,7 @@ export interface InsertOptions {
 }
 
 /** Which intents of a service were unfinished at a moment. */
-export interface UnderWay {
+export interface InFlight {
   keys: ReadonlySet<string>;
   /** Sequence of the newest intent, finished or not; 0 if there was none. */
   newest: number;
@@ -112,15 +112,15 @@ export interface Admission {
   /** The same one for all admissions of a store. */
   book: ReservationBook;
   /** Intents under way before the caller read the facts for its decision, such as a balance. */
-  before: UnderWay;
+  before: InFlight;
   /**
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
    *
-   * @param underWay Keys of all other intents that were unfinished at any time from `before` until now.
+   * @param inFlight Keys of all other intents that were unfinished at any time from `before` until now.
    * @param isFresh Whether the book is without the reservations that other processes released. If it
    * is not and the decision throws, it is asked once more with a fresh book.
    */
-  decide(underWay: ReadonlySet<string>, isFresh: boolean): void;
+  decide(inFlight: ReadonlySet<string>, isFresh: boolean): void;
 }
 
 /** The state of a new intent once it is recorded. */

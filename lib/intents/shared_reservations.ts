@@ -32,7 +32,7 @@ const SQL = {
   // Aggregated into one row: reading thousands of rows would cost more than the decisions.
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
   // The expression keeps the database from an index of services, of which it would read every row.
-  underWay: `SELECT string_agg(key, ',') AS keys FROM (
+  inFlight: `SELECT string_agg(key, ',') AS keys FROM (
     SELECT key FROM intents WHERE service = ? AND state IN ('accepted', 'submitted')
     UNION ALL SELECT key FROM intents WHERE service || '' = ? AND sequence > ?) AS recent`,
 };
@@ -106,15 +106,15 @@ export class SharedReservations {
     const [, rows = [], [row] = []] = yield [
       { sql: SQL.lock, values: [this.#service] },
       { sql: SQL.newer, values: [this.#service, this.#newest] },
-      { sql: SQL.underWay, values: [this.#service, this.#service, since] },
+      { sql: SQL.inFlight, values: [this.#service, this.#service, since] },
     ];
     this.#addAll(rows, book);
-    const underWay = keysOf(parseRow(keysSchema, row).keys);
+    const inFlight = keysOf(parseRow(keysSchema, row).keys);
     const outcomes = new Map<AdmittedInsertion, Outcome>();
-    let refusals = yield* this.#decide(batch, outcomes, underWay, false);
+    let refusals = yield* this.#decide(batch, outcomes, inFlight, false);
     if (refusals.size > 0) {
       yield* this.#refresh(book);
-      refusals = yield* this.#decide([...refusals.keys()], outcomes, underWay, true);
+      refusals = yield* this.#decide([...refusals.keys()], outcomes, inFlight, true);
     }
     const others = batch.filter((one) => !outcomes.has(one));
     const found = yield others.map(({ find }) => find);
@@ -135,7 +135,7 @@ export class SharedReservations {
   *#decide(
     intents: readonly AdmittedInsertion[],
     outcomes: Map<AdmittedInsertion, Outcome>,
-    underWay: Set<string>,
+    inFlight: Set<string>,
     isFresh: boolean,
   ): Steps<Map<AdmittedInsertion, unknown>> {
     const accepted: AdmittedInsertion[] = [];
@@ -145,8 +145,8 @@ export class SharedReservations {
       // It is recorded already.
       if (admission.book.isReserved(key)) continue;
       try {
-        admission.decide(underWay.union(admission.before.keys), isFresh);
-        underWay.add(key);
+        admission.decide(inFlight.union(admission.before.keys), isFresh);
+        inFlight.add(key);
         accepted.push(one);
       } catch (refusal) {
         refusals.set(one, refusal); // Other intents of the same transaction must not fail with it.

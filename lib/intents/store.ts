@@ -1,4 +1,5 @@
 import {
+  type InFlight,
   type Insertion,
   type InsertOptions,
   type Intent,
@@ -12,7 +13,6 @@ import {
   StoreConnectionLostError,
   StoreDamagedError,
   StoreError,
-  type UnderWay,
 } from "./intent.ts";
 import {
   checksumOf,
@@ -102,11 +102,11 @@ export class IntentStore extends ServiceStore {
    * The state of the intent with a key, if there is one, and which intents are unfinished now, for an
    * {@link Admission} that decides later. One statement, since most keys are new and need both.
    */
-  async lookUp(key: string): Promise<{ state: IntentState | undefined; underWay: UnderWay }> {
+  async lookUp(key: string): Promise<{ state: IntentState | undefined; inFlight: InFlight }> {
     const values = [this.service, this.service, key, this.service];
     const [row] = await this.db.read(INTENT_SQL.lookUp, values);
     const { keys, newest, state } = parseRow(lookUpSchema, row);
-    return { state: state ?? undefined, underWay: { keys: keysOf(keys), newest: newest ?? 0 } };
+    return { state: state ?? undefined, inFlight: { keys: keysOf(keys), newest: newest ?? 0 } };
   }
 
   /** Makes a book count exactly the reservations in the database. */

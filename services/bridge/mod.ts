@@ -63,10 +63,10 @@ export async function startBridge(
     if (problem === undefined) return c.json({ status: "healthy", ...about });
     return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
   });
-  let firstLook: Promise<void> = Promise.resolve();
+  let startupReport: Promise<void> = Promise.resolve();
   const drain = () => intents.drain();
   const close = async () => {
-    await Promise.all([limiter.stop(), firstLook]);
+    await Promise.all([limiter.stop(), startupReport]);
     await intents.close();
   };
   try {
@@ -81,7 +81,10 @@ export async function startBridge(
         depositLog.ended(intent);
       },
     });
-    firstLook = Promise.all([readiness(), probe.getAccount(signer.address).catch(() => undefined)])
+    startupReport = Promise.all([
+      readiness(),
+      probe.getAccount(signer.address).catch(() => undefined),
+    ])
       .then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
     return service;
   } catch (thrown) {

@@ -62,7 +62,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     reusePort: options.reusePort,
     app,
     registry,
-    health: () => new Response(["OK", ...outOf(nodes)].join("\n")),
+    health: () => new Response(["OK", ...excludedNodeLines(nodes)].join("\n")),
     upgrade: (request, remote) =>
       isHandshake(request)
         ? clients.accept(request, proxy.addressOf(request.headers, remote))
@@ -120,7 +120,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
 }
 
 /** One line for each of several read nodes that is out of rotation. */
-function outOf({ hasSeveral, readNodes }: Proxy["nodes"]): string[] {
+function excludedNodeLines({ hasSeveral, readNodes }: Proxy["nodes"]): string[] {
   if (!hasSeveral) return [];
   return readNodes.states.filter(({ isUp }) => !isUp)
     .map(({ name, reason }) => `Read node ${name} is out: ${reason}`);

@@ -51,7 +51,7 @@ export function createExecution(options: SolverOptions, parts: ExecutionParts) {
   const hedge = metrics.timed(withFaultPoints("hedge", createHedge(options, clock), faults));
   const executor = new Executor({
     ...{ store, submitter: intents, exposure, requireChain, hedge, quoteSigner, signer },
-    ...{ chainId, clock, dryRun, probabilityOf: parts.probabilityOf, onLook: metrics.looked },
+    ...{ chainId, clock, dryRun, probabilityOf: parts.probabilityOf, onRecheck: metrics.looked },
     checks: new PreTradeChecks({
       ...{ node, solver: signer.address, clock, markets: parts.markets, maxRisk },
       ...{ hedgeMs: hedge.expectedMs, strategy: parts.strategy },

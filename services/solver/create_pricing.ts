@@ -45,8 +45,8 @@ export async function createPricing(
     minHistoryMs: options.volatilityHistoryMs,
   };
   const book = new MarketData(volatility, markets, await keeper.load(markets, volatility));
-  const riskBeside = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
-  const parts = { marketView: book.of.bind(book), clock, markets, riskBeside };
+  const correlatedRisk = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
+  const parts = { marketView: book.of.bind(book), clock, markets, correlatedRisk };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({
@@ -56,7 +56,7 @@ export async function createPricing(
       maxPriceAgeMs,
       minDurationMs,
       minWidthTicks,
-      skew: { share: options.skew, capacity: skewCapacity(options), riskBeside },
+      skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
     : (await loadStrategy(options.pricing))(strategyContext(parts));
   const reader = historyReader({ node, book, clock });

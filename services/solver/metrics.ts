@@ -63,7 +63,7 @@ export class SolverMetrics {
       registers,
     });
     this.#looks = new Counter({
-      name: "solver_looks_total",
+      name: "solver_rechecks_total",
       help: "Checks of recorded executions, after their hold and after their hedge, by outcome: " +
         "passed, or the code of the refusal.",
       labelNames: ["after", "outcome"],

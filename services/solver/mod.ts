@@ -112,10 +112,10 @@ export async function startSolver(
     if (problem === undefined) return c.json({ status: "ok", solver, dryRun });
     return c.json({ status: "failed", ...problemFields(problem), solver, dryRun }, 503);
   });
-  let firstLook: Promise<void> = Promise.resolve();
+  let startupReport: Promise<void> = Promise.resolve();
   const close = async () => {
     const parts = [follower, pricing, limiter, metrics];
-    await Promise.all([firstLook, ...parts.map((part) => part.stop())]);
+    await Promise.all([startupReport, ...parts.map((part) => part.stop())]);
     await intents.close();
   };
   try {
@@ -128,7 +128,7 @@ export async function startSolver(
     follower.start();
     pricing.start();
     if (!dryRun && options.pricing === "mock") warnOfMock();
-    firstLook = account.lastKnown().then((own) => businessLog.started(options, solver, own));
+    startupReport = account.lastKnown().then((own) => businessLog.started(options, solver, own));
     return service;
   } catch (thrown) {
     await close();

@@ -11,7 +11,7 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { boxProbability } from "../../services/solver/pricing/box_probability.ts";
-import { StandingPrices } from "../../services/solver/pricing/standing_prices.ts";
+import { StillPrices } from "../../services/solver/pricing/still_prices.ts";
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
 import { YEAR_MS } from "../../services/solver/pricing/units.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
@@ -28,7 +28,7 @@ const HISTORY_SLOTS = 36_000;
 
 const market = MARKETS[0]!; // there are three
 const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 60_000 });
-const standing = new StandingPrices();
+const stillness = new StillPrices();
 const history = new PriceRing();
 const random = seededRandom(1);
 let log = Math.log(60_000e6);
@@ -36,17 +36,17 @@ for (let slot = HISTORY_SLOTS; slot > 0; slot--) {
   log += 0.5 * Math.sqrt(100 / YEAR_MS) * gaussian(random);
   const timeMs = NOW_MS - slot * 100;
   const price = BigInt(Math.round(Math.exp(log)));
-  standing.add(timeMs / 100, price);
-  volatility.addSlot(timeMs, price, standing.probability);
+  stillness.add(timeMs / 100, price);
+  volatility.addSlot(timeMs, price, stillness.probability);
   history.append(timeMs, price);
 }
 const spot = Math.round(Math.exp(log));
 const spotView = { price: BigInt(spot), lastUpdateMs: NOW_MS - 80, fresh: true };
-const view = { spot: spotView, volatility, standing, history, historyEndMs: NOW_MS };
+const view = { spot: spotView, volatility, stillness, history, historyEndMs: NOW_MS };
 
 const book = new ExposureBook(undefined);
 const barrier = new BarrierStrategy({
-  skew: { share: 0.5, capacity: BET, riskBeside: (bet) => book.correlatedRisk(bet, NOW_MS) },
+  skew: { share: 0.5, capacity: BET, correlatedRisk: (bet) => book.correlatedRisk(bet, NOW_MS) },
   marketView: () => view,
   clock: { now: () => NOW_MS },
   margin: 0.05,

@@ -110,7 +110,7 @@ Deno.test("loadStrategy: the wait before the second look is the file's own", () 
   ));
 
 Deno.test("StrategyContext: without a book there is no risk beside a bet", () =>
-  assert.equal(context.riskBeside(termsAt(0)), 0));
+  assert.equal(context.correlatedRisk(termsAt(0)), 0));
 
 Deno.test("StrategyContext: a bet on no market is refused before a strategy looks at it", () => {
   const terms = { ...termsAt(0), base: termsAt(0).quote };

@@ -53,7 +53,7 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
  * Schedules settlement attempts. A thesis is attempted at its end, and before if a price has broken its
  * range.
  */
-export class Settler {
+export class SettlementSchedule {
   readonly #unsettled: ReadonlyMap<number, StoredThesis>;
   /** Ids of theses by the time of their next attempt. */
   readonly #attempts = new Schedule<number>();

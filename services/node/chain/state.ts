@@ -7,13 +7,13 @@ import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
 import type { Permissions } from "./permissions.ts";
 import { PriceHistory } from "./price_history.ts";
-import { type Box, type Outcome, Settler } from "./settlement.ts";
+import { type Box, type Outcome, SettlementSchedule } from "./settlement.ts";
 
 /** Ledger, price histories and unsettled theses: what the records contain. */
 export class ChainState {
   readonly ledger: Ledger;
   readonly histories: ReadonlyMap<Market, PriceHistory>;
-  readonly settler: Settler;
+  readonly settler: SettlementSchedule;
   readonly #markets: Markets;
   readonly #records: ChainRecords;
   readonly #breaches: ReadonlyMap<Market, BreachWatch>;
@@ -22,7 +22,7 @@ export class ChainState {
     const { rings } = records.prices;
     this.#records = records;
     this.ledger = new Ledger(records, permissions);
-    this.settler = new Settler(this.ledger.unsettled);
+    this.settler = new SettlementSchedule(this.ledger.unsettled);
     this.#markets = new Markets([...rings.keys()]);
     this.#breaches = new Map([...rings.keys()].map((market) => [market, new BreachWatch()]));
     this.histories = new Map(

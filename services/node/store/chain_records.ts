@@ -14,7 +14,7 @@ import {
   type Tables,
   tablesOf,
 } from "./tables.ts";
-import { Turns } from "./turns.ts";
+import { GroupCommit } from "./group_commit.ts";
 import { damaged } from "./verify.ts";
 
 /** Block numbers that are reserved ahead, once a second: 10 s of checkpoints. */
@@ -52,7 +52,7 @@ export class ChainRecords {
   /** Called after a rollback: everything that was made from these records is out of date. */
   onRollback = () => {};
   readonly createdAtMs: number;
-  readonly turns: Turns;
+  readonly turns: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
   readonly #meta: ReturnType<typeof metaOf>;
@@ -73,7 +73,7 @@ export class ChainRecords {
     this.#reservedTo = this.#state.reservedTo;
     // A chain in memory has one transaction without end, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
-    this.turns = new Turns(db, options.isDurable, {
+    this.turns = new GroupCommit(db, options.isDurable, {
       beforeCommit: () => this.#writePending(),
       committed: () => options.onCommit?.(this.#state.sequence),
       rolledBack: () => {

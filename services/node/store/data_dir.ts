@@ -25,7 +25,7 @@ export const BACKUP_RUN = 1;
 export const APPLICATION_ID = 0x726d6b33;
 
 /** What the lock file says of the database, to notice an older one or a lost log. */
-export interface Seen {
+export interface LockRecord {
   /** The database is from one of these runs of a node: each start has another number. */
   runs: number[];
   /** Number of the last commit. */
@@ -77,15 +77,15 @@ export class LockFile {
   }
 
   /** What a directory's lock file says; undefined if it is not known, as after a power loss. */
-  static read(dir: string): Seen | undefined {
+  static read(dir: string): LockRecord | undefined {
     if (statOf(`${dir}/lock`) === undefined) return undefined;
     const [text = "", checksum] = Deno.readTextFileSync(`${dir}/lock`).split("\n");
     return checksum === `${crc32(text)}` ? JSON.parse(text) : undefined;
   }
 
   /** Overwrites the record. It may be lost with the power: then it is older, or not known. */
-  write(seen: Seen): void {
-    const text = JSON.stringify(seen);
+  write(content: LockRecord): void {
+    const text = JSON.stringify(content);
     const record = `${text}\n${crc32(text)}\n`.padEnd(RECORD_BYTES);
     this.#file.seekSync(0, Deno.SeekMode.Start);
     this.#file.writeSync(new TextEncoder().encode(record));
@@ -111,25 +111,25 @@ export type Found = "nothing" | "chain" | "backup";
  *
  * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong together.
  */
-export function examine(dir: string, seen: Seen | undefined): Found {
+export function examine(dir: string, record: LockRecord | undefined): Found {
   requireOwnFiles(dir);
   const path = databasePath(dir);
   const header = readHeader(path);
   if (header === undefined) {
-    if ((seen?.sequence ?? 0) === 0) return "nothing";
+    if ((record?.sequence ?? 0) === 0) return "nothing";
     throw new DataDirError(
       `${path} is missing or empty, but ${dir} had a chain: put a backup in its place; ` +
         `or remove ${dir}/lock to start a new chain`,
     );
   }
   // The creation of a chain was interrupted.
-  if (header.applicationId === 0 && (seen?.sequence ?? 0) === 0) return "nothing";
+  if (header.applicationId === 0 && (record?.sequence ?? 0) === 0) return "nothing";
   if (header.applicationId !== APPLICATION_ID) {
     throw new DataDirError(`${path} is damaged, or not a chain of this version: restore a backup`);
   }
   if (header.run === BACKUP_RUN) return "backup";
   const hasLog = (statOf(`${path}-wal`)?.size ?? 0) > 0;
-  if (!hasLog || seen === undefined || seen.runs.includes(header.run)) return "chain";
+  if (!hasLog || record === undefined || record.runs.includes(header.run)) return "chain";
   throw new DataDirError(
     `${path}-wal is the log of another database than ${path}: put back the one that it belongs to; ` +
       "or restore a backup",

@@ -10,8 +10,8 @@ import {
   DataDirError,
   examine,
   LockFile,
+  type LockRecord,
   PRIVATE_FILE,
-  type Seen,
   setLogAside,
   syncFolder,
 } from "./data_dir.ts";
@@ -44,15 +44,15 @@ export interface OpenedDatabase {
 export function openDatabase(
   dir: string,
   lock: LockFile,
-  seen: Seen | undefined,
+  record: LockRecord | undefined,
   identity: ChainIdentity,
   nowMs: number,
 ): OpenedDatabase {
   const path = databasePath(dir);
-  const found = examine(dir, seen);
+  const found = examine(dir, record);
   const isRestored = found === "backup";
   if (isRestored) setLogAside(dir);
-  if (found !== "nothing") requireChain(dir, isRestored ? undefined : seen, identity);
+  if (found !== "nothing") requireChain(dir, isRestored ? undefined : record, identity);
   createPrivately(dir, path);
   const db = new Database(path);
   try {
@@ -93,7 +93,7 @@ export function createChain(
 }
 
 /** Compares a database with what is known of it, without changing it. */
-function requireChain(dir: string, seen: Seen | undefined, identity: ChainIdentity): void {
+function requireChain(dir: string, record: LockRecord | undefined, identity: ChainIdentity): void {
   const path = databasePath(dir);
   const hadIndex = statOf(`${path}-shm`) !== undefined;
   const db = new Database(path, { readOnly: true });
@@ -111,10 +111,10 @@ function requireChain(dir: string, seen: Seen | undefined, identity: ChainIdenti
           "or choose another directory",
       );
     }
-    if (sequence >= (seen?.sequence ?? 0)) return;
+    if (sequence >= (record?.sequence ?? 0)) return;
     throw new DataDirError(
       `${path} lacks ${
-        seen!.sequence - sequence
+        record!.sequence - sequence
       } commits that were on the disk: it is an older copy, ` +
         `or its log ${path}-wal is damaged or lost. Restore a backup; or remove ${dir}/lock to ` +
         "continue from this state, without what happened since",
@@ -180,10 +180,10 @@ export function inspectDataDir(
   const isHeld = LockFile.isHeld(dir);
   // A database that is open in this process must not be opened by other means.
   if (!isHeld) {
-    const seen = LockFile.read(dir);
-    const found = examine(dir, seen);
+    const record = LockFile.read(dir);
+    const found = examine(dir, record);
     if (found === "nothing") return undefined;
-    if (found === "chain") requireChain(dir, seen, identity);
+    if (found === "chain") requireChain(dir, record, identity);
   }
   const sizes = ["", "-wal"].map((end) => statOf(`${databasePath(dir)}${end}`)?.size ?? 0);
   return { isHeld, bytes: sizes.reduce((sum, size) => sum + size) };

@@ -107,8 +107,10 @@ export class ReadNodes {
    */
   nodeForBlock(block: number): number | undefined {
     if (this.#nodes.length === 1) return this.#leader;
-    const hasCome = this.#nodes.some(({ head }) => head !== undefined && head.number >= block);
-    if (!hasCome || this.#serves(this.#leader, block)) return this.#leader;
+    const isKnownAnywhere = this.#nodes.some(({ head }) =>
+      head !== undefined && head.number >= block
+    );
+    if (!isKnownAnywhere || this.#serves(this.#leader, block)) return this.#leader;
     return this.alternativeTo(this.#leader, block);
   }
 

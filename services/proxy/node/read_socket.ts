@@ -8,7 +8,7 @@ import { type Answer, callText, restOf } from "../envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
 import { idNumber, idSpan, OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
-import { Turns } from "./turns.ts";
+import { FairQueue } from "./fair_queue.ts";
 
 const log = serviceLog("proxy");
 
@@ -28,7 +28,7 @@ export const READS_SPILLED = { places: 512, perCaller: 100, waitingMax: 0 };
  * Interval at which reads without an answer are looked at. Those that waited for a place for so long
  * go over HTTP: more of them at a time are worth more than the CPU that they cost.
  */
-export const LOOK_MS = 250;
+export const CHECK_INTERVAL_MS = 250;
 
 /** A read without an answer for this long is sent over HTTP too: the longest `eth_call` of geth. */
 export const LATE_MS = 5_000;
@@ -82,8 +82,8 @@ export class ReadSocket {
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
   readonly #open = new OpenReads(READS_OPEN.places);
-  readonly #turns = new Turns<OpenRead>(READS_OPEN);
-  readonly #spilled = new Turns<OpenRead>(READS_SPILLED);
+  readonly #turns = new FairQueue<OpenRead>(READS_OPEN);
+  readonly #spilled = new FairQueue<OpenRead>(READS_SPILLED);
   readonly #absentMethods = new Set<string>();
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
@@ -139,7 +139,7 @@ export class ReadSocket {
       return overHttp(read);
     }
     const open = new OpenRead(read, clock.now());
-    this.#lookLater();
+    this.#scheduleCheck();
     if (this.#turns.tryStart(read.caller)) this.#send(open);
     else if (!this.#turns.wait(read.caller, open)) {
       metrics.countRefusal("waiting_reads");
@@ -231,22 +231,22 @@ export class ReadSocket {
     for (const read of [...open, ...this.#turns.clear()]) void this.#repeat(read);
   }
 
-  #lookLater(): void {
+  #scheduleCheck(): void {
     this.#cancelLook ??= this.#options.clock.after(
-      Math.min(LOOK_MS, this.#options.timeoutMs),
+      Math.min(CHECK_INTERVAL_MS, this.#options.timeoutMs),
       () => {
         this.#cancelLook = undefined;
-        this.#lookAtOpen();
+        this.#checkOpen();
         this.#lookAtWaiting();
         if (this.#open.size === 0) return;
         this.#health.look();
-        this.#lookLater();
+        this.#scheduleCheck();
       },
     );
   }
 
   /** A read without an answer is sent over HTTP too, and ends with the timeout. */
-  #lookAtOpen(): void {
+  #checkOpen(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
     for (const open of this.#open.all()) {
@@ -271,7 +271,7 @@ export class ReadSocket {
       if (ageMs >= timeoutMs) {
         this.#turns.remove(caller, open);
         this.#timeOut(open);
-      } else if (ageMs >= LOOK_MS && this.#spilled.tryStart(caller)) {
+      } else if (ageMs >= CHECK_INTERVAL_MS && this.#spilled.tryStart(caller)) {
         this.#turns.remove(caller, open);
         void this.#repeat(open).then(() => this.#spilled.finish(caller));
       }

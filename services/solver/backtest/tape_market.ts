@@ -6,7 +6,7 @@ import {
   SLOT_MS,
 } from "../../../lib/prices/price_slots.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { StandingPrices } from "../pricing/standing_prices.ts";
+import { StillPrices } from "../pricing/still_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
 import {
   forecastOf,
@@ -30,7 +30,7 @@ export interface TapeMarketOptions extends VolatilityOptions {
 /** A strategy's view of one market, fed from bars. */
 export class TapeMarket implements MarketView {
   readonly volatility: VolatilityForecaster;
-  readonly #standing = new StandingPrices();
+  readonly #stillness = new StillPrices();
   readonly #slots = new PriceRing(HISTORY_SLOTS);
   readonly #candles = new CandleHistory();
   readonly #estimate: MarketVolatility;
@@ -63,8 +63,8 @@ export class TapeMarket implements MarketView {
       return this.#estimate.addCandle(bar);
     }
     const price = BigInt(bar.close);
-    this.#standing.add(bar.timeMs / SLOT_MS, price);
-    this.#estimate.addSlot(bar.timeMs, price, this.#standing.probability);
+    this.#stillness.add(bar.timeMs / SLOT_MS, price);
+    this.#estimate.addSlot(bar.timeMs, price, this.#stillness.probability);
     this.#slots.append(bar.timeMs, price);
   }
 
@@ -73,8 +73,8 @@ export class TapeMarket implements MarketView {
   }
 
   /** Candles show how often the price moves by how seldom it goes nowhere. */
-  get standing(): MarketView["standing"] {
-    if (this.#slots.newest !== undefined) return this.#standing;
+  get stillness(): MarketView["stillness"] {
+    if (this.#slots.newest !== undefined) return this.#stillness;
     return { probability: this.#estimate.stillProbability, tick: undefined };
   }
 

@@ -1,10 +1,10 @@
 import type { Clock } from "../../../lib/clock.ts";
 import {
+  type InFlight,
   type Insertion,
   type Intent,
   isFinal,
   OutcomeUnknownError,
-  type UnderWay,
 } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
@@ -52,7 +52,7 @@ export interface ExecutorOptions {
   chainId: number;
   clock: Clock;
   /** Reports the looks at recorded executions: the code of a refusal, or `passed`. */
-  onLook?(after: "hold" | "hedge", outcome: string): void;
+  onRecheck?(after: "hold" | "hedge", outcome: string): void;
   /** Refuses all executions. */
   dryRun: boolean;
 }
@@ -117,9 +117,9 @@ export class Executor {
   async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { store, submitter, clock } = this.#options;
     // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
-    const { state, underWay } = await store.lookUp(quoteHash);
+    const { state, inFlight } = await store.lookUp(quoteHash);
     let intent: Intent;
-    if (state === undefined) intent = await this.#record(quoteHash, execution, underWay);
+    if (state === undefined) intent = await this.#record(quoteHash, execution, inFlight);
     else if (isFinal(state)) intent = await store.get(quoteHash);
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else intent = await store.recordAttempt(quoteHash, clock.now());
@@ -128,7 +128,7 @@ export class Executor {
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
-  async #record(quoteHash: Hex, execution: Execution, before: UnderWay): Promise<Intent> {
+  async #record(quoteHash: Hex, execution: Execution, before: InFlight): Promise<Intent> {
     const { checks, requireChain } = this.#options;
     const { quote } = execution;
     await requireChain();
@@ -186,11 +186,11 @@ export class Executor {
     exposure.reserve(intent.key, quote);
     await this.#hold(intent.createdAtMs, checks.holdMs(quote));
     await finalUnlessRetryable(async () => {
-      this.#lookAgain(quote, "hold");
+      this.#recheck(quote, "hold");
       await hedge.cover(hash32Schema.parse(intent.key), quote);
       businessLog.hedged(intent.key, quote);
       try {
-        this.#lookAgain(quote, "hedge");
+        this.#recheck(quote, "hedge");
       } catch (thrown) {
         const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
         if (isRefused) businessLog.hedgeUnused(intent.key, quote);
@@ -206,8 +206,8 @@ export class Executor {
     if (waitMs > 0) await new Promise<void>((resolve) => clock.after(waitMs, resolve));
   }
 
-  #lookAgain(quote: Quote, after: "hold" | "hedge"): void {
-    const { checks, onLook } = this.#options;
+  #recheck(quote: Quote, after: "hold" | "hedge"): void {
+    const { checks, onRecheck } = this.#options;
     let outcome = "passed";
     try {
       checks.requireStillGood(quote, after === "hedge");
@@ -215,7 +215,7 @@ export class Executor {
       outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
       throw thrown;
     } finally {
-      onLook?.(after, outcome);
+      onRecheck?.(after, outcome);
     }
   }
 

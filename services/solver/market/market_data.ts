@@ -3,7 +3,7 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
-import { StandingPrices } from "../pricing/standing_prices.ts";
+import { StillPrices } from "../pricing/still_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
@@ -18,7 +18,7 @@ export interface KnownSlot {
 export class MarketPrices implements MarketView {
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;
-  readonly standing: StandingPrices = new StandingPrices();
+  readonly stillness: StillPrices = new StillPrices();
   #spot: MarketView["spot"];
   #historyEndMs = 0;
 
@@ -50,8 +50,8 @@ export class MarketPrices implements MarketView {
     for (const { time, price } of slots) {
       if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
-      this.standing.add(time / SLOT_MS, price);
-      this.volatility.addSlot(time, price, this.standing.probability);
+      this.stillness.add(time / SLOT_MS, price);
+      this.volatility.addSlot(time, price, this.stillness.probability);
     }
     this.#historyEndMs = Math.max(this.#historyEndMs, endMs);
   }

@@ -120,7 +120,7 @@ export class BarrierStrategy implements PricingStrategy {
     requireInside(bet, spot);
     this.#requireWidth(bet, view);
     requireUnbroken(bet, view, nowMs);
-    const model = { forecast, stillProbability: view.standing.probability };
+    const model = { forecast, stillProbability: view.stillness.probability };
     const box = {
       spot,
       lower: bet.lowerPrice,
@@ -142,7 +142,7 @@ export class BarrierStrategy implements PricingStrategy {
     }
   }
 
-  #requireWidth({ lowerPrice, upperPrice }: BetTerms, { standing: { tick } }: MarketView): void {
+  #requireWidth({ lowerPrice, upperPrice }: BetTerms, { stillness: { tick } }: MarketView): void {
     const { minWidthTicks } = this.#options;
     const width = upperPrice - lowerPrice;
     if (tick === undefined || width >= BigInt(minWidthTicks) * tick) return;
@@ -192,7 +192,7 @@ function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
 }
 
 /** A maker's charge for the bets in its book. */
-interface SkewOptions extends Pick<StrategyContext, "riskBeside"> {
+interface SkewOptions extends Pick<StrategyContext, "correlatedRisk"> {
   /** Share of the winnings that is withheld at full capacity, 0 to below 1. */
   share: number;
   /** Risk in the direction of a bet at full capacity, USDC with 6 decimals. */
@@ -212,7 +212,7 @@ export function bookSkew(
   ownRisk: bigint = 0n,
 ): number {
   if (options === undefined || options.share === 0) return 0;
-  const { riskBeside, share, capacity } = options;
-  const others = riskBeside(bet) - Number(ownRisk);
+  const { correlatedRisk, share, capacity } = options;
+  const others = correlatedRisk(bet) - Number(ownRisk);
   return others <= 0 ? 0 : share * Math.min(1, others / Number(capacity));
 }

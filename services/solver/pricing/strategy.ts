@@ -104,7 +104,7 @@ export interface PricingStrategy {
    * Checks a quote again before it is executed ("last look"): its user has had time to watch the
    * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.
    *
-   * @param payout The payout of the quote. {@link StrategyContext.riskBeside} already counts the bet.
+   * @param payout The payout of the quote. {@link StrategyContext.correlatedRisk} already counts the bet.
    * @param isRecorded The execution is recorded: later bets must not count against it.
    * @throws {PricingRefusedError} If the bet must no longer be executed at that payout.
    */
@@ -118,7 +118,7 @@ export interface MarketView {
   /** Forecasts by horizon. */
   readonly volatility: VolatilityForecaster;
   /** How often prices are still, and their smallest move. */
-  readonly standing: { readonly probability: number; readonly tick: bigint | undefined };
+  readonly stillness: { readonly probability: number; readonly tick: bigint | undefined };
   /** Past prices by slot. */
   readonly history: PriceReader;
   /** The history reaches up to here, Unix milliseconds, this moment not included; 0 for none. */
@@ -136,7 +136,7 @@ export interface StrategyContext {
    * The maker's risk on other bets that tend to win together with this one, USDC with 6 decimals:
    * those with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
    */
-  riskBeside(bet: BetTerms): number;
+  correlatedRisk(bet: BetTerms): number;
   /**
    * Refuses a bet: the caller gets the code and the message.
    *
@@ -149,7 +149,7 @@ export interface StrategyContext {
 export function strategyContext(
   { markets = SPEC_MARKETS, ...parts }:
     & Pick<StrategyContext, "clock" | "marketView">
-    & Partial<Pick<StrategyContext, "riskBeside">>
+    & Partial<Pick<StrategyContext, "correlatedRisk">>
     & { markets?: Markets },
 ): StrategyContext {
   const refuse = (code: PricingRefusal, message: string): never => {
@@ -157,7 +157,7 @@ export function strategyContext(
   };
   return {
     version: STRATEGY_VERSION,
-    riskBeside: () => 0,
+    correlatedRisk: () => 0,
     ...parts,
     market({ base, quote }) {
       const market = markets.find(base, quote);

@@ -15,10 +15,10 @@ export interface Balances {
 export function requireBalances(
   bet: ReservedBet,
   balances: Balances,
-  underWay: Iterable<ReservedBet>,
+  inFlight: Iterable<ReservedBet>,
 ): void {
   let [ofUser, ofSolver] = [0n, 0n];
-  for (const other of underWay) {
+  for (const other of inFlight) {
     if (other.user === bet.user) ofUser += other.betAmount;
     if (other.solver === bet.solver) ofSolver += riskOf(other);
   }

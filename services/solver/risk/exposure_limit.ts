@@ -1,5 +1,5 @@
 import { failure } from "../failures.ts";
-import type { Admission, UnderWay } from "../../../lib/intents/intent.ts";
+import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import { type Balances, requireBalances } from "./balances.ts";
 import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
 import type { ExposureBook } from "./exposure_book.ts";
@@ -25,7 +25,7 @@ const NEAR_PERCENT = { from: 80n, until: 70n };
 /** Balances of both sides, and the intents under way before the node was asked. */
 export interface Funds {
   balances: Balances;
-  before: UnderWay;
+  before: InFlight;
 }
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
@@ -50,8 +50,8 @@ export class ExposureLimit {
     return {
       book,
       before,
-      decide: (underWay, isFresh) => {
-        requireBalances(bet, balances, book.reservationsOf(underWay));
+      decide: (inFlight, isFresh) => {
+        requireBalances(bet, balances, book.reservationsOf(inFlight));
         if (book.max !== undefined) this.#requireRoom(bet, book.max, isFresh);
         book.reserve(quoteHash, bet);
       },

@@ -4,11 +4,11 @@ import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
 import type {
   Admission,
+  InFlight,
   IntentOutcome,
   NewIntent,
   Reservation,
   ReservationBook,
-  UnderWay,
 } from "../../../lib/intents/intent.ts";
 import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
@@ -216,11 +216,11 @@ for (const { name, ignore, withDatabase } of engines) {
   test("a decision knows what was under way since its caller last looked", async (store, other) => {
     const seen: string[][] = [];
     const count = new Count(1_000);
-    const decideSince = async (key: string, before: UnderWay) => {
+    const decideSince = async (key: string, before: InFlight) => {
       const admission = count.admission(key, 1);
-      const decide = (underWay: ReadonlySet<string>, isFresh: boolean) => {
-        seen.push([...underWay].sort());
-        admission.decide(underWay, isFresh);
+      const decide = (inFlight: ReadonlySet<string>, isFresh: boolean) => {
+        seen.push([...inFlight].sort());
+        admission.decide(inFlight, isFresh);
       };
       const options = { reserves: true, admission: { ...admission, before, decide } };
       await store.insert(newIntent(key), options);
@@ -229,16 +229,16 @@ for (const { name, ignore, withDatabase } of engines) {
     await other.finish(await record("long over"), committed, 3);
     const during = await record("ends meanwhile");
     await record("goes on");
-    const { underWay: before } = await store.lookUp("a");
+    const { inFlight: before } = await store.lookUp("a");
     assert.deepEqual([...before.keys].sort(), ["ends meanwhile", "goes on"]);
     await other.finish(during, committed, 3);
     await other.finish(await record("begins and ends meanwhile"), committed, 3);
     await decideSince("a", before);
     assert.deepEqual(seen.splice(0), [["begins and ends meanwhile", "ends meanwhile", "goes on"]]);
-    const { underWay: later } = await store.lookUp("b");
+    const { inFlight: later } = await store.lookUp("b");
     await Promise.all([decideSince("b", later), decideSince("c", later)]);
     assert.deepEqual(seen.splice(0), [["a", "goes on"], ["a", "b", "goes on"]]);
-    const { underWay: newest } = await store.lookUp("d");
+    const { inFlight: newest } = await store.lookUp("d");
     await Promise.all([decideSince("d", newest), decideSince("e", before)]);
     const [, ofEarlier] = seen; // one transaction looks back as far as the earlier of the two
     assert.ok(ofEarlier?.includes("begins and ends meanwhile"));
@@ -262,9 +262,9 @@ for (const { name, ignore, withDatabase } of engines) {
     await other.finish(intent, failed, 3);
     const admission = count.admission("b", 5);
     const asked: boolean[] = [];
-    const decide = (underWay: ReadonlySet<string>, isFresh: boolean) => {
+    const decide = (inFlight: ReadonlySet<string>, isFresh: boolean) => {
       asked.push(isFresh);
-      admission.decide(underWay, isFresh);
+      admission.decide(inFlight, isFresh);
     };
     const options = { reserves: true, admission: { ...admission, decide } };
     assert.equal((await store.insert(newIntent("b", 5), options)).inserted, true);

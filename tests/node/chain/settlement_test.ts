@@ -4,7 +4,11 @@ import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/chain.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
-import { MISSING_SPANS_MAX, settle, Settler } from "../../../services/node/chain/settlement.ts";
+import {
+  MISSING_SPANS_MAX,
+  settle,
+  SettlementSchedule,
+} from "../../../services/node/chain/settlement.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
@@ -73,7 +77,7 @@ type Windows = [fields: Partial<Thesis>, fromMs: number, toMs: number][];
 /** A settler with a thesis for each of these windows after START. */
 function settlerOf(...windows: Windows) {
   const unsettled = new Map<number, { thesis: Thesis; missing?: TimeSpan[] }>();
-  const settler = new Settler(unsettled);
+  const settler = new SettlementSchedule(unsettled);
   const theses = windows.map(([fields, fromMs, toMs], index) => {
     const tx = rfqSubmit({ timestamp: START, startTime: START + fromMs, endTime: START + toMs });
     const opened = {
@@ -95,7 +99,7 @@ const span = (fromMs: number, toMs: number) => ({ from: START + fromMs, to: STAR
 const OTHER_BASE = { base: BTC.base };
 const OTHER_QUOTE = { quote: BTC.base };
 
-Deno.test("Settler: the windows of a market's theses are joined, in order", () => {
+Deno.test("SettlementSchedule: the windows of a market's theses are joined, in order", () => {
   const { settler } = settlerOf(
     ...[[{}, 500, 700], [{}, 0, 300], [{}, 100, 200], [{}, 300, 400]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900]] satisfies Windows,
@@ -103,7 +107,7 @@ Deno.test("Settler: the windows of a market's theses are joined, in order", () =
   assert.deepEqual(settler.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
 });
 
-Deno.test("Settler: a backfill retries the theses of its market that lacked one of its slots", () => {
+Deno.test("SettlementSchedule: a backfill retries the theses of its market that lacked one of its slots", () => {
   const { settler, theses, unsettled } = settlerOf(
     ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,

@@ -46,7 +46,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
     withExecutor(
       hedge,
       async ({ executor, options, exposure, sent }) => {
-        options.onLook = (after, outcome) => looks.push(`${after}: ${outcome}`);
+        options.onRecheck = (after, outcome) => looks.push(`${after}: ${outcome}`);
         const running = executor.execute(signed(clock).execution)
           .then(({ status }) => status, messageOf);
         const answered = running.then(() => true);

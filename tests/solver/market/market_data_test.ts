@@ -71,9 +71,9 @@ Deno.test("Market data: what is no price of a slot is left out", () => {
 
 Deno.test("Market data: recorded prices count in volatility and in how often prices are still", () => {
   const prices = new MarketData(settings).of(market);
-  const before = prices.standing.probability;
+  const before = prices.stillness.probability;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
   prices.takeHistory(slots, 120_000);
-  assert.ok(prices.standing.probability > before);
+  assert.ok(prices.stillness.probability > before);
   assert.ok(prices.volatility.historyMs >= 60_000);
 });

@@ -13,7 +13,7 @@ function skewed(share = 0.5) {
     skew: {
       share,
       capacity: 200_000_000n,
-      riskBeside: (bet) => book.correlatedRisk(bet, made.clock.now()),
+      correlatedRisk: (bet) => book.correlatedRisk(bet, made.clock.now()),
     },
   });
   let count = 0;
@@ -81,7 +81,7 @@ Deno.test("Barrier: last look counts bets that came before, not the quote itself
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
   const { bet } = barrier();
   const skewOf = (beside: number, ownRisk = 0n, share = 0.5) =>
-    bookSkew({ share, capacity: 100n, riskBeside: () => beside }, bet, ownRisk);
+    bookSkew({ share, capacity: 100n, correlatedRisk: () => beside }, bet, ownRisk);
   const found = [skewOf(0), skewOf(20), skewOf(20, 20n), skewOf(20, 30n), skewOf(999)];
   assert.deepEqual(found, [0, 0.1, 0, 0, 0.5]);
   assert.deepEqual([skewOf(20, 0n, 0), bookSkew(undefined, bet)], [0, 0]);

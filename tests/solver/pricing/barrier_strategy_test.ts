@@ -138,9 +138,9 @@ Deno.test("Barrier: a user a second ahead gets no quote for a box of a second", 
 Deno.test("Barrier: a price that stands still in most slots holds more often, and pays less", () => {
   const near = { lowerPrice: SPOT, upperPrice: SPOT + 3_000_000n };
   const moving = barrier();
-  const standing = barrier({ standing: { probability: 0.9, tick: 10_000n } });
+  const stillness = barrier({ stillness: { probability: 0.9, tick: 10_000n } });
   const bet = { ...moving.bet, ...near, endTime: moving.bet.startTime + 10_000 };
-  const [move, stand] = [moving.strategy.price(bet), standing.strategy.price(bet)];
+  const [move, stand] = [moving.strategy.price(bet), stillness.strategy.price(bet)];
   assert.ok(stand.details.probability > 2 * move.details.probability);
   assert.ok(stand.payout < move.payout);
   assert.equal(stand.details.stillProbability, 0.9);
@@ -152,7 +152,7 @@ Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimu
   assertRefused(() => strategy.price(narrow), "RANGE_TOO_NARROW", 400, /--min-width-ticks/);
   const short = { ...bet, endTime: bet.startTime + 4_999 };
   assertRefused(() => strategy.price(short), "DURATION_TOO_SHORT", 400, /--min-duration-ms/);
-  const unknown = barrier({ standing: { probability: 0, tick: undefined } });
+  const unknown = barrier({ stillness: { probability: 0, tick: undefined } });
   assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
 

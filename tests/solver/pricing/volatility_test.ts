@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
-import { StandingPrices } from "../../../services/solver/pricing/standing_prices.ts";
+import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import {
   MarketVolatility,
@@ -132,7 +132,7 @@ Deno.test("Volatility: the first seconds of prices, from any moment of the minut
     const logs = checkedSlots.map(() => 0);
     for (let one = 0; one < markets; one++) {
       const volatility = new MarketVolatility({ ...settings, minHistoryMs: 2_000 });
-      const standing = new StandingPrices();
+      const stillness = new StillPrices();
       const sigma = 0.3 * Math.exp(1.5 * random());
       const first = START_MS / 100 + Math.floor(600 * random());
       let log = Math.log(3e9);
@@ -141,8 +141,8 @@ Deno.test("Volatility: the first seconds of prices, from any moment of the minut
           log += sigma * Math.sqrt(100 / YEAR_MS / (1 - still)) * gaussian(random);
         }
         const price = BigInt(Math.round(Math.exp(log)));
-        standing.add(slot, price);
-        volatility.addSlot(slot * 100, price, standing.probability);
+        stillness.add(slot, price);
+        volatility.addSlot(slot * 100, price, stillness.probability);
         const place = checkedSlots.indexOf(slot + 1 - first);
         if (place < 0) continue;
         logs[place]! += Math.log(sigmaAt(volatility, slot * 100 + 100, MINUTE_MS) / sigma); // found

@@ -89,11 +89,11 @@ Deno.test("ExposureLimit: without a bound balances alone decide", () => {
 Deno.test("ExposureLimit: balances cover all bets under way of the same user, and of the same solver", () => {
   const { limit } = limitOf(undefined);
   const before = { keys: new Set<string>(), newest: 0 };
-  const underWay = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
+  const inFlight = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
     const { book, decide } = limit.admission(quoteHashOf(99), bet, { balances, before });
     for (const id of [1, 2, 3]) book.addReservation(reservation(id, 10n));
-    decide(underWay, true);
+    decide(inFlight, true);
     book.release(quoteHashOf(99));
   };
   decideWith({ user: 300n, solver: 25n });

@@ -1,4 +1,4 @@
-/** Limits of {@link Turns}. */
+/** Limits of {@link FairQueue}. */
 export interface TurnsLimits {
   /** Places of all callers together. */
   places: number;
@@ -12,7 +12,7 @@ export interface TurnsLimits {
  * Places that callers share. Who wants more of them than there are waits, and callers take turns: one
  * with thousands of items delays another by one item.
  */
-export class Turns<T> {
+export class FairQueue<T> {
   readonly #limits: TurnsLimits;
   /** Places in use by caller. */
   readonly #used = new Map<string, number>();

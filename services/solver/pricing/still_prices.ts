@@ -19,7 +19,7 @@ const TICK_MEMORY_MS = 1_800_000;
 const BOUNCE_TICKS = 2n;
 
 /** How often the price is still from one slot to the next, and its smallest move. */
-export class StandingPrices {
+export class StillPrices {
   readonly #still = HALF_LIVES_MS.map((halfLifeMs) => new DecayedMean(halfLifeMs));
   #slot = -1;
   #price = 0n;

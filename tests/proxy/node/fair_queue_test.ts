@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Turns } from "../../../services/proxy/node/turns.ts";
+import { FairQueue } from "../../../services/proxy/node/fair_queue.ts";
 
-Deno.test("Turns: places are limited for all callers and for one", () => {
-  const turns = new Turns({ places: 3, perCaller: 2, waitingMax: 9 });
+Deno.test("FairQueue: places are limited for all callers and for one", () => {
+  const turns = new FairQueue({ places: 3, perCaller: 2, waitingMax: 9 });
   assert.deepEqual(["a", "a", "a", "b", "c"].map((key) => turns.tryStart(key)), [
     true,
     true,
@@ -15,8 +15,8 @@ Deno.test("Turns: places are limited for all callers and for one", () => {
   assert(turns.tryStart("c"));
 });
 
-Deno.test("Turns: callers take turns, however many items of one wait", () => {
-  const turns = new Turns<string>({ places: 1, perCaller: 1, waitingMax: 10_000 });
+Deno.test("FairQueue: callers take turns, however many items of one wait", () => {
+  const turns = new FairQueue<string>({ places: 1, perCaller: 1, waitingMax: 10_000 });
   assert(turns.tryStart("a"));
   for (let n = 0; n < 4_000; n += 1) assert(turns.wait("a", `a${n}`));
   for (const item of ["b0", "b1"]) assert(turns.wait("b", item));
@@ -27,8 +27,8 @@ Deno.test("Turns: callers take turns, however many items of one wait", () => {
   assert.equal(turns.items().length, 4_000 + 3 - 6);
 });
 
-Deno.test("Turns: one caller may wait with as many items as are free, so that others can wait too", () => {
-  const turns = new Turns<number>({ places: 0, perCaller: 0, waitingMax: 8 });
+Deno.test("FairQueue: one caller may wait with as many items as are free, so that others can wait too", () => {
+  const turns = new FairQueue<number>({ places: 0, perCaller: 0, waitingMax: 8 });
   const waits = (caller: string) => {
     let count = 0;
     while (turns.wait(caller, count)) count += 1;
@@ -37,8 +37,8 @@ Deno.test("Turns: one caller may wait with as many items as are free, so that ot
   assert.deepEqual(["a", "b", "c", "d"].map(waits), [4, 2, 1, 1]);
 });
 
-Deno.test("Turns: an item that was removed, and those that were cleared, take no place", () => {
-  const turns = new Turns<string>({ places: 1, perCaller: 1, waitingMax: 9 });
+Deno.test("FairQueue: an item that was removed, and those that were cleared, take no place", () => {
+  const turns = new FairQueue<string>({ places: 1, perCaller: 1, waitingMax: 9 });
   assert(turns.tryStart("a"));
   for (const item of ["b0", "b1"]) turns.wait("b", item);
   turns.remove("b", "b0");
@@ -51,11 +51,11 @@ Deno.test("Turns: an item that was removed, and those that were cleared, take no
   assert(turns.tryStart("x"));
 });
 
-Deno.test("Turns: at random, no limit is passed and no free place is left while somebody may take it", () => {
+Deno.test("FairQueue: at random, no limit is passed and no free place is left while somebody may take it", () => {
   const limits = { places: 4, perCaller: 2, waitingMax: 20 };
   const step = fc.tuple(fc.constantFrom("ask", "end"), fc.constantFrom("a", "b", "c", "d"));
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-    const turns = new Turns<string>(limits);
+    const turns = new FairQueue<string>(limits);
     const used: string[] = [];
     const waiting: string[] = [];
     for (const [kind, caller] of steps) {

@@ -5,7 +5,7 @@ import { type Database, StorageError } from "./database.ts";
 /** Changes wait this long for others at most, so that one flush serves all of them. */
 const COMMIT_DELAY_MAX_MS = 10;
 
-/** What a {@link Turns} needs of its owner. */
+/** What a {@link GroupCommit} needs of its owner. */
 export interface TurnHooks {
   /** Writes what is only in memory yet; it becomes part of the commit. */
   beforeCommit(): void;
@@ -19,7 +19,7 @@ export interface TurnHooks {
  * Collects the changes of a turn of the event loop, and of the next few if more follow, in one
  * transaction. Nobody is answered before it is committed.
  */
-export class Turns {
+export class GroupCommit {
   readonly #db: Database;
   readonly #isDurable: boolean;
   readonly #hooks: TurnHooks;

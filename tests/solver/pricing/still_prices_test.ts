@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
+
+/** Prices slot by slot, from the slot before and its number. */
+function feed(
+  stillness: StillPrices,
+  from: number,
+  slots: number,
+  next: (price: bigint, slot: number) => bigint,
+): void {
+  let price = 1_000_000n;
+  for (let slot = from; slot < from + slots; slot++) {
+    price = next(price, slot);
+    stillness.add(slot, price);
+  }
+}
+
+/** A market with a tick of 5 that is known already. */
+function withTick(): StillPrices {
+  const stillness = new StillPrices();
+  stillness.add(0, 1_000_000n);
+  stillness.add(1, 1_000_005n);
+  assert.equal(stillness.tick, 5n);
+  return stillness;
+}
+
+Deno.test("Standing prices: the share of slots that do not move", () => {
+  assert.equal(new StillPrices().probability, 0);
+  assert.equal(new StillPrices().tick, undefined);
+  const stillness = withTick();
+  feed(stillness, 2, 15_000, (price, slot) => slot % 4 === 0 ? price + 15n : price);
+  assert.ok(Math.abs(stillness.probability - 0.75) < 0.02, `${stillness.probability}`);
+});
+
+Deno.test("Standing prices: bouncing between bid and ask is no move, creeping away is", () => {
+  const bouncing = withTick();
+  feed(bouncing, 2, 15_000, (_price, slot) => slot % 2 === 0 ? 1_000_000n : 1_000_010n);
+  assert.ok(bouncing.probability > 0.99, `${bouncing.probability}`);
+  const creeping = withTick();
+  feed(creeping, 2, 15_000, (price) => price + 5n);
+  // Every third step leaves the two ticks around the last move.
+  assert.ok(Math.abs(creeping.probability - 2 / 3) < 0.02, `${creeping.probability}`);
+});
+
+Deno.test("Standing prices: a price that has just stopped counts as stillness at once", () => {
+  const stillness = withTick();
+  feed(stillness, 2, 15_000, (price) => price + 15n);
+  assert.ok(stillness.probability < 0.01);
+  feed(stillness, 15_002, 1_200, (price) => price);
+  assert.ok(stillness.probability > 0.9, `${stillness.probability}`);
+});
+
+Deno.test("Standing prices: missing slots say nothing, and ticks are forgotten", () => {
+  const stillness = new StillPrices();
+  stillness.add(0, 1_000n);
+  stillness.add(10, 1_001n);
+  assert.equal(stillness.probability, 0);
+  assert.equal(stillness.tick, undefined);
+  stillness.add(11, 1_002n);
+  assert.equal(stillness.tick, 1n);
+  feed(stillness, 12, 40_000, (price) => price + 7n);
+  assert.equal(stillness.tick, 7n);
+});
+
+/** Prices in slots that follow each other, from a slot on. */
+function addFrom(stillness: StillPrices, slot: number, ...prices: bigint[]): void {
+  for (const [index, price] of prices.entries()) stillness.add(slot + index, price);
+}
+
+Deno.test("Standing prices: the smallest move of this half hour and of the one before, up or down", () => {
+  const stillness = new StillPrices();
+  addFrom(stillness, 2, 100n);
+  assert.equal(stillness.tick, undefined, "the first price is no move");
+  addFrom(stillness, 3, 70n);
+  assert.equal(stillness.tick, 30n);
+  addFrom(stillness, 4, 80n, 120n, 100n);
+  assert.equal(stillness.tick, 10n);
+  stillness.add(100, 101n);
+  assert.equal(stillness.tick, 10n, "over missing slots it may be several moves");
+  addFrom(stillness, 18_000, 200n, 220n);
+  assert.equal(stillness.tick, 10n);
+  addFrom(stillness, 36_000, 200n, 250n);
+  assert.equal(stillness.tick, 20n);
+  addFrom(stillness, 36_100, 200n, 215n);
+  assert.equal(stillness.tick, 15n);
+  addFrom(stillness, 53_999, 200n, 230n);
+  assert.equal(stillness.tick, 15n);
+});
+
+Deno.test("Standing prices: a slot after a missing one says nothing, and a fall is a move", () => {
+  const stillness = new StillPrices();
+  for (const slot of [0, 2, 7]) stillness.add(slot, 500n);
+  assert.equal(stillness.probability, 0);
+  stillness.add(8, 500n);
+  assert.equal(stillness.probability, 1);
+  stillness.add(9, 400n);
+  assert.ok(stillness.probability > 0.49 && stillness.probability < 0.51);
+});
