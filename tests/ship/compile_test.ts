@@ -81,7 +81,7 @@ Deno.test("compile: an executable has its task's command and permissions", slow,
     // The page of the console is inside: it cannot be bundled where there are no sources.
     const executable = Buffer.from(await Deno.readFile(`${folder}/rangemaker`));
     const page = await Deno.readFile(`${folder}/../bundle/console_page/main.js`);
-    assert(page.length > 100_000 && executable.includes(Buffer.from(page)), `${page.length} bytes`);
+    assert(page.length > 50_000 && executable.includes(Buffer.from(page)), `${page.length} bytes`);
   });
 });
 

@@ -274,7 +274,7 @@ Deno.test("Data directory: permissions apply at every start, and a change is rec
 Deno.test("docs/security.md: its command takes a leaked relayer out of an existing chain", () =>
   withFolder(async (dataDir) => {
     const document = await Deno.readTextFile(new URL("../../../docs/security.md", import.meta.url));
-    const flags = /deno task node (--relayers .*)/.exec(document)?.[1]?.split(" ");
+    const flags = /deno task -q node (--relayers .*)/.exec(document)?.[1]?.split(" ");
     assert.ok(flags !== undefined);
     const args = ["--data-dir", dataDir, "--oracle-url", oracleUrl];
     const permissionsOf = async (node: NodeProcess, address: string) => {
