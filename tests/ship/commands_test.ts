@@ -45,6 +45,7 @@ const elsewhere = (file: string, text: string): Rule => ({ kind: "elsewhere", fi
 const notRun: Rule = { kind: "not run" };
 
 const RESTORE_TEST = "tests/e2e/restore_test.ts";
+const RUNBOOKS_TEST = "tests/e2e/runbooks_test.ts";
 
 /** The first that fits is the rule of a command. */
 const RULES: readonly (readonly [RegExp, Rule])[] = [
@@ -133,7 +134,9 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   ],
 ];
 
-function ruleOf({ text }: DocumentedCommand): Rule | undefined {
+function ruleOf({ text }: DocumentedCommand, chapter: string): Rule | undefined {
+  const runbook = `blocksOf("${/^### (.*)$/m.exec(chapter)?.[1]}"`;
+  if (readText(RUNBOOKS_TEST).includes(runbook)) return elsewhere(RUNBOOKS_TEST, runbook);
   return RULES.find(([pattern]) => pattern.test(text))?.[1];
 }
 
@@ -219,7 +222,7 @@ const passages = DOCUMENTS.flatMap(passagesOf);
 Deno.test("Documents: every command is run here or elsewhere, or its chapter says that it is not", () => {
   for (const { document, chapter, commands } of passages) {
     for (const command of commands) {
-      const rule = ruleOf(command);
+      const rule = ruleOf(command, chapter);
       assert(rule !== undefined, `${document}: no rule for ${command.text}`);
       if (rule.kind === "elsewhere") {
         assert(readText(rule.file).includes(rule.text), `${rule.file} runs no ${command.text}`);
@@ -236,9 +239,9 @@ Deno.test("Documents: every command is run here or elsewhere, or its chapter say
 });
 
 /** Runs the commands of a passage one after the other, in a shell of their own. */
-async function runPassage({ document, commands }: Passage, place: Place): Promise<void> {
+async function runPassage({ document, chapter, commands }: Passage, place: Place): Promise<void> {
   for (const command of commands) {
-    const rule = ruleOf(command);
+    const rule = ruleOf(command, chapter);
     if (rule?.kind !== "run") continue;
     if (rule.needs !== undefined && !hasProgram(rule.needs)) continue;
     await expectAnswer(document, command, () => rule.act(command.text, place), place.shell);
@@ -294,7 +297,9 @@ Deno.test(`Documents: commands run, and answer as the document says${leftOut}`, 
   // What waits for the demo comes last: it has ended by then.
   const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
   const runnable = passages
-    .filter(({ commands }) => commands.some((command) => ruleOf(command)?.kind === "run"))
+    .filter(({ chapter, commands }) =>
+      commands.some((command) => ruleOf(command, chapter)?.kind === "run")
+    )
     .toSorted((one, other) => Number(waits(one)) - Number(waits(other)));
   await withStack((stack) =>
     withDemo(async (demo) => {

@@ -30,8 +30,8 @@ const BUSY_TIMEOUT_MS = 250;
 /** Pages in the log that make a commit copy them to the database: 16 MB. */
 const CHECKPOINT_PAGES = 4_000;
 
-/** The result code of SQLite where the disk is full. */
-const SQLITE_FULL = 13;
+/** SQLite's words for a full disk. Errors of the runtime's `exec`, such as of a commit, have no code. */
+const DISK_FULL = "database or disk is full";
 
 /** A SQLite database whose statements are prepared once. */
 export class Database {
@@ -132,7 +132,7 @@ function attempt<T>(run: () => T): T {
 }
 
 function storageError(cause: unknown): StorageError {
-  if (Object(cause).errcode === SQLITE_FULL) {
+  if (messageOf(cause).includes(DISK_FULL)) {
     return new StorageError(`The chain cannot be written: ${messageOf(cause)}`, { cause });
   }
   return new StorageError(

@@ -1,0 +1,446 @@
+/**
+ * The runbooks of docs/operating.md: their commands, run by a shell against services that are
+ * processes of their own. The test stands in for systemd and for the clock of the machine.
+ */
+import assert from "node:assert/strict";
+import { createKeystore, signerFrom } from "../../lib/cli/keystore.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { relayer, signedRequest } from "../bridge/support.ts";
+import { deposit, hashOf } from "../node/support/actors.ts";
+import { startFakeOracle } from "../node/support/fake_oracle.ts";
+import { patternOf } from "../ship/answer_pattern.ts";
+import { type DocumentedCommand, passagesOf } from "../ship/documents.ts";
+import { askQuote, signQuote, user } from "../solver/support.ts";
+import { type Answer, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/ports.ts";
+import { bundledProgram, type Launch, Program } from "../support/process.ts";
+import { withFolder } from "../support/with_folder.ts";
+
+const bundled = await bundledProgram();
+
+/** The blocks of commands of a chapter. */
+function blocksOf(heading: string, count: number): DocumentedCommand[][] {
+  const found = passagesOf("docs/operating.md")
+    .filter(({ chapter }) => chapter.startsWith(`### ${heading}\n`))
+    .map(({ commands }) => commands);
+  assert.equal(found.length, count, heading);
+  return found;
+}
+
+/** Loaded before the program: its clock is an hour behind from SIGUSR1 to SIGUSR2. */
+const CLOCK = `
+const { now } = Date;
+let byMs = Number(Deno.env.get("CLOCK_BEHIND_MS") ?? 0);
+Date.now = () => now() - byMs;
+Deno.addSignalListener("SIGUSR1", () => byMs = 3_600_000);
+Deno.addSignalListener("SIGUSR2", () => byMs = 0);
+`;
+
+/** A new version that migrates its database and then does not start. */
+const BROKEN_VERSION = `
+import { DatabaseSync } from "node:sqlite";
+const [name] = Deno.args;
+if (name !== "node") new DatabaseSync(\`data/\${name}.sqlite\`).exec("PRAGMA user_version = 99");
+console.error("The upgrade failed");
+Deno.exit(1);
+`;
+
+const NAMES = ["node", "bridge", "solver"] as const;
+type Name = typeof NAMES[number];
+
+/** Room for the stores, a copy of them, and the node's log of up to 16 MB. */
+const DISK = "size=96m";
+
+const isZero = (code: number): boolean => code === 0;
+
+/** A machine with three services, whose folders are in one temporary folder. */
+class Machine {
+  readonly #folder: string;
+  /** Runs what follows where `/var` is a small disk. */
+  readonly #onDisk: string[];
+  readonly #disk: Deno.ChildProcess;
+  readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
+  readonly #ports = { 8545: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() };
+  readonly #programs = new Map<Name, Program>();
+  #behindMs = 0;
+  #nonce = 0n;
+
+  private constructor(folder: string, disk: Deno.ChildProcess) {
+    this.#folder = folder;
+    this.#disk = disk;
+    this.#onDisk = ["--preserve-credentials", "-U", "-m", "-t", `${disk.pid}`, "--"];
+  }
+
+  static async open(folder: string): Promise<Machine> {
+    for (const name of ["etc", "opt/rangemaker-2", "var"]) {
+      await Deno.mkdir(`${folder}/${name}`, { recursive: true });
+    }
+    // It is gone with the last process that sees it.
+    const mount = `mount -t tmpfs -o ${DISK} tmpfs '${folder}/var' && echo mounted && exec cat`;
+    const disk = new Deno.Command("unshare", {
+      args: ["--map-root-user", "--mount", "bash", "-c", mount],
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    const machine = new Machine(folder, disk);
+    const reader = disk.stdout.getReader();
+    const { value } = await reader.read();
+    reader.releaseLock();
+    assert.match(new TextDecoder().decode(value), /mounted/);
+    await machine.#install();
+    return machine;
+  }
+
+  async #install(): Promise<void> {
+    const etc = `${this.#folder}/etc`;
+    const { relayer, solver, admin } = DEV_ACCOUNTS;
+    for (const [name, { privateKey }] of Object.entries({ bridge: relayer, solver, admin })) {
+      await Deno.writeTextFile(`${etc}/${name}.password`, "correct horse\n");
+      await createKeystore(`${etc}/${name}.json`, privateKey, "correct horse", 1_024);
+    }
+    const key = (name: string) =>
+      `keystore = "${etc}/${name}.json"\nkeystore_password_file = "${etc}/${name}.password"`;
+    const rpcUrl = `rpc_url = "${this.urlOf("node")}"`;
+    await Deno.writeTextFile(
+      `${etc}/settings.toml`,
+      `[node]
+port = ${this.#ports[8545]}
+read_port = ${this.#ports[8547]}
+oracle_url = "${this.#oracle.url}"
+oracle_timeout_ms = 90
+relayers = ["${relayer.address}"]
+admins = ["${admin.address}"]
+balances = { "${solver.address}" = 1_000_000_000 }
+[bridge]
+port = ${this.#ports[3001]}
+${rpcUrl}
+${key("bridge")}
+[solver]
+port = ${this.#ports[3000]}
+${rpcUrl}
+ws_url = "${this.urlOf("node").replace("http", "ws")}"
+hedge_delay_ms = 0
+${key("solver")}
+[backfill]
+${rpcUrl}
+history_url = "${this.#oracle.url}"
+`,
+    );
+    await Deno.writeTextFile(`${this.#folder}/clock.js`, CLOCK);
+    const main = bundled.args.at(-1) ?? assert.fail("The bundle is the last argument");
+    await Deno.symlink(main.replace(/\/main\.js$/, ""), `${this.#folder}/opt/rangemaker-1`);
+    await Deno.symlink("rangemaker-1", `${this.#folder}/opt/rangemaker`);
+    await this.shell("mkdir -p /var/backups /var/lib/rangemaker/{node,bridge,solver}");
+  }
+
+  urlOf(name: Name): string {
+    return `http://127.0.0.1:${
+      this.#ports[({ node: 8545, bridge: 3001, solver: 3000 } as const)[name]]
+    }`;
+  }
+
+  /** A text of the document with the folders and ports that are meant. */
+  #relocated(text: string): string {
+    return text
+      .replaceAll(
+        /\/(?:etc\/rangemaker|opt\/|var\/)/g,
+        (path) => `${this.#folder}${path.replace("/rangemaker", "")}`,
+      )
+      .replaceAll(
+        /(?<=localhost:)\d+/g,
+        (port) => `${Object.entries(this.#ports).find(([from]) => from === port)?.[1]}`,
+      );
+  }
+
+  /** The program of this machine, from Deno on. */
+  get #program(): string[] {
+    const [run = "", ...flags] = bundled.args.slice(0, -1);
+    const preload = `--preload=${this.#folder}/clock.js`;
+    return [Deno.execPath(), run, ...flags, preload, `${this.#folder}/opt/rangemaker/main.js`];
+  }
+
+  /** What is started in a folder that may be on the disk of this machine. */
+  #launch(folder: string, args: readonly string[]): Launch {
+    return {
+      command: "nsenter",
+      args: [...this.#onDisk, "env", "-C", this.#relocated(folder), ...args],
+      env: {
+        ...bundled.env,
+        PATH: Deno.env.get("PATH") ?? "",
+        RANGEMAKER_CONFIG: `${this.#folder}/etc/settings.toml`,
+        CLOCK_BEHIND_MS: `${this.#behindMs}`,
+      },
+    };
+  }
+
+  /** Runs a command to its end. @returns What it printed. */
+  async shell(command: string, isExpected: (code: number) => boolean = isZero): Promise<string> {
+    const program = this.#program.map((word) => `'${word}'`).join(" ");
+    const script = `rangemaker() { ${program} "$@"; }\n${this.#relocated(command)}`;
+    const launch = this.#launch("/etc/rangemaker", ["bash", "-c"]);
+    const { code, stdout, stderr } = await new Program([script], {}, launch).finished();
+    assert.ok(isExpected(code), `${command}\nended with ${code}\n${stdout}${stderr}`);
+    return stdout.trim();
+  }
+
+  /** Runs commands of the document in turn, each until it answers what the document says. */
+  async play(commands: readonly DocumentedCommand[] = []): Promise<void> {
+    for (const { text, answer } of commands) {
+      const expected = answer === undefined ? /^/ : patternOf(answer, (each) => each);
+      let actual = "";
+      await eventually(text, async () => {
+        actual = await this.#run(text);
+        return expected.test(actual) || undefined;
+      }).catch((thrown) => assert.fail(`${thrown}\n${text}\nanswers\n${actual}`));
+    }
+  }
+
+  async #run(command: string): Promise<string> {
+    const [program, ...words] = command.split(" ");
+    if (program === "systemctl") return await this.#systemctl(words);
+    if (program === "journalctl") return this.#journalctl(command);
+    if (program === "chronyc") return this.setClock("SIGUSR2");
+    // A command that asks may fail until the answer is there.
+    return await this.shell(command, (code) => isZero(code) || /^(curl|rangemaker)/.test(command));
+  }
+
+  async #systemctl([verb, ...units]: string[]): Promise<string> {
+    for (const unit of units) {
+      const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
+      if (verb !== "start") await this.#stop(name);
+      if (verb !== "stop") await this.#start(name);
+    }
+    return "";
+  }
+
+  async #start(name: Name): Promise<void> {
+    const launch = this.#launch(`/var/lib/rangemaker/${name}`, this.#program);
+    const program = new Program([name], {}, launch);
+    this.#programs.set(name, program);
+    await program.until(({ stderr }) => stderr.includes("Listening on")).catch(() => {});
+  }
+
+  async #stop(name: Name): Promise<void> {
+    const program = this.#programs.get(name);
+    this.#programs.delete(name);
+    try {
+      program?.kill("SIGTERM");
+    } catch (thrown) {
+      if (!(thrown instanceof TypeError)) throw thrown; // it has ended
+    }
+    await program?.finished();
+  }
+
+  /** The newest line of a unit, or of those that contain a text. */
+  #journalctl(command: string): string {
+    const [, unit, text = ""] = /-u rangemaker-one@(\w+) -n 1(?: -g '(.*)')?$/.exec(command) ??
+      assert.fail(command);
+    const { stderr = "" } = this.#programs.get(unit as Name) ?? {}; // as written in the document
+    return stderr.trim().split("\n").findLast((line) => line.includes(text)) ?? "";
+  }
+
+  /** Sets clocks an hour back with SIGUSR1, right with SIGUSR2. The shell is on the bridge's machine. */
+  setClock(signal: "SIGUSR1" | "SIGUSR2", names: readonly Name[] = NAMES): string {
+    for (const name of names) this.#programs.get(name)?.kill(signal);
+    if (names.includes("bridge")) this.#behindMs = signal === "SIGUSR1" ? 3_600_000 : 0;
+    return "200 OK";
+  }
+
+  /** Replaces the new version. */
+  async release(code: string | undefined): Promise<void> {
+    const path = `${this.#folder}/opt/rangemaker-2`;
+    await Deno.remove(path, { recursive: true });
+    if (code === undefined) return await Deno.symlink("rangemaker-1", path);
+    await Deno.mkdir(path);
+    await Deno.writeTextFile(`${path}/main.js`, code);
+  }
+
+  /** Sends a new deposit of 500 USDC, valid for two hours, until the answer is the expected one. */
+  async deposit(expected = "committed", signer = user): Promise<void> {
+    const deadline = Date.now() + 7_200_000;
+    this.#nonce += 1n;
+    const given = { user: signer.address, amount: 500_000_000n, nonce: this.#nonce, deadline };
+    const request = signedRequest(given, { signer });
+    let last: unknown;
+    await eventually(`a deposit that is ${expected}`, async () => {
+      const { status, body } = await post(`${this.urlOf("bridge")}/deposit`, request);
+      const isCommitted = status === 200 || /deposit is committed/.test(String(body.error));
+      last = body;
+      const { state = body.code } = Object(body.details);
+      return (isCommitted ? "committed" : state) === expected || undefined;
+    }).catch((thrown) => assert.fail(`${thrown}: ${JSON.stringify(last)}`));
+  }
+
+  async execute(quote: Awaited<ReturnType<typeof askQuote>>): Promise<Answer> {
+    return await post(`${this.urlOf("solver")}/execute`, {
+      quote,
+      userSignature: signQuote(quote),
+    });
+  }
+
+  /** The key in a keystore. */
+  key(name: string, password: string) {
+    const etc = `${this.#folder}/etc`;
+    const files = {
+      keystore: `${etc}/${name}.json`,
+      keystorePasswordFile: `${etc}/${password}.password`,
+    };
+    return signerFrom(files, name);
+  }
+
+  async close(): Promise<void> {
+    for (const name of NAMES.toReversed()) await this.#stop(name);
+    await this.#disk.stdin.close();
+    await this.#disk.stdout.cancel();
+    await this.#disk.status;
+    await this.#oracle.stop();
+  }
+}
+
+/** A quote that does not expire while this runs. */
+function longQuote(machine: Machine) {
+  const now = Date.now();
+  const window = { endTime: now + 7_200_000, deadline: now + 7_000_000 };
+  return askQuote(machine.urlOf("solver"), window);
+}
+
+/** What became of a bet: its status on the chain, or the code of the error. */
+function outcomeOf({ body }: Answer): unknown {
+  const { status, error } = Object(body.result);
+  return body.code ?? Object(error).code ?? status;
+}
+
+/** The bridge credits deposits, and the solver's bets are committed. */
+async function takesDepositsAndBets(machine: Machine): Promise<void> {
+  await machine.deposit();
+  await eventually("a committed bet", async () => {
+    // A node that has just started has no prices yet.
+    const outcome = outcomeOf(await machine.execute(await longQuote(machine)));
+    return outcome === "committed" || undefined;
+  });
+}
+
+async function rotateRelayer(machine: Machine): Promise<void> {
+  const [prepare, change, remove] = blocksOf("New key of the relayer", 3);
+  await machine.play(prepare);
+  await machine.deposit(); // with the old key
+  await machine.play(change);
+  await machine.deposit(); // with the new key
+  await machine.play(remove);
+  await machine.deposit(); // without the old key
+  const client = new CoreClient({ url: machine.urlOf("node") });
+  const tx = { timestamp: Date.now(), user: user.address, amount: 1n, externalTxHash: hashOf(1) };
+  const { error } = await client.sendTransaction(deposit({ ...tx, by: relayer }));
+  assert.equal(error?.code, "PERMISSION_DENIED");
+}
+
+async function rotateSolver(machine: Machine): Promise<void> {
+  const [[make, ...rest] = []] = blocksOf("New key of the solver", 1);
+  const old = await longQuote(machine);
+  await machine.play([make ?? assert.fail("The first command makes the key")]);
+  const signer = await machine.key("solver-new", "solver");
+  await machine.deposit("committed", signer);
+  await machine.play(rest);
+  assert.equal((await machine.execute(old)).status, 401);
+  assert.equal((await longQuote(machine)).solver, signer.address);
+  await takesDepositsAndBets(machine);
+}
+
+async function upgrade(machine: Machine): Promise<void> {
+  const [forward = [], back] = blocksOf("Upgrade", 2);
+  const firstQuestion = forward.findIndex(({ text }) => text.startsWith("curl"));
+  await machine.release(BROKEN_VERSION);
+  await machine.play(forward.slice(0, firstQuestion));
+  // The old version alone is not enough.
+  await machine.shell("ln -sfn rangemaker-1 /opt/rangemaker");
+  await machine.play([
+    { text: "systemctl restart rangemaker-one@bridge" },
+    {
+      text: "journalctl -u rangemaker-one@bridge -n 1",
+      answer: "…Database has version 99, made by a newer program…",
+    },
+  ]);
+  await machine.play(back);
+  await takesDepositsAndBets(machine);
+  await machine.shell("rm -r /var/backups/rangemaker-1");
+  await machine.release(undefined);
+  await machine.play(forward);
+  await takesDepositsAndBets(machine);
+}
+
+async function fillDisk(machine: Machine): Promise<void> {
+  const [full, free] = blocksOf("Full disk", 2);
+  // So that its log has no room of its own left.
+  await machine.play([{ text: "systemctl restart rangemaker-one@node" }]);
+  const fill = "dd if=/dev/zero of=/var/backups/rangemaker-1/old bs=4k";
+  await machine.shell(fill, (code) => code === 1);
+  await machine.play(full);
+  await machine.deposit("STORE_UNAVAILABLE");
+  await machine.play(free);
+  await takesDepositsAndBets(machine);
+}
+
+async function setClockBack(machine: Machine): Promise<void> {
+  const [[health, ...rest] = [], right] = blocksOf("Wrong clock", 2);
+  const client = new CoreClient({ url: machine.urlOf("node") });
+  const quote = await longQuote(machine);
+  machine.setClock("SIGUSR1");
+  await machine.play(health && [health]);
+  assert.equal(outcomeOf(await machine.execute(quote)), "ORACLE_STALE");
+  machine.setClock("SIGUSR2", ["node", "solver"]);
+  const { balance } = await client.getAccount(user.address);
+  await machine.deposit("submitted");
+  await machine.play(rest);
+  await machine.play(right);
+  assert.equal((await client.getAccount(user.address)).balance, balance + 500_000_000n);
+  await takesDepositsAndBets(machine);
+}
+
+/** Whether a file system can be mounted in a namespace of its own. */
+const { success: hasDisk } = await new Deno.Command("unshare", {
+  args: ["--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/tmp"],
+  stdout: "null",
+  stderr: "null",
+}).output().catch(() => ({ success: false }));
+
+const LEFT_OUT = hasDisk ? "" : " (left out: no file system can be mounted here)";
+
+/** Runs a test with a machine of its own, whose services run. */
+function testMachine(
+  name: string,
+  test: (machine: Machine, t: Deno.TestContext) => Promise<unknown>,
+): void {
+  Deno.test(
+    `Runbooks: ${name}${LEFT_OUT}`,
+    { ignore: !hasDisk, timeout: 180_000 },
+    (t) =>
+      withFolder(async (folder) => {
+        const machine = await Machine.open(folder);
+        try {
+          const units = NAMES.map((each) => `rangemaker-one@${each}`);
+          await machine.play([{ text: `systemctl start ${units.join(" ")}` }]);
+          await test(machine, t);
+        } finally {
+          await machine.close();
+        }
+      }),
+  );
+}
+
+testMachine(
+  "a failed upgrade is undone, a full disk and a wrong clock recover",
+  async (machine, t) => {
+    await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+    await t.step("full disk", () => fillDisk(machine));
+    await t.step("clock set back", () => setClockBack(machine));
+  },
+);
+
+testMachine("new keys are used, and the old ones are refused", async (machine, t) => {
+  await t.step("relayer", () => rotateRelayer(machine));
+  await t.step("solver", () => rotateSolver(machine));
+  const [admin] = blocksOf("New key of the admin", 1);
+  await t.step("admin", () => machine.play(admin));
+});
