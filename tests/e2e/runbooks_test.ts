@@ -34,8 +34,12 @@ const CLOCK = `
 const { now } = Date;
 let byMs = Number(Deno.env.get("CLOCK_BEHIND_MS") ?? 0);
 Date.now = () => now() - byMs;
-Deno.addSignalListener("SIGUSR1", () => byMs = 3_600_000);
-Deno.addSignalListener("SIGUSR2", () => byMs = 0);
+for (const [signal, newMs] of [["SIGUSR1", 3_600_000], ["SIGUSR2", 0]]) {
+  Deno.addSignalListener(signal, () => {
+    byMs = newMs;
+    console.error("Received " + signal);
+  });
+}
 `;
 
 /** A new version that migrates its database and then does not start. */
@@ -201,7 +205,7 @@ history_url = "${this.#oracle.url}"
     const [program, ...words] = command.split(" ");
     if (program === "systemctl") return await this.#systemctl(words);
     if (program === "journalctl") return this.#journalctl(command);
-    if (program === "chronyc") return this.setClock("SIGUSR2");
+    if (program === "chronyc") return await this.setClock("SIGUSR2");
     // A command that asks may fail until the answer is there.
     return await this.shell(command, (code) => isZero(code) || /^(curl|rangemaker)/.test(command));
   }
@@ -242,8 +246,17 @@ history_url = "${this.#oracle.url}"
   }
 
   /** Sets clocks an hour back with SIGUSR1, right with SIGUSR2. The shell is on the bridge's machine. */
-  setClock(signal: "SIGUSR1" | "SIGUSR2", names: readonly Name[] = NAMES): string {
-    for (const name of names) this.#programs.get(name)?.kill(signal);
+  async setClock(
+    signal: "SIGUSR1" | "SIGUSR2",
+    names: readonly Name[] = NAMES,
+  ): Promise<string> {
+    for (const name of names) {
+      const program = this.#programs.get(name) ?? assert.fail(`${name} is stopped`);
+      const countOf = ({ stderr }: Program) => stderr.split(`Received ${signal}`).length;
+      const before = countOf(program);
+      program.kill(signal);
+      await program.until((each) => countOf(each) > before);
+    }
     if (names.includes("bridge")) this.#behindMs = signal === "SIGUSR1" ? 3_600_000 : 0;
     return "200 OK";
   }
@@ -350,6 +363,14 @@ async function rotateSolver(machine: Machine): Promise<void> {
 
 async function upgrade(machine: Machine): Promise<void> {
   const [forward = [], back] = blocksOf("Upgrade", 2);
+  const stored = async () => {
+    const client = new CoreClient({ url: machine.urlOf("node") });
+    const { address, balance, locked } = await client.getAccount(user.address);
+    const deposits = await fetch(`${machine.urlOf("bridge")}/deposits/${address}`);
+    return { balance, locked, deposits: await deposits.json() };
+  };
+  await takesDepositsAndBets(machine);
+  const before = await stored();
   const firstQuestion = forward.findIndex(({ text }) => text.startsWith("curl"));
   await machine.release(BROKEN_VERSION);
   await machine.play(forward.slice(0, firstQuestion));
@@ -363,6 +384,7 @@ async function upgrade(machine: Machine): Promise<void> {
     },
   ]);
   await machine.play(back);
+  assert.deepEqual(await stored(), before);
   await takesDepositsAndBets(machine);
   await machine.shell("rm -r /var/backups/rangemaker-1");
   await machine.release(undefined);
@@ -383,16 +405,17 @@ async function fillDisk(machine: Machine): Promise<void> {
 }
 
 async function setClockBack(machine: Machine): Promise<void> {
-  const [[health, ...rest] = [], right] = blocksOf("Wrong clock", 2);
+  const [wrong = [], right] = blocksOf("Wrong clock", 2);
+  const ofNode = wrong.findLastIndex(({ text }) => /8545|@node/.test(text)) + 1;
   const client = new CoreClient({ url: machine.urlOf("node") });
   const quote = await longQuote(machine);
-  machine.setClock("SIGUSR1");
-  await machine.play(health && [health]);
+  await machine.setClock("SIGUSR1");
+  await machine.play(wrong.slice(0, ofNode));
   assert.equal(outcomeOf(await machine.execute(quote)), "ORACLE_STALE");
-  machine.setClock("SIGUSR2", ["node", "solver"]);
+  await machine.setClock("SIGUSR2", ["node", "solver"]);
   const { balance } = await client.getAccount(user.address);
   await machine.deposit("submitted");
-  await machine.play(rest);
+  await machine.play(wrong.slice(ofNode));
   await machine.play(right);
   assert.equal((await client.getAccount(user.address)).balance, balance + 500_000_000n);
   await takesDepositsAndBets(machine);
