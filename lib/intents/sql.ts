@@ -200,7 +200,7 @@ export const INTENT_SQL = {
     ORDER BY sequence LIMIT ?`,
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
-  // The expression keeps the database from an index of services, of which it would read every row.
+  // The expression keeps the planner from the index of services, which would scan every row.
   lookUp: `SELECT string_agg(key, ',') AS keys,
       (SELECT sequence FROM intents WHERE service || '' = ? ORDER BY sequence DESC LIMIT 1) AS newest,
       (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
@@ -214,10 +214,10 @@ export const INTENT_SQL = {
     WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
-  // The expression keeps the database from an index of services, of which it would read every row.
+  // The expression keeps the planner from the index of services, which would scan every row.
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE service || '' = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
-  // Of all services: a row whose service has changed is nobody's.
+  // Of all services: a row with a damaged service name belongs to no service.
   list: `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   // Its checksum stays wrong, so that every further read reports it.
   endDamaged: `UPDATE intents

@@ -25,7 +25,7 @@ export interface Measure {
   read(figures: Figures): readonly Sample[];
 }
 
-/** What did not change for so long counts as standing still. */
+/** A value that is constant for this long is reported as stuck. */
 const WATCHED_MIN_MS = 10_000;
 
 /** The newest values. */
@@ -98,7 +98,7 @@ export function shareOfHighest(metric: string, other: string, window: string): M
   };
 }
 
-/** A quantile of a histogram; a page, which has no use for it, shows none. */
+/** A quantile of a histogram; the page does not show quantiles. */
 export function quantile(share: number, histogram: string, by: string): Measure {
   const buckets = `sum by (instance, ${by}, le) (rate(${histogram}_bucket[5m]))`;
   return { promql: `histogram_quantile(${share}, ${buckets})`, read: () => [] };

@@ -76,7 +76,7 @@ export const NODE: readonly Problem[] = [
     bound: "> 10",
     severity: "warning",
     words: "It has skipped {value} checkpoints",
-    advice: "Give its machine more time of the processor, and keep it from sleeping.",
+    advice: "Give its machine more CPU time, and disable sleep.",
   },
   {
     name: "NodePullsFail",

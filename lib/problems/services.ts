@@ -93,7 +93,7 @@ export const PROXY: readonly Problem[] = [
   },
   {
     name: "ProxySlow",
-    figure: "Time of one request in a hundred",
+    figure: "99th percentile of request time",
     measure: quantile(0.99, "proxy_http_request_duration_seconds", "target"),
     bound: "> 1",
     unit: "seconds",

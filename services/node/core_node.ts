@@ -203,7 +203,7 @@ export class CoreNode {
   #missed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
     const cause = this.#clockAheadMs === undefined ? "Process was blocked" : "The clock was set";
-    this.#log.warning("{cause}: no checkpoints for {missedMs} ms from {from} on", {
+    this.#log.warning("{cause}: missed {missedMs} ms of checkpoints from {from}", {
       cause,
       missedMs: toMs - fromMs,
       from: new Date(fromMs).toISOString(),

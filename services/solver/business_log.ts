@@ -34,7 +34,7 @@ export const businessLog = {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
     log.info(
       "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
-        "{maxExposure} in all, on chain {chainId} at {rpcUrl}, with database {database}",
+        "{maxExposure} in total, on chain {chainId} at {rpcUrl}, with database {database}",
       {
         ...{ event: "started", address, pricing, chainId, dryRun },
         balance: time === null ? "an unknown balance" : usdc(balance),
@@ -47,7 +47,7 @@ export const businessLog = {
   },
 
   quoted(quoteHash: Hex, terms: QuoteTerms): void {
-    log.debug("Quote {quoteHash} for {user}: {bet} may become {pays}", () => ({
+    log.debug("Quote {quoteHash} for {user}: bet {bet}, payout {pays}", () => ({
       event: "quoted",
       ...fieldsOf(quoteHash, terms),
       bet: usdc(terms.betAmount),
@@ -56,7 +56,7 @@ export const businessLog = {
   },
 
   accepted(quoteHash: Hex, terms: QuoteTerms): void {
-    log.info("Execution accepted: {bet} of {user} may become {pays}", () => ({
+    log.info("Execution accepted: bet {bet} of {user}, payout {pays}", () => ({
       event: "execution_accepted",
       ...fieldsOf(quoteHash, terms),
       bet: usdc(terms.betAmount),
@@ -154,7 +154,7 @@ export const businessLog = {
         ...facts,
       });
     } else {
-      log.info("Exposure of {now} is far from its bound of {most} again", {
+      log.info("Exposure of {now} is below the warning level of its bound {most} again", {
         event: "exposure_normal",
         ...facts,
       });

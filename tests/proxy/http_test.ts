@@ -93,7 +93,7 @@ Deno.test("Proxy, HTTP: an invalid or missing answer of a node is -32002 with 50
     assert.deepEqual([response.status, id, error.code], [status, 1, -32002], error.message);
   };
   for (const reads of ["auto", "http"] as const) {
-    const proxy = { upstreamTimeoutMs: 60, reads };
+    const proxy = { upstreamTimeoutMs: 1_000, reads };
     const way = reads === "auto" ? "WebSocket" : "HTTP";
     await t.step(
       `nobody there, reads over ${way}`,

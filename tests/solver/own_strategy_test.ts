@@ -87,7 +87,7 @@ for (const price of ["({ payout: 5 })", "undefined", "null"]) {
     ));
 }
 
-Deno.test("loadStrategy: last looks are the file's own", () =>
+Deno.test("loadStrategy: recheck and hold are the file's own", () =>
   withFile(
     `export default () => ({ name: "x", price() {}, recheck(bet, payout, isRecorded) {
       if (isRecorded) throw new RangeError(bet.betAmount + " " + payout);

@@ -7,7 +7,7 @@ import type { ChainRecords } from "../store/chain_records.ts";
 /** Snapshots that are kept, oldest dropped first. */
 export const SNAPSHOTS_MAX = 16;
 
-/** A moment of the chain. Its records know the rest. */
+/** The part of a snapshot in memory; the database has the rest. */
 interface Snapshot {
   position: BlockLogPosition;
   /** Time of the chain's clock. */

@@ -67,7 +67,7 @@ export class FairShares {
   /**
    * Of the addresses with the highest load, the client with most subscriptions, and of these the newest
    * that fewest clients use. Nobody loses one to a caller that would then have as many, or callers would
-   * displace each other for ever.
+   * keep displacing each other.
    *
    * @param peerKey If given, only addresses behind this peer are considered.
    */

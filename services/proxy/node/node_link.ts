@@ -180,7 +180,7 @@ export class NodeLink<L extends NodeListener> {
   }
 
   #moved(node: string, reason: string): void {
-    log.warn("{node} leads the read nodes now: {reason}", { node, reason });
+    log.warn("Read node {node} is now the leader: {reason}", { node, reason });
     this.#upstream.move();
     this.#readSocket?.move();
   }

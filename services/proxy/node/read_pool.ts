@@ -72,7 +72,7 @@ export class ReadPool implements NodePort {
       if (this.#stopped) return;
       if (isRefused(thrown)) this.#nodes.onProbeRefused(node, reasonOf(thrown));
       else this.#nodes.onProbeFailed(node, reasonOf(thrown));
-      if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It answers nobody");
+      if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It does not respond");
     }
   }
 

@@ -89,7 +89,7 @@ export class MarketData {
     return [...this.#prices].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) => symbol);
   }
 
-  /** How often boxes held that nobody had to bet on, compared with what was predicted. */
+  /** How often hypothetical boxes held, compared with what was predicted. */
   calibration(): MarketCalibration[] {
     return [...this.#prices].map(([{ symbol }, { volatility }]) => ({
       symbol,

@@ -10,7 +10,7 @@ const TEXTS = {
     d.ageMs === null
       ? `No price of ${d.symbol} is known yet: try again in a few seconds`
       : `Price of ${d.symbol} is ${d.ageMs} ms old${
-        d.isStale ? " and stale by the core node" : `, above ${d.maxPriceAgeMs} ms`
+        d.isStale ? " and reported stale by the core node" : `, above ${d.maxPriceAgeMs} ms`
       }: try again when there is a newer one`,
   VOLATILITY_UNAVAILABLE: (d: { symbol: string; lagMs: number | null; maxLagMs: number }) =>
     d.lagMs === null

@@ -63,7 +63,7 @@ const HORIZONS_MS = [
   ...[1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS),
 ];
 
-/** The horizon of a minute: the first one made of candles. What the others do is told from it on. */
+/** The horizon of a minute: the first one made of candles. Other horizons take their prior from it. */
 const MINUTE = HORIZONS_MS.indexOf(CANDLE_MS);
 
 /** Windows with fewer moves say little about the size of a move. */

@@ -205,7 +205,7 @@ Deno.test("ReadNodes: a failed read goes to another node that is in and has the 
   assert.equal(nodes.alternativeTo(0), undefined);
 });
 
-Deno.test("ReadNodes: several as fast ones are chosen from at random", () => {
+Deno.test("ReadNodes: ties in latency are broken at random", () => {
   const chosen = new Set<number>();
   for (const random of [0, 0.4, 0.99]) {
     const nodes = new ReadNodes({

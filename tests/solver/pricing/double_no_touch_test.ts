@@ -69,7 +69,7 @@ Deno.test("Double no-touch: crypto boxes to 8 decimals", () => {
   assertNear(noTouchProbability(corridorOf(hour)), 0.76245808, 1e-8, "an hour");
 });
 
-Deno.test("Double no-touch: 250 looks instead of every moment", () => {
+Deno.test("Double no-touch: monitoring at 250 times instead of every moment", () => {
   const option = { ...haug, lower: 85, upper: 115, volatility: 0.3 };
   const shift = barrierShift(0.3 ** 2 * 0.25 / 250);
   const watched = corridorOf(option);

@@ -6,7 +6,7 @@ export interface Trend {
   problem: Problem;
   /** Its worst value at each look, oldest first. */
   values: readonly number[];
-  /** When it changed last; undefined since the page looks. */
+  /** When it changed last; undefined if it has not changed since the page was opened. */
   changedAtMs: number | undefined;
 }
 

@@ -18,6 +18,6 @@ export type Palette = Record<(typeof NAMES)[number], string>;
 export function readPalette(element: Element): Palette {
   const style = getComputedStyle(element);
   const values = NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]);
-  // One value for every name.
+  // Every name has a value.
   return Object.fromEntries(values) as Palette;
 }
