@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { run } from "../../../services/node/backup_command.ts";
 import config from "../../../deno.json" with { type: "json" };
+import { runHere } from "../../support/command_context.ts";
 import { bundledProgram, Program } from "../../support/process.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/with_folder.ts";
@@ -80,16 +81,18 @@ Deno.test("node backup: works without a running node, and refuses a directory wi
     const txs = someHistory(disk);
     const before = disk.view(txs);
     await disk.close();
-    const { code, output } = await backUp(dir, `${folder}/backup.sqlite`);
-    assert.equal(code, 0, output);
+    const backUpHere = (dir: string, to: string) =>
+      runHere(["node", "backup", "--data-dir", dir, "--to", `${folder}/${to}`]);
+    const { code, stderr } = await backUpHere(dir, "backup.sqlite");
+    assert.equal(code, 0, stderr);
     Deno.mkdirSync(`${folder}/other`);
     Deno.copyFileSync(`${folder}/backup.sqlite`, `${folder}/other/chain.sqlite`);
     const restored = new DiskChain(`${folder}/other`, disk.clock);
     assert.deepEqual(restored.view(txs), before);
     await restored.close();
-    assert.match((await backUp(`${folder}/none`, `${folder}/b`)).output, /does not exist/);
+    assert.match((await backUpHere(`${folder}/none`, "b")).stderr, /does not exist/);
     Deno.mkdirSync(`${folder}/empty`);
-    assert.match((await backUp(`${folder}/empty`, `${folder}/b`)).output, /contains no chain yet/);
+    assert.match((await backUpHere(`${folder}/empty`, "b")).stderr, /contains no chain yet/);
     assert.equal(run.definition.name, "node backup");
   }));
 
