@@ -80,6 +80,6 @@ Deno.test("Limits: a refusal has the numbers of its text in its details", () => 
   assert.equal(refusal?.message, "Bet of 0 USDC is below 0.000001 USDC: bet more");
   assert.deepEqual(refusal?.details, { betAmount: "0", minBetAmount: "1" });
   const start = refusalOf(() => requireStart(termsAt(979), nowMs, bounds));
-  assert.match(start?.message ?? "", /^Window started 21 ms ago, above 20 ms/);
+  assert.match(start?.message ?? "", /^Window started 21 ms ago, at most 20 ms are allowed/);
   assert.deepEqual([start?.details.startsInMs, start?.details.maxStartBehindMs], [-21, 20]);
 });

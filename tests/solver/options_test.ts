@@ -185,8 +185,8 @@ Deno.test(
             const range = { lowerPrice: String(SPOT), upperPrice: String(SPOT + 1) };
             return isRefused(answered(range), /narrower than 10 moves/);
           },
-          maxStartAheadMs: () => isRefused(ask(from(nowMs + 2_000_000)), /above 1000000 ms/),
-          maxStartBehindMs: () => isRefused(ask(from(nowMs - 15_000)), /above 5000 ms/),
+          maxStartAheadMs: () => isRefused(ask(from(nowMs + 2_000_000)), /at most 1000000 ms/),
+          maxStartBehindMs: () => isRefused(ask(from(nowMs - 15_000)), /at most 5000 ms/),
           maxDeadlineMs: () =>
             isRefused(ask({ deadline: nowMs + 200_000 }, "quote"), /at most 100000 ms/),
         };

@@ -125,10 +125,12 @@ Deno.test("Node: with its clock set forward it is degraded and waits; set back, 
       assert.equal((await healthOf(node.url)).status, "healthy");
       const lines = records.map(({ message }) => message.join(""));
       assert.deepEqual(
-        lines.filter((line) => /clock was set/.test(line)).map((s) => s.slice(0, 50)),
+        lines.filter((line) => /clock was set/.test(line)).map((s) =>
+          s.replace(/ (block|from).*/, "")
+        ),
         [
-          "The clock was set forward by 3600000 ms: no block,",
-          "The clock was set: missed 3000 ms of checkpoints from",
+          "The clock was set forward by 3600000 ms: no",
+          "The clock was set: missed 3000 ms of checkpoints",
         ],
       );
     })));
