@@ -76,8 +76,11 @@ Deno.test({
           await visitor.sees(/Live/);
           const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
           const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
+          // The page goes on for a moment when the finger is off it.
+          const scrollEnd = page.evaluate(`new Promise((resolve) =>
+            document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
           await swipe(visitor, [0.15, 0.8], [0.2, 0.2]);
-          await eventually("the page has scrolled", async () => await scrolled() > 50 || undefined);
+          assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
           assert.equal(await lower(), "");
           await page.$eval("html", (html) => html.scrollTop = 0);
           await swipe(visitor, [0.5, 0.8], [0.6, 0.2]);
