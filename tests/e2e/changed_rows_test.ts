@@ -23,6 +23,9 @@ import {
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { withSeed } from "../support/random.ts";
 
+/** SQLSTATE of a key that another row has. */
+const UNIQUE_VIOLATION = "23505";
+
 /** Values to change in the rows of each service. */
 const CHANGES = Number(Deno.env.get("CHANGES") ?? 12);
 
@@ -87,7 +90,12 @@ async function changeAll(scene: Scene, url: string, random: RandomSource): Promi
       await sql`TRUNCATE intents, services`;
       await sql`INSERT INTO intents OVERRIDING SYSTEM VALUE SELECT * FROM image`;
       await sql`INSERT INTO services SELECT * FROM services_image`;
-      const what = await changeOne(sql, scene, random);
+      const what = await changeOne(sql, scene, random).catch((thrown: unknown) => {
+        // The key of another row: the database refuses that itself.
+        if (Object(thrown).code === UNIQUE_VIOLATION) return undefined;
+        throw thrown;
+      });
+      if (what === undefined) continue;
       const outcome = await startDamaged(scene, node, url, what);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       if (outcome === "none") requireUnharmed(before, await rowsNow(), what);

@@ -182,7 +182,12 @@ type Terms = Record<string, unknown>;
 function timeCases(now: number): [past: Terms, within: Terms, code: string, bound: RegExp][] {
   const from = (startTime: number) => ({ startTime, endTime: startTime + 60_000 });
   return [
-    [from(now + 25 * HOUR_MS), from(now + 23 * HOUR_MS), "INVALID_TIME_RANGE", /at most 86400000 ms/],
+    [
+      from(now + 25 * HOUR_MS),
+      from(now + 23 * HOUR_MS),
+      "INVALID_TIME_RANGE",
+      /at most 86400000 ms/,
+    ],
     [from(now - 65_000), from(now - 30_000), "INVALID_TIME_RANGE", /at most 60000 ms/],
     [
       { deadline: now + 310_000 },
