@@ -231,7 +231,7 @@ export class ReadNodes {
     this.#exclude(index, reason);
   }
 
-  /** Takes a node that cannot be used out of rotation: any other one that answers leads instead. */
+  /** Removes a node that cannot be used from rotation; another one that answers leads instead. */
   #removeNow(index: number, reason: string): void {
     if (index === this.#leader) this.#replaceLeaderNow(reason);
     this.#exclude(index, reason);

@@ -32,7 +32,7 @@ Deno.test("Standing prices: the share of slots that do not move", () => {
   assert.ok(Math.abs(stillness.probability - 0.75) < 0.02, `${stillness.probability}`);
 });
 
-Deno.test("Standing prices: bouncing between bid and ask is no move, creeping away is", () => {
+Deno.test("Still prices: bounces between bid and ask do not count as moves, slow drift does", () => {
   const bouncing = withTick();
   feed(bouncing, 2, 15_000, (_price, slot) => slot % 2 === 0 ? 1_000_000n : 1_000_010n);
   assert.ok(bouncing.probability > 0.99, `${bouncing.probability}`);

@@ -175,7 +175,7 @@ Deno.test("Volatility: slots of the last minute outweigh those before", () => {
   assert.ok(forecast > 0.2 && forecast < 0.4, `${forecast}`);
 });
 
-Deno.test("Volatility: a minute of slots with one jump is no more than twice too high", () => {
+Deno.test("Volatility: one jump in a minute of slots at most doubles it", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);
   const slots = { slots: 720, sigma: 0.5, jumpAt: 400, jump: 0.005 };
@@ -185,7 +185,7 @@ Deno.test("Volatility: a minute of slots with one jump is no more than twice too
   assert.ok(forecast > 0.25 && forecast < 1, `${forecast}`);
 });
 
-Deno.test("Volatility: noise of single prices is no volatility", () => {
+Deno.test("Volatility: noise of single prices does not raise it", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);
   const nowMs = feedSlots(volatility, random, { slots: 590, sigma: 0.5, noise: 1e-4 });
