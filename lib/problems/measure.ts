@@ -14,7 +14,7 @@ export interface Figures {
   /** The newest samples of a metric. */
   newest(metric: string, labels?: LabelFilter): readonly Sample[];
   /** The sum of the samples in each answer, oldest first; undefined where there were none. */
-  course(metric: string, labels?: LabelFilter): readonly (number | undefined)[];
+  series(metric: string, labels?: LabelFilter): readonly (number | undefined)[];
   /** The time from the oldest answer to the newest. */
   readonly spanMs: number;
 }
@@ -44,7 +44,7 @@ interface Counted {
 
 /** By how much a counter grew. @param window Of the alert; a page sees what it has watched. */
 export function increase(metric: string, window: string, counted: Counted = {}): Measure {
-  return summed("increase", metric, window, counted, (course) => growthOf(course));
+  return summed("increase", metric, window, counted, (series) => growthOf(series));
 }
 
 /** Growth of a counter in a second. */
@@ -54,7 +54,7 @@ export function rate(metric: string, window: string, counted: Counted = {}): Mea
     metric,
     window,
     counted,
-    (course, spanMs) => spanMs < WATCHED_MIN_MS ? undefined : 1_000 * growthOf(course) / spanMs,
+    (series, spanMs) => spanMs < WATCHED_MIN_MS ? undefined : 1_000 * growthOf(series) / spanMs,
   );
 }
 
@@ -64,10 +64,10 @@ export function changes(metric: string, window: string): Measure {
     `changes(${metric}[${window}])`,
     metric,
     {},
-    (course, spanMs) =>
+    (series, spanMs) =>
       spanMs < WATCHED_MIN_MS
         ? undefined
-        : course.filter((value, index) => index > 0 && value !== course[index - 1]).length,
+        : series.filter((value, index) => index > 0 && value !== series[index - 1]).length,
   );
 }
 
@@ -77,7 +77,7 @@ export function lowest(metric: string, window: string): Measure {
     `min_over_time(${metric}[${window}])`,
     metric,
     {},
-    (course) => Math.min(...course.map((value) => value ?? 0)),
+    (series) => Math.min(...series.map((value) => value ?? 0)),
   );
 }
 
@@ -86,8 +86,8 @@ export function shareOfHighest(metric: string, other: string, window: string): M
   return {
     promql: `${metric} / max_over_time((${metric} + ${other})[${window}:1m])`,
     read(figures) {
-      const others = figures.course(other);
-      const totals = figures.course(metric).map((value, index) =>
+      const others = figures.series(other);
+      const totals = figures.series(metric).map((value, index) =>
         (value ?? 0) + (others[index] ?? 0)
       );
       const highest = Math.max(...totals);
@@ -168,21 +168,21 @@ function summed(
   metric: string,
   window: string,
   { labels = {}, by = [] }: Counted,
-  read: Course,
+  read: SeriesReader,
 ): Measure {
   const groups = ["instance", ...by].join(", ");
   const promql = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
   return overTime(promql, metric, { labels, by }, read);
 }
 
-type Course = (course: readonly (number | undefined)[], spanMs: number) => number | undefined;
+type SeriesReader = (series: readonly (number | undefined)[], spanMs: number) => number | undefined;
 
-/** A value from the course of each group of samples. */
+/** A value from the series of each group of samples. */
 function overTime(
   promql: string,
   metric: string,
   { labels = {}, by = [] }: Counted,
-  read: Course,
+  read: SeriesReader,
 ): Measure {
   return {
     promql,
@@ -194,7 +194,7 @@ function overTime(
         }),
       );
       return [...groups.values()].flatMap((group) => {
-        const value = read(figures.course(metric, { ...labels, ...group }), figures.spanMs);
+        const value = read(figures.series(metric, { ...labels, ...group }), figures.spanMs);
         return value === undefined ? [] : [{ labels: group, value }];
       });
     },
@@ -202,9 +202,9 @@ function overTime(
 }
 
 /** By how much a counter grew. One that fell starts over: its service restarted. */
-export function growthOf(course: readonly (number | undefined)[]): number {
-  return course.slice(1).reduce<number>((sum, value = 0, index) => {
-    const before = course[index] ?? 0;
+export function growthOf(series: readonly (number | undefined)[]): number {
+  return series.slice(1).reduce<number>((sum, value = 0, index) => {
+    const before = series[index] ?? 0;
     return sum + (value >= before ? value - before : value);
   }, 0);
 }

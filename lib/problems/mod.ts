@@ -8,7 +8,7 @@ import { PROXY, SERVICES } from "./services.ts";
 import type { Problem } from "./problem.ts";
 
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
-export { beyondBound, filledIn, isBeyond, limitOf, type Problem } from "./problem.ts";
+export { beyondBound, filledIn, isBeyond, type Problem } from "./problem.ts";
 
 /** All problems, in the groups of the rules of Prometheus. */
 export const PROBLEM_GROUPS = {

@@ -1,15 +1,18 @@
 /** What can be wrong with a service: alerts, the operator's page and the runbook are made of it. */
 import type { Figures, Measure, Sample } from "./measure.ts";
 
-/** A bound that must not be crossed: the problem is there while the value is beyond it. */
-export type Bound = `${">" | "<" | "=="} ${number}`;
+/** The problem is there while the value compares like this to the limit. */
+export interface Bound {
+  op: ">" | "<" | "==";
+  limit: number;
+}
 
 /** One kind of problem. */
 export interface Problem {
   /** Of the alert, and the heading of the chapter in docs/operating.md. */
   name: string;
-  /** What is measured, in words. */
-  figure: string;
+  /** What is measured, as a heading. */
+  title: string;
   measure: Measure;
   bound: Bound;
   /** How values are written. */
@@ -19,9 +22,9 @@ export interface Problem {
   /** How long it must last before somebody is alerted. */
   afterS?: number;
   /** What is wrong; `{value}` and names of labels in braces are filled in. */
-  words: string;
+  message: string;
   /** What to do first. */
-  advice: string;
+  firstStep: string;
 }
 
 /** The values of a service that are beyond the bound of a problem. */
@@ -29,18 +32,12 @@ export function beyondBound({ measure, bound }: Problem, figures: Figures): Samp
   return measure.read(figures).filter(({ value }) => isBeyond(value, bound));
 }
 
-export function isBeyond(value: number, bound: Bound): boolean {
-  const limit = limitOf(bound);
-  if (bound.startsWith("==")) return value === limit;
-  return bound.startsWith(">") ? value > limit : value < limit;
-}
-
-/** The number in a bound. */
-export function limitOf(bound: Bound): number {
-  return Number(bound.split(" ")[1]);
+export function isBeyond(value: number, { op, limit }: Bound): boolean {
+  if (op === "==") return value === limit;
+  return op === ">" ? value > limit : value < limit;
 }
 
 /** A text with `{names}` replaced. */
-export function filledIn(words: string, valueOf: (name: string) => string): string {
-  return words.replaceAll(/\{(\w+)\}/g, (_, name) => valueOf(name));
+export function filledIn(text: string, valueOf: (name: string) => string): string {
+  return text.replaceAll(/\{(\w+)\}/g, (_, name) => valueOf(name));
 }

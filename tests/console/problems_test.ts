@@ -128,15 +128,15 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
 /** So that a node counts as alive where its blocks are not what is looked at. */
 const ALIVE = ["node_block_number 1", "node_block_number 2"] as const;
 
-Deno.test("Problems: each figure beyond its bound is reported, with words, advice and chapter", () => {
+Deno.test("Problems: each figure beyond its bound is reported, with message, first step and chapter", () => {
   for (const [service, before, after, chapter] of WRONG) {
     const [first, second] = service === "node" && chapter !== "NodeStopped" ? ALIVE : ["", ""];
     const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
     const findings = findingsOf([state]);
     assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
-    for (const { text, advice } of findings) {
+    for (const { text, firstStep } of findings) {
       assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
-      assert.match(advice, /\.$/);
+      assert.match(firstStep, /\.$/);
     }
   }
 });

@@ -1,12 +1,6 @@
 /** Rules of Prometheus and headings of the runbook, made of the table of problems. */
 import { stringify } from "yaml";
-import {
-  filledIn,
-  limitOf,
-  type Problem,
-  PROBLEM_GROUPS,
-  PROBLEMS,
-} from "../../lib/problems/mod.ts";
+import { filledIn, type Problem, PROBLEM_GROUPS, PROBLEMS } from "../../lib/problems/mod.ts";
 
 const ALERTS_HEAD =
   `# Made of lib/problems: UPDATE_DOCS=1 deno task test tests/ship/monitoring_test.ts
@@ -31,14 +25,14 @@ export function alertsFile(): string {
   return ALERTS_HEAD + stringify({ groups }, { lineWidth: 0 });
 }
 
-function ruleOf({ name, measure, bound, unit, severity, afterS, words }: Problem) {
+function ruleOf({ name, measure, bound, unit, severity, afterS, message }: Problem) {
   const text = filledIn(
-    words,
+    message,
     (label) => label === "value" ? VALUES[unit ?? "number"] : `{{ $labels.${label} }}`,
   );
   return {
     alert: name,
-    expr: `${measure.promql} ${bound}`,
+    expr: `${measure.promql} ${bound.op} ${bound.limit}`,
     ...(afterS !== undefined && { for: `${afterS}s` }),
     labels: { severity },
     annotations: {
@@ -64,19 +58,21 @@ export function withChapters(guide: string): string {
 }
 
 /** When it is reported, and what to do first: `_Critical, after 15 s: it seals no blocks._ Read …`. */
-function firstParagraph({ bound, unit, severity, afterS, words, advice }: Problem): string {
-  const limit = limitOf(bound);
+function firstParagraph({ bound, unit, severity, afterS, message, firstStep }: Problem): string {
+  const { op, limit } = bound;
   const value = unit === "share"
     ? `${100 * limit} %`
     : `${unit === "bytes" ? limit / 1e9 : limit}${unit === "bytes" ? " GB" : unit ? " s" : ""}`;
-  const text = filledIn(words, (name) => {
+  const text = filledIn(message, (name) => {
     if (name !== "value") return `\`${name}\``;
     if (limit === 0) return "some";
-    return bound.startsWith("<") ? `less than ${value}` : `more than ${value}`;
+    return op === "<" ? `less than ${value}` : `more than ${value}`;
   });
   const kind = severity === "critical" ? "Critical" : "Warning";
   const after = afterS === undefined
     ? ""
     : `, after ${afterS < 120 ? `${afterS} s` : `${afterS / 60} minutes`}`;
-  return `_${kind}${after}: ${text.replace(/^[A-Z]/, (first) => first.toLowerCase())}._ ${advice}`;
+  return `_${kind}${after}: ${
+    text.replace(/^[A-Z]/, (first) => first.toLowerCase())
+  }._ ${firstStep}`;
 }

@@ -96,12 +96,12 @@ export class MetricsHistory implements Figures {
     return this.latest.of(name, labels);
   }
 
-  course(name: string, labels?: LabelFilter): readonly (number | undefined)[] {
+  series(name: string, labels?: LabelFilter): readonly (number | undefined)[] {
     return this.#answers.map(({ metrics }) => metrics.sum(name, labels));
   }
 
   /** By how much a counter grew in the time. */
   increase(name: string, labels?: LabelFilter): number {
-    return growthOf(this.course(name, labels));
+    return growthOf(this.series(name, labels));
   }
 }

@@ -1,7 +1,7 @@
 import { type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "./metrics.ts";
 
-/** The course of a figure that has an alert. */
+/** The series of a figure that has an alert. */
 export interface Trend {
   problem: Problem;
   /** Its worst value at each look, oldest first. */
@@ -22,7 +22,7 @@ export function withNewest(
   return PROBLEMS.flatMap((problem) => {
     const found = problem.measure.read(history).map(({ value }) => value);
     if (found.length === 0) return [];
-    const worst = problem.bound.startsWith(">") ? Math.max(...found) : Math.min(...found);
+    const worst = problem.bound.op === ">" ? Math.max(...found) : Math.min(...found);
     const before = trends.find((trend) => trend.problem === problem);
     const last = before?.values.at(-1);
     const isSame = last === undefined || last === worst;

@@ -84,14 +84,14 @@ function Findings({ findings, isKnown, watched }: FindingsProps) {
         </p>
       )}
       <ul>
-        {findings.map(({ service, severity, text, advice, chapter }) => (
+        {findings.map(({ service, severity, text, firstStep, chapter }) => (
           <li key={service + chapter + text}>
             <span class={severity === "critical" ? "lost" : "warning"}>
               {severity === "critical" ? "✕ Critical" : "▲ Warning"}
             </span>{" "}
             <strong>{service}</strong> {text}.{" "}
             <span class="note">
-              {advice.replaceAll("`", "")} <code>{anchorOf(chapter)}</code>
+              {firstStep.replaceAll("`", "")} <code>{anchorOf(chapter)}</code>
             </span>
           </li>
         ))}

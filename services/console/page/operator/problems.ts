@@ -15,7 +15,7 @@ export interface Finding {
   service: ServiceName;
   severity: Problem["severity"];
   text: string;
-  advice: string;
+  firstStep: string;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
 }
@@ -42,14 +42,14 @@ function measuredOf(
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
 ): Finding[] {
-  const { severity, words, unit, advice, name: chapter } = problem;
+  const { severity, message, unit, firstStep, name: chapter } = problem;
   return beyondBound(problem, history).map(({ labels, value }) => {
-    const text = filledIn(words, (name) => {
+    const text = filledIn(message, (name) => {
       if (name === "value") return formatValue(value, unit);
       const label = labels[name] ?? "";
       return name === "provider" ? exchangeOf(label, providers) : label;
     });
-    return { service, severity, text, advice, chapter };
+    return { service, severity, text, firstStep, chapter };
   });
 }
 
@@ -88,16 +88,16 @@ function healthOf(state: ServiceState): Finding[] {
   const severity = "critical";
   if (isUp === undefined) return [];
   if (!isUp && SERVICE_DOWN !== undefined) {
-    const { name: chapter, words, advice } = SERVICE_DOWN;
-    const text = `${words}, or does not allow this page (--cors-origins): ${reason}`;
-    return [{ service, severity, text, advice, chapter }];
+    const { name: chapter, message, firstStep } = SERVICE_DOWN;
+    const text = `${message}, or does not allow this page (--cors-origins): ${reason}`;
+    return [{ service, severity, text, firstStep, chapter }];
   }
   if (isHealthy && isReady !== false) return [];
   const what = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const why = complaints.filter((text) => text !== "").join("; ");
   const text = why === "" ? what : `${what}: ${why}`;
-  const advice = "Do what its own words say.";
-  return [{ service, severity, text, advice, chapter: "Health and readiness" }];
+  const firstStep = "Do what its own words say.";
+  return [{ service, severity, text, firstStep, chapter: "Health and readiness" }];
 }
 
 function exchangeOf(provider: string, providers: Providers | undefined): string {

@@ -1,4 +1,4 @@
-import { isBeyond, limitOf } from "../../../../lib/problems/mod.ts";
+import { isBeyond } from "../../../../lib/problems/mod.ts";
 import type { Trend } from "../data/trends.ts";
 import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
@@ -7,21 +7,21 @@ import { formatValue } from "./figures.ts";
 const WIDTH = 80;
 const HEIGHT = 20;
 
-/** A figure that has an alert: its course with the bound as a dashed line, and its newest value. */
+/** A figure that has an alert: its series with the bound as a dashed line, and its newest value. */
 export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: Trend }) {
-  const { figure, bound, unit } = problem;
+  const { title, bound, unit } = problem;
   const newest = values.at(-1) ?? 0;
-  const limit = limitOf(bound);
+  const { op, limit } = bound;
   const [low, high] = [Math.min(limit, ...values), Math.max(limit, ...values)];
   const toY = (value: number) =>
     high === low ? HEIGHT / 2 : (1 + (HEIGHT - 2) * (high - value) / (high - low)).toFixed(1);
   const toX = (index: number) => (WIDTH * index / Math.max(1, values.length - 1)).toFixed(1);
   const isWrong = isBeyond(newest, bound);
-  const sign = { ">": "above", "<": "below", "=": "at" }[bound[0] ?? ""];
+  const sign = { ">": "above", "<": "below", "==": "at" }[op];
   return (
     <>
       <dt>
-        {figure}
+        {title}
         <span class="detail">
           alert {sign} {formatValue(limit, unit)}
           {changedAtMs !== undefined && `, changed ${formatTime(changedAtMs)}`}
