@@ -23,6 +23,8 @@ export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   completes?: readonly string[] | "file" | "directory";
   /** How the process uses the value, which decides the permission it needs. */
   access?: "listen" | "connect" | "read" | "write" | "readWrite" | "modules" | "database";
+  /** What the value is to its service, which decides what the doctor tries with it. */
+  role?: "host" | "port" | "node" | "webSocket" | "chainId" | "markets" | "key" | "database";
 }
 
 function nonEmpty(rule: string) {
@@ -37,12 +39,14 @@ export const port = {
     .refine((port) => port <= 65_535, PORT_RULE),
   placeholder: "port",
   access: "listen",
+  role: "port",
 } satisfies OptionKind;
 
 /** The address that a service listens on. */
 export const host = {
   schema: nonEmpty("Expected an address, such as 127.0.0.1"),
   placeholder: "address",
+  role: "host",
 } satisfies OptionKind;
 
 /** A schema for URLs of these schemes, such as `["http:", "https:"]`. */
@@ -64,13 +68,17 @@ export const httpUrl = {
 } satisfies OptionKind;
 
 /** The `http:` or `https:` URL of a core node's JSON-RPC. */
-export const nodeUrl = { ...httpUrl } satisfies OptionKind;
+export const nodeUrl = { ...httpUrl, role: "node" } satisfies OptionKind;
 
 /** One or several such URLs, comma-separated, of nodes of one chain. The value is the text. */
 export const nodeUrls = { ...nodeUrl, schema: listOf(nodeUrl.schema) } satisfies OptionKind;
 
 /** The `ws:` or `wss:` URL of a WebSocket that accepts the core node's subscriptions. */
-export const wsUrl = { ...httpUrl, schema: urlSchema(["ws:", "wss:"]) } satisfies OptionKind;
+export const wsUrl = {
+  ...httpUrl,
+  schema: urlSchema(["ws:", "wss:"]),
+  role: "webSocket",
+} satisfies OptionKind;
 
 /** One or several such URLs, comma-separated. */
 export const wsUrls = { ...wsUrl, schema: listOf(wsUrl.schema) } satisfies OptionKind;
@@ -104,7 +112,7 @@ export const file = {
 } satisfies OptionKind;
 
 /** The path of a file of markets. */
-export const marketsFile = { ...file } satisfies OptionKind;
+export const marketsFile = { ...file, role: "markets" } satisfies OptionKind;
 
 /** The symbol of a market, in any case; the markets file lists them. */
 export const marketSymbol = {
@@ -136,6 +144,7 @@ export const database = {
   secret: true,
   completes: "file",
   access: "database",
+  role: "database",
 } satisfies OptionKind;
 
 /** A private key as hex. The value is a signer that never reveals it. */
@@ -155,10 +164,11 @@ export const key = {
     }),
   placeholder: "key",
   secret: true,
+  role: "key",
 } satisfies OptionKind;
 
 /** The id of a chain. */
-export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind;
+export const chainId = { ...integer(1), placeholder: "id", role: "chainId" } satisfies OptionKind;
 
 /** An amount of USDC with 6 decimals. */
 export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies OptionKind;

@@ -63,12 +63,20 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
   const { signerUrl, signerAddress, signerMethod } = definition.options;
   // The bridge has the options of a remote signer too, the solver has not.
   const options: RepairTable = {
-    ...{ rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database },
+    rpcUrl,
+    privateKey,
+    keystore,
+    keystorePasswordFile,
+    chainId,
+    database,
     ...(signerUrl && signerAddress && signerMethod && { signerUrl, signerAddress, signerMethod }),
   };
   const { name, description, examples } = definition;
   return command({
-    ...{ name, description, examples, options },
+    name,
+    description,
+    examples,
+    options,
     async run(given, { print }) {
       const counts = await repairAll(definition, given, print);
       print(
@@ -87,8 +95,11 @@ async function repairAll(
   const clock = systemClock;
   const intents = await IntentService.open({
     ...options,
-    ...{ name: service, clock, signer: await transactionKeyFrom(options, optionLabel(privateKey)) },
-    ...{ registry: createRegistry(), retain: Number.POSITIVE_INFINITY },
+    name: service,
+    clock,
+    signer: await transactionKeyFrom(options, optionLabel(privateKey)),
+    registry: createRegistry(),
+    retain: Number.POSITIVE_INFINITY,
   });
   const { store, node } = intents;
   const counts = { present: 0, repaired: 0, failed: 0 };

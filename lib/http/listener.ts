@@ -109,68 +109,87 @@ export function listen(
   handler: RequestHandler,
   options: ListenOptions = {},
 ): Listener {
-  const { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port", reusePort = false } = options;
-  const log = serviceLog("http");
-  const serve = (onPort: number): Deno.HttpServer<Deno.NetAddr> =>
-    Deno.serve({
-      hostname: host,
-      port: onPort,
-      reusePort,
-      onListen: () => {},
-      onError(thrown) {
-        log.error("Request failed: {error}", { error: thrown });
-        return failureResponse(internalError());
-      },
-    }, (request, info) => {
-      const refusal = allowedHosts.refusal(request.headers);
-      return refusal ? failureResponse(refusal) : handler(request, info.remoteAddr.hostname, info);
-    });
-  let server: Deno.HttpServer<Deno.NetAddr>;
-  let stopping = false;
-  let reopening: ReturnType<typeof setTimeout> | undefined;
-  // `Deno.serve` stops after one failed accept (EMFILE).
-  const watch = () => {
-    server.finished.catch((error: unknown) => {
-      if (stopping) return;
-      log.error("Listening failed, reopening: {reason}", { reason: messageOf(error) });
-      reopen();
-    });
-  };
-  const reopen = () => {
-    reopening = setTimeout(() => {
-      try {
-        server = serve(boundPort);
-      } catch (error) {
-        log.error("Listening still fails: {reason}", { reason: messageOf(error) });
-        return reopen();
-      }
-      watch();
-    }, REOPEN_AFTER_MS);
-  };
   try {
-    server = serve(port);
+    return new HttpListener(host, port, handler, options);
   } catch (cause) {
-    throw new ListenError(host, port, cause, portFlag);
+    throw new ListenError(host, port, cause, options.portFlag ?? "--port");
   }
-  watch();
-  const allowedHosts = new AllowedHosts(server.addr.hostname, options.allowedHosts);
-  const stop = async () => {
-    stopping = true;
-    clearTimeout(reopening);
+}
+
+class HttpListener implements Listener {
+  readonly url: string;
+  readonly boundUrl: string;
+  readonly isOnEveryInterface: boolean;
+  readonly #log = serviceLog("http");
+  readonly #serve: () => Deno.HttpServer<Deno.NetAddr>;
+  readonly #drainDeadlineMs: number;
+  #server: Deno.HttpServer<Deno.NetAddr>;
+  #stopping = false;
+  #reopening: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(host: string, port: number, handler: RequestHandler, options: ListenOptions) {
+    const { drainDeadlineMs = DRAIN_DEADLINE_MS, reusePort = false } = options;
+    const serve = (port: number) =>
+      Deno.serve({
+        hostname: host,
+        port,
+        reusePort,
+        onListen: () => {},
+        onError: (thrown) => this.#answerFault(thrown),
+      }, (request, info) => {
+        const refusal = allowedHosts.refusal(request.headers);
+        return refusal
+          ? failureResponse(refusal)
+          : handler(request, info.remoteAddr.hostname, info);
+      });
+    this.#server = serve(port);
+    const { hostname, port: boundPort } = this.#server.addr;
+    const allowedHosts = new AllowedHosts(hostname, options.allowedHosts);
+    this.url = reachableUrl(hostname, boundPort);
+    this.boundUrl = urlOf(hostname, boundPort);
+    this.isOnEveryInterface = isEveryInterface(hostname);
+    this.#serve = () => serve(boundPort);
+    this.#drainDeadlineMs = drainDeadlineMs;
+    this.#watch();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#reopening);
     // shutdown() waits forever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
     // be aborted once shutdown has begun (BadResource), so the wait itself is bounded. A failed server
     // has nothing to wait for.
-    const ended = server.shutdown().then(() => true, () => true);
-    if (await withinMs(ended, drainDeadlineMs, false)) return;
-    log.warn("Connections still open after {ms} ms were abandoned", { ms: drainDeadlineMs });
-  };
-  const { hostname, port: boundPort } = server.addr;
-  return {
-    url: reachableUrl(hostname, boundPort),
-    boundUrl: urlOf(hostname, boundPort),
-    isOnEveryInterface: isEveryInterface(hostname),
-    stop,
-  };
+    const ended = this.#server.shutdown().then(() => true, () => true);
+    const ms = this.#drainDeadlineMs;
+    if (await withinMs(ended, ms, false)) return;
+    this.#log.warn("Connections still open after {ms} ms were abandoned", { ms });
+  }
+
+  #answerFault(error: unknown): Response {
+    this.#log.error("Request failed: {error}", { error });
+    return failureResponse(internalError());
+  }
+
+  /** `Deno.serve` stops after one failed accept (EMFILE). */
+  #watch(): void {
+    this.#server.finished.catch((error: unknown) => {
+      if (this.#stopping) return;
+      this.#log.error("Listening failed, reopening: {reason}", { reason: messageOf(error) });
+      this.#reopen();
+    });
+  }
+
+  #reopen(): void {
+    this.#reopening = setTimeout(() => {
+      try {
+        this.#server = this.#serve();
+      } catch (error) {
+        this.#log.error("Listening still fails: {reason}", { reason: messageOf(error) });
+        return this.#reopen();
+      }
+      this.#watch();
+    }, REOPEN_AFTER_MS);
+  }
 }
 
 /** The base URL of an address, without a trailing slash. */

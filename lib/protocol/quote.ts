@@ -119,7 +119,10 @@ export function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
   const { solver, user, payout, deadline } = terms;
   const { startTime, endTime, ...bet } = betTermsOf(terms);
   return {
-    ...{ solver, user, ...bet, payout },
+    solver,
+    user,
+    ...bet,
+    payout,
     startTime: BigInt(startTime),
     endTime: BigInt(endTime),
     deadline: BigInt(deadline),

@@ -14,8 +14,7 @@ import type { ShowProgress } from "../../lib/cli/progress.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
-import { formatUsdc } from "../../lib/protocol/price.ts";
-import { oraclePricesSchema } from "../../lib/protocol/price.ts";
+import { formatUsdc, oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { DEFAULTS } from "../node/settings.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
@@ -180,8 +179,12 @@ async function findBet(
     const startTime = clock.now() + LEAD_MS;
     const half = price / BigInt(Math.round(WIDEST_DIVISOR * NARROWER ** width));
     const bet = {
-      ...{ symbol: SYMBOL, lowerPrice: price - half, upperPrice: price + half, betAmount: BET },
-      ...{ startTime, endTime: startTime + WINDOW_MS },
+      symbol: SYMBOL,
+      lowerPrice: price - half,
+      upperPrice: price + half,
+      betAmount: BET,
+      startTime,
+      endTime: startTime + WINDOW_MS,
     };
     try {
       const { payout } = await client.estimate(bet);
@@ -276,5 +279,5 @@ function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bi
 function describeResult({ thesis, user, solver }: BetResult): string {
   const breach = thesis.breach && `, the price was ${formatUsdc(thesis.breach.price)}`;
   return `thesis ${thesis.status}${breach ?? ""}; user has ${formatUsdc(user.balance)}, ` +
-    `solver ${formatUsdc(solver.balance)}: nothing made or lost`;
+    `solver ${formatUsdc(solver.balance)}: the total is unchanged`;
 }

@@ -106,7 +106,7 @@ export const run: RunnableCommand = Object.assign(
 
 /** Whether a service has a key, or options that name one; true if it needs none. */
 function hasKey({ options }: ServiceChecks, { values, errors }: Parsed): boolean {
-  const [key] = Object.entries(options).find(([, { kind }]) => kind === kinds.key) ?? [];
+  const [key] = Object.entries(options).find(([, { kind }]) => kind.role === "key") ?? [];
   const isGiven = (name: string) => values[name] !== undefined || errors.has(name);
   return key === undefined || [key, ...Object.keys(keystoreOptions), "signerUrl"].some(isGiven);
 }

@@ -183,7 +183,12 @@ async function startAll(
   const exchanges = live ? undefined : keep(
     await startExchanges(
       withDefaults(exchangesOptions, {
-        ...{ ...listen, markets, port: ports.exchanges, seed, tape, ...readers },
+        ...listen,
+        ...readers,
+        markets,
+        port: ports.exchanges,
+        seed,
+        tape,
       }),
     ),
   );
@@ -268,9 +273,9 @@ async function startAll(
 
 /** The URLs and the development accounts with their keys, as lines for a person. */
 export function describeStack(urls: StackUrls): string[] {
-  const rows: [string, string][] = [
-    ...(urls.console === undefined ? [] : [["console", urls.console] as [string, string]]),
-    ...(urls.exchanges === undefined ? [] : [["exchanges", urls.exchanges] as [string, string]]),
+  const rows = [
+    ["console", urls.console],
+    ["exchanges", urls.exchanges],
     ["oracle", `${urls.oracle}/prices`],
     ["node, write", urls.node],
     ["node, read", urls.nodeRead],
@@ -280,7 +285,8 @@ export function describeStack(urls: StackUrls): string[] {
     ["solver", urls.solver],
   ];
   return [
-    ...rows.map(([name, value]) => `  ${name.padEnd(17)} ${value}`),
+    ...rows.filter(([, url]) => url !== undefined)
+      .map(([name = "", url]) => `  ${name.padEnd(17)} ${url}`),
     "Accounts with their private keys. Everyone knows these keys: use them for tests only.",
     ...Object.entries(DEV_ACCOUNTS).map(([name, { address, privateKey }]) =>
       `  ${name.padEnd(8)} ${address} ${privateKey}`

@@ -35,10 +35,10 @@ export function checksOf(
 ): ServiceCheck[] {
   const { service, options, health } = target;
   const values = target.resolve?.(parsed) ?? parsed;
-  const ofKind = <S extends z.core.$ZodType>(kind: kinds.OptionKind<S>) =>
+  const ofKind = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
     Object.entries(options)
-      .filter(([key, option]) => option.kind === kind && values[key] !== undefined)
-      // A value was parsed by the schema of its option's kind.
+      .filter(([key, option]) => option.kind.role === role && values[key] !== undefined)
+      // The schemas of kinds with one role have one type.
       .map(([key, option]) => ({ key, option, value: values[key] as z.output<S> }));
   let opened: Promise<{ address: Address }> | undefined;
   const openSigner = async () =>
@@ -47,13 +47,9 @@ export function checksOf(
   // Opened once for all checks: a keystore is slow on purpose.
   const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
   /** Options with one URL or several, each URL for itself. */
-  const urlsOf = (...urlKinds: kinds.OptionKind<z.core.$ZodType<string>>[]) =>
-    Object.entries(options).flatMap(([key, option]) => {
-      const value = values[key];
-      if (!urlKinds.some((kind) => kind === option.kind) || typeof value !== "string") return [];
-      return kinds.itemsOf(value).map((url) => ({ key, option, value: url }));
-    });
-  const nodes = urlsOf(kinds.nodeUrl, kinds.nodeUrls);
+  const urlsOf = (kind: kinds.OptionKind<z.core.$ZodType<string>>) =>
+    ofKind(kind).flatMap((each) => kinds.itemsOf(each.value).map((value) => ({ ...each, value })));
+  const nodes = urlsOf(kinds.nodeUrl);
   const [chain] = ofKind(kinds.chainId);
   const [host] = ofKind(kinds.host);
   const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
@@ -74,7 +70,7 @@ export function checksOf(
       target.permissions?.(values) ?? {},
       (more) => tryPermissions(options, values, more),
     ),
-    ...Object.entries(options).filter(([key, { kind }]) => kind === kinds.key && key in values)
+    ...Object.entries(options).filter(([key, { kind }]) => kind.role === "key" && key in values)
       .map(([, option]) => check("key", context.signer, (signer) => tryKey(signer, option))),
     ...ofKind(kinds.marketsFile).map(({ option, value }) =>
       check("markets", value, (path) => tryMarkets(path, option))
@@ -87,7 +83,7 @@ export function checksOf(
       )
     ),
     ...target.special?.(values, context) ?? [],
-    ...urlsOf(kinds.wsUrl, kinds.wsUrls).map(({ option, value }) =>
+    ...urlsOf(kinds.wsUrl).map(({ option, value }) =>
       check("websocket", value, (url) => trySocket(url, option, context))
     ),
     ...ofKind(kinds.database).map(({ option, value }) =>
