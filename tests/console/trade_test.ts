@@ -110,7 +110,10 @@ Deno.test({
         }
         await visitor.sees(/Times your bet/);
         await tabTo(visitor, "Get a firm quote");
-        await keyboard.press("Enter");
+        await keyboard.down("Enter");
+        await visitor.sees(/This quote can be signed for/);
+        await keyboard.down("Enter"); // is held: repeats
+        await keyboard.up("Enter");
         await visitor.sees(/This quote can be signed for/);
         await tabTo(visitor, "Sign and place the bet");
         await keyboard.press("Enter");

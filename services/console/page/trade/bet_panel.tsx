@@ -23,6 +23,8 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   const isFirst = stage.name === "draft" && hasMoney && portfolio?.theses.value.length === 0;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape" && "offer" in stage) slip.back();
+    // A key held since the quote was asked for signs nothing.
+    if (event.key === "Enter" && event.repeat) event.preventDefault();
   };
   return (
     <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>

@@ -14,7 +14,7 @@ export interface Odds {
 
 /** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
 export function oddsOf(
-  { betAmount, payout, probability }: Estimate,
+  { betAmount, payout, probability }: Pick<Estimate, "betAmount" | "payout" | "probability">,
   maxPayoutRatio: number | undefined,
 ): Odds {
   const ratio = Number(payout) / Number(betAmount);

@@ -37,10 +37,8 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
       </>
     );
   }
-  const odds = oddsOf(
-    { ...quote, ...estimateOf(stage) },
-    model.maker.value?.config.maxPayoutRatio,
-  );
+  const probability = stage.name === "quoted" ? stage.estimated?.probability : undefined;
+  const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
   return (
     <>
       <dl class="facts">
@@ -64,12 +62,6 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
       <Signing model={model} slip={slip} stage={stage} />
     </>
   );
-}
-
-/** The parts of an estimate that a quote does not have. */
-function estimateOf(stage: QuoteStage) {
-  const estimated = stage.name === "quoted" ? stage.estimated : undefined;
-  return { multiplier: "", solverCollateral: 0n, probability: estimated?.probability };
 }
 
 interface PlacedBetProps {

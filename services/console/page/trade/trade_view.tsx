@@ -61,14 +61,14 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
   const spanMs = useSignal(60_000);
   const chosen = useSignal<number | undefined>(undefined);
   const market = model.markets.bySymbol(slip.symbol.value);
-  if (market === undefined) return null;
-  // What is to be done next is on top.
+  // The next step is on top.
   const user = model.session.user.value;
   const balance = user?.portfolio.account.value?.balance;
   const isReady = balance !== undefined && balance > 0n;
   const side = useRef<HTMLElement>(null);
   const money = balance === undefined ? "unknown" : isReady;
   useNextFocus(side, `${user?.address} ${money} ${slip.stage.value.name}`);
+  if (market === undefined) return null;
   const account = <AccountPanel key="account" model={model} />;
   const bet = <BetPanel key="bet" model={model} slip={slip} />;
   return (
