@@ -7,22 +7,17 @@
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import { toWire } from "../../lib/protocol/wire.ts";
-import { getLogger } from "@logtape/logtape";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
-import { IntentStore } from "../../lib/intents/store.ts";
 import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
-import { Submitter } from "../../lib/intents/submitter.ts";
 import type { SubmissionNode } from "../../lib/intents/submitter_options.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { listen } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
 import { decodeExecution } from "../../services/solver/execution/execution.ts";
@@ -35,10 +30,10 @@ import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
-import { CHAIN_ID, type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
+import { CHAIN_ID, compare, type Figures, post, withStore } from "./driver.ts";
+import { type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
 const CONCURRENCY = 32;
-const ROUNDS = 3;
 const MAX_RISK = 10_000_000_000n;
 /** More than all executions risk. */
 const MAX_EXPOSURE = 10n ** 15n;
@@ -164,77 +159,32 @@ function executionBodies(count: number, quoteSigner: QuoteSigner): string[] {
   });
 }
 
-interface Figures {
-  perSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-}
-
-/** Sends from a worker, so that the callers' work takes as little as can be from the solver's. */
-function sendAll(url: string, path: string, bodies: string[]): Promise<Figures> {
-  const worker = new Worker(new URL("bridge_bench_clients.ts", import.meta.url), {
-    type: "module",
-  });
-  return new Promise((resolve, reject) => {
-    worker.onmessage = ({ data }) => {
-      worker.terminate();
-      resolve(data);
-    };
-    worker.onerror = (event) => reject(new Error(event.message));
-    worker.postMessage({ port: Number(new URL(url).port), path, bodies, concurrency: CONCURRENCY });
-  });
-}
-
-async function measureQuotes(app: Hono, bodies: string[]): Promise<Figures> {
-  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
-  try {
-    return await sendAll(listener.url, "/quote", bodies);
-  } finally {
-    await listener.stop();
-  }
-}
+const measureQuotes = (app: Hono, bodies: string[]) =>
+  post(app, { path: "/quote", bodies, concurrency: CONCURRENCY });
 
 /**
  * @param quoteSigner The solver's; without one it is viem that executes.
  * @param max Bound on the exposure of the solver's executor.
  */
-async function measureExecutions(
+function measureExecutions(
   bodies: string[],
   quoteSigner: QuoteSigner | undefined,
   max?: bigint,
 ): Promise<Figures> {
-  const directory = await Deno.makeTempDir();
-  const store = new IntentStore(SqliteDriver.open(`${directory}/bench.sqlite`), "bench");
   const transactions = new TransactionSigner(signer, CHAIN_ID, systemClock);
-  const submitter: Submitter = new Submitter({
-    store,
+  let own: Executor | undefined;
+  return withStore({
     node: instantNode,
-    clock: systemClock,
-    random: Math.random,
-    log: getLogger("test"),
-    receiptsKeptMs: 7 * 86_400_000,
-    async beforeSigning(intent) {
-      if (executor instanceof Executor) await executor.hedge(intent);
-    },
+    beforeSigning: async (intent) => await own?.hedge(intent),
     sign: (intent) =>
-      executor instanceof Executor
-        ? transactions.sign(executor.termsOf(intent))
-        : signOnViem(decodeExecution(intent.payload)),
-    verify() {},
+      own === undefined
+        ? signOnViem(decodeExecution(intent.payload))
+        : transactions.sign(own.termsOf(intent)),
+  }, (store, submitter) => {
+    if (quoteSigner !== undefined) own = ownExecutor({ store, submitter }, quoteSigner, max);
+    const app = ownApp(own ?? viemExecutor({ store, submitter, node: instantNode }));
+    return post(app, { path: "/execute", bodies, concurrency: CONCURRENCY });
   });
-  const executor = quoteSigner === undefined
-    ? viemExecutor({ store, submitter, node: instantNode })
-    : ownExecutor({ store, submitter }, quoteSigner, max);
-  const app = ownApp(executor);
-  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
-  try {
-    return await sendAll(listener.url, "/execute", bodies);
-  } finally {
-    await listener.stop();
-    await submitter.stop();
-    await store.close();
-    await Deno.remove(directory, { recursive: true });
-  }
 }
 
 /** Signatures a second of bare libsecp256k1 (WebAssembly) on one core. */
@@ -248,45 +198,11 @@ async function bareSignings(): Promise<number> {
   return count / ((performance.now() - startedMs) / 1000);
 }
 
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-/** Measures several ways in turn. @returns The median rate of each. */
-async function compare<Name extends string>(
-  what: string,
-  measures: Record<Name, () => Promise<Figures>>,
-): Promise<Record<Name, number>> {
-  // The keys of a literal are the names that its type lists.
-  const ways = (Object.keys(measures) as Name[]).map((name) => ({
-    name,
-    measure: measures[name],
-    figures: [] as Figures[],
-  }));
-  for (const { measure } of ways) await measure();
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const { measure, figures } of ways) figures.push(await measure());
-  }
-  const rates = ways.map(({ name, figures }) => {
-    const of = (key: keyof Figures) => median(figures.map((one) => one[key]));
-    const rate = of("perSecond");
-    console.log(
-      `${name.padEnd(10)} ${rate.toFixed(0).padStart(6)} ${what}/s  p50 ${
-        of("p50Ms").toFixed(1)
-      } ms` +
-        `  p99 ${of("p99Ms").toFixed(1)} ms`,
-    );
-    return [name, rate] as const;
-  });
-  // One entry for each of the names.
-  return Object.fromEntries(rates) as Record<Name, number>;
-}
-
 async function main(): Promise<void> {
   const quotes = quoteBodies(Number(Deno.args[0] ?? 5_000));
   const remembering = new QuoteSigner(signer);
   const executions = executionBodies(Number(Deno.args[1] ?? 2_000), remembering);
-  console.log(`${CONCURRENCY} callers at a time, median of ${ROUNDS} rounds`);
+  console.log(`${CONCURRENCY} callers at a time`);
   const dead = { requireLive() {}, execute: () => Promise.reject(new Error("not executed here")) };
   const quoted = await compare("quotes", {
     solver: () => measureQuotes(ownApp(dead), quotes),

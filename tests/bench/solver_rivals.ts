@@ -14,7 +14,6 @@ import {
   quoteToWire,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import { SOLVER_STATUSES } from "../../services/solver/error_status.ts";
 import { acceptJson, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import {
@@ -25,21 +24,10 @@ import {
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { requireRules } from "../../services/solver/limits.ts";
-
-/** Chain of the benchmark. */
-export const CHAIN_ID = 1337;
+import { definitionOf } from "./driver.ts";
 
 const account = privateKeyToAccount(DEV_ACCOUNTS.solver.privateKey);
 const strategy = new MockStrategy(Math.random);
-
-function definitionOf(type: FlatType, message: Record<string, unknown>) {
-  return {
-    domain: signingDomain(CHAIN_ID),
-    types: { [type.primaryType]: type.fields },
-    primaryType: type.primaryType,
-    message,
-  };
-}
 
 function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
   return {

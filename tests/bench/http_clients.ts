@@ -1,10 +1,10 @@
 /// <reference lib="deno.worker" />
-/** The callers of the bridge's benchmark: bare HTTP/1.1 on kept connections, in a worker. */
+/** The callers of `driver.ts`: bare HTTP/1.1 on kept connections, in a worker. */
 
-interface Job {
+/** Bodies to post to a route. */
+export interface Job {
   port: number;
-  /** Route that the bodies go to; by default the bridge's. */
-  path?: string;
+  path: string;
   bodies: string[];
   concurrency: number;
 }
@@ -25,7 +25,7 @@ async function readAnswer(connection: Deno.Conn, buffer: Uint8Array): Promise<st
   }
 }
 
-async function sendAll({ port, path = "/deposit", bodies, concurrency }: Job) {
+async function sendAll({ port, path, bodies, concurrency }: Job) {
   const requests = bodies.map((body) =>
     encoder.encode(
       `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +

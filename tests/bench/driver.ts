@@ -1,0 +1,104 @@
+/** What the benchmarks of bridge and solver have in common: a store, callers, and ways in turns. */
+import { getLogger } from "@logtape/logtape";
+import type { Hono } from "hono";
+import { systemClock } from "../../lib/clock.ts";
+import { listen } from "../../lib/http/listener.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
+import { Submitter } from "../../lib/intents/submitter.ts";
+import type { SubmitterOptions } from "../../lib/intents/submitter_options.ts";
+import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
+import type { Job } from "./http_clients.ts";
+
+/** Chain of the benchmarks. */
+export const CHAIN_ID = 1337;
+
+const ROUNDS = 3;
+
+/** Results of one run. */
+export interface Figures {
+  perSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+/** Posts bodies to a route of an app from a worker, so that callers leave the app its core. */
+export async function post(app: Hono, job: Omit<Job, "port">): Promise<Figures> {
+  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  const worker = new Worker(new URL("http_clients.ts", import.meta.url), { type: "module" });
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = (event) => reject(new Error(event.message));
+      worker.postMessage({ port: Number(new URL(listener.url).port), ...job });
+    });
+  } finally {
+    worker.terminate();
+    await listener.stop();
+  }
+}
+
+/** Runs with a store on the disk and a submitter to a node. */
+export async function withStore(
+  options: Pick<SubmitterOptions, "node" | "sign" | "beforeSigning">,
+  run: (store: IntentStore, submitter: Submitter) => Promise<Figures>,
+): Promise<Figures> {
+  const directory = await Deno.makeTempDir();
+  const store = new IntentStore(SqliteDriver.open(`${directory}/bench.sqlite`), "bench");
+  const submitter = new Submitter({
+    store,
+    clock: systemClock,
+    random: Math.random,
+    log: getLogger("test"),
+    receiptsKeptMs: 7 * 86_400_000,
+    verify() {},
+    ...options,
+  });
+  try {
+    return await run(store, submitter);
+  } finally {
+    await submitter.stop();
+    await store.close();
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/** Measures several ways in turns, after a run of each that does not count. @returns Median rates. */
+export async function compare<Name extends string>(
+  what: string,
+  measures: Record<Name, () => Promise<Figures>>,
+): Promise<Record<Name, number>> {
+  // The keys of a literal are the names that its type lists.
+  const ways = (Object.keys(measures) as Name[]).map((name) => ({
+    name,
+    measure: measures[name],
+    figures: [] as Figures[],
+  }));
+  for (const { measure } of ways) await measure();
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const { measure, figures } of ways) figures.push(await measure());
+  }
+  const rates = ways.map(({ name, figures }) => {
+    const of = (key: keyof Figures) => median(figures.map((one) => one[key]));
+    const rate = of("perSecond");
+    const times = `p50 ${of("p50Ms").toFixed(1)} ms  p99 ${of("p99Ms").toFixed(1)} ms`;
+    console.log(`${name.padEnd(10)} ${rate.toFixed(0).padStart(6)} ${what}/s  ${times}`);
+    return [name, rate] as const;
+  });
+  // One entry for each of the names.
+  return Object.fromEntries(rates) as Record<Name, number>;
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** A message as viem signs it. */
+export function definitionOf(type: FlatType, message: Record<string, unknown>) {
+  return {
+    domain: signingDomain(CHAIN_ID),
+    types: { [type.primaryType]: type.fields },
+    primaryType: type.primaryType,
+    message,
+  };
+}
