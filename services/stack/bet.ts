@@ -220,9 +220,15 @@ async function executeOne(
   }
 }
 
-/** Whether the solver refuses because of where the price is now. */
+/** Whether the solver refuses because of the price of now: it executes another quote. */
 function hasMoved(thrown: unknown): boolean {
-  const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "OUTSIDE_RANGE", "PAYOUT_TOO_LOW"];
+  const codes = [
+    "PRICE_MOVED",
+    "PRICE_IMPROVED",
+    "PRICE_STALE",
+    "OUTSIDE_RANGE",
+    "PAYOUT_TOO_LOW",
+  ];
   return codes.some((code) => isRangemakerError(thrown, code));
 }
 
