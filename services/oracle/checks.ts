@@ -13,9 +13,9 @@ import { addressOf } from "../../lib/cli/checks/permissions.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
+import { EXCHANGE_OF, type ProviderName } from "../../lib/protocol/providers.ts";
 import { MIN_SOURCES_SAFE, NODE_SETTINGS, options, type OracleOptions } from "./options.ts";
-import { probeProvider, type ProbeResult } from "./probe.ts";
+import { ProviderConnection } from "./provider_connection.ts";
 import { endpoints } from "./providers.ts";
 
 export const checks: ServiceChecks<typeof options> = {
@@ -25,76 +25,95 @@ export const checks: ServiceChecks<typeof options> = {
   health: z.object({ status: z.string(), pairsWithPrices: z.number() }),
   permissions: (values) => ({ net: targetsOf(values).map(({ url }) => addressOf(url)) }),
   special(values, context) {
-    const probes = targetsOf(values).map((target) => ({
-      ...target,
-      ...probeOnce(target, values, context),
-    }));
+    const trials = targetsOf(values).map(({ provider: { name }, url }) => {
+      let trial: Promise<Trial> | undefined;
+      return { name, url, run: () => trial ??= tryProvider(name, values, context) };
+    });
     return [
-      ...probes.map((target) => check(EXCHANGE_OF[target.provider.name], target, judgeProvider)),
-      check("sources", values.minSources, (minSources) => judgeSources(probes, minSources)),
+      ...trials.map(({ name, url, run }) =>
+        check(EXCHANGE_OF[name], url, async () => judgeProvider(name, url, await run()))
+      ),
+      check(
+        "sources",
+        values.minSources,
+        async (minSources) =>
+          judgeSources(await Promise.all(trials.map(({ run }) => run())), minSources),
+      ),
     ];
   },
 };
 
-/** The providers and their URLs; what they call the markets is found out at the probe. */
+/** The providers and their URLs; the names of the markets are read later, from the markets file. */
 function targetsOf({ providers = [], providerUrls = {} }: Partial<OracleOptions>) {
   return endpoints({ providers, providerUrls }, SPEC_MARKETS);
 }
 
-type Target = ReturnType<typeof endpoints>[number];
-
-/** A provider, and a probe of it that is run once for all checks. */
-interface Probe extends Target {
-  probe(): Promise<ProbeResult>;
-  symbols(): Promise<string[]>;
+/** The markets, and those of them that a provider has sent a price of. */
+interface Trial {
+  symbols: readonly string[];
+  priced: ReadonlySet<string>;
+  problem: string;
 }
 
-function probeOnce(
-  { provider }: Target,
+/** Connects as the oracle does, until every market has a price, the connection is lost or time is up. */
+async function tryProvider(
+  name: ProviderName,
   { providerUrls = {}, markets: path }: Partial<OracleOptions>,
-  context: CheckContext,
-): Pick<Probe, "probe" | "symbols"> {
-  let result: Promise<ProbeResult> | undefined;
-  const probe = async () => {
-    const markets = await readMarkets(path);
-    const [target] = endpoints({ providers: [provider.name], providerUrls }, markets);
-    if (target === undefined) throw new TypeError(`No endpoint of ${provider.name}`);
-    return await probeProvider({ ...target, symbols: markets.symbols, ...context });
-  };
-  return {
-    probe: () => result ??= probe(),
-    symbols: async () => (await readMarkets(path)).symbols,
-  };
+  { clock, timeoutMs }: CheckContext,
+): Promise<Trial> {
+  const markets = await readMarkets(path);
+  const { symbols } = markets;
+  const [target] = endpoints({ providers: [name], providerUrls }, markets);
+  if (target === undefined) throw new TypeError(`No endpoint of ${name}`);
+  const priced = new Set<string>();
+  const ended = Promise.withResolvers<void>();
+  const connection = new ProviderConnection({
+    ...target,
+    markets: symbols,
+    clock,
+    random: Math.random,
+    handlers: {
+      onPrint(_provider, symbol) {
+        priced.add(symbol);
+        if (priced.size === symbols.length) ended.resolve();
+      },
+      onDrop(_provider, market) {
+        if (market === undefined) ended.resolve();
+      },
+      onConfirmed() {},
+      onIdle() {},
+      onFault() {},
+      onReconnect() {},
+      onDroppedFrame() {},
+    },
+  });
+  const cancel = clock.after(timeoutMs, ended.resolve);
+  connection.start();
+  await ended.promise;
+  cancel();
+  connection.stop();
+  const missing = symbols.filter((symbol) => !priced.has(symbol));
+  const problem = connection.lastError ?? `no price of ${missing.join(", ")} in ${timeoutMs} ms`;
+  return { symbols, priced, problem };
 }
 
 /** Never fails: without one provider there may still be enough sources. */
-async function judgeProvider({ provider, url, probe, symbols }: Probe): Promise<Finding> {
-  const { length } = await symbols();
-  const result = await probe();
-  const { prices, problem } = result;
-  if (prices.size === length) {
-    return ok(`${url}: prices of all ${prices.size} pairs: ${times(result)}`);
-  }
+function judgeProvider(name: ProviderName, url: string, trial: Trial): Finding {
+  const { symbols, priced, problem } = trial;
+  if (priced.size === symbols.length) return ok(`${url}: prices of all ${priced.size} pairs`);
   return warn(
-    `${url}: prices of ${prices.size} of ${length} pairs: ${problem}`,
-    `Make it reachable, use another URL with --provider-url ${EXCHANGE_OF[provider.name]}=, ` +
+    `${url}: prices of ${priced.size} of ${symbols.length} pairs: ${problem}`,
+    `Make it reachable, use another URL with --provider-url ${EXCHANGE_OF[name]}=, ` +
       "or leave it out with --providers",
   );
 }
 
-/** How long each step of a probe took. */
-function times({ connectedMs, subscribedMs, firstPriceMs }: ProbeResult): string {
-  return `connected after ${connectedMs} ms, subscribed ${subscribedMs} ms, first price ${firstPriceMs} ms`;
-}
-
 /** Every pair has at least `--min-sources` sources. */
-async function judgeSources(probes: readonly Probe[], minSources: number): Promise<Finding> {
-  const results = await Promise.all(probes.map(({ probe }) => probe()));
-  const symbols = await probes[0]?.symbols() ?? [];
-  const counts = symbols.map((symbol) => ({
+function judgeSources(trials: readonly Trial[], minSources: number): Finding {
+  const counts = trials[0]?.symbols.map((symbol) => ({
     symbol,
-    count: results.filter(({ prices }) => prices.has(symbol)).length,
-  }));
+    count: trials.filter(({ priced }) => priced.has(symbol)).length,
+  })) ?? [];
   const missing = counts.filter(({ count }) => count < minSources)
     .map(({ symbol, count }) => `${symbol}: ${count} of ${minSources} sources`);
   if (missing.length === 0) {

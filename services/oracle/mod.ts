@@ -80,7 +80,7 @@ export const run = serviceCommand({
       "all four exchanges, at least three sources for each price",
     ],
     ["rangemaker oracle -p binance,okx -a average", "two exchanges, the mean of their prices"],
-    ["rangemaker doctor oracle", "connects once to each exchange, and says how long it took"],
+    ["rangemaker doctor oracle", "connects to each exchange, and says what is missing"],
     ["curl http://127.0.0.1:8550/prices", "what the node pulls every 100 ms"],
   ],
 }, startOracle);

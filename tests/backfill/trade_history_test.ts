@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import type { z } from "zod";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { ATTEMPTS_MAX, ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
 import {
@@ -7,6 +9,7 @@ import {
   PAGE_TRADES,
   type Trade,
 } from "../../services/backfill/trade_history.ts";
+import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
@@ -145,4 +148,28 @@ Deno.test("BinanceTradeHistory: a span of endless trades fails after a million o
   };
   await assert.rejects(read, /over 1000000 trades in one span/);
   assert.deepEqual([count, pages], [1_000_000, 1_000]);
+});
+
+Deno.test("BinanceTradeHistory: reads what the stand-in exchange has traded", async () => {
+  const startMs = Math.floor(Date.now() / 100) * 100;
+  const exchanges = await startExchanges(withDefaults(options, { port: 0, seed: 7 }));
+  try {
+    const history = new BinanceTradeHistory(new ExchangeHistory(exchanges.historyUrl, systemClock));
+    const span = { from: startMs, to: startMs + 60_000 };
+    const trades = await eventually("some trades", async () => {
+      const found: Trade[] = [];
+      for await (const trade of history.trades("ETHUSDT", span)) found.push(trade);
+      return found.length >= 5 ? found : undefined;
+    });
+    const ordered = trades.toSorted((a, b) => a.time - b.time);
+    assert.deepEqual(trades, ordered);
+    const until = { from: span.from, to: Math.ceil(trades.at(-1)!.time / 100) * 100 + 100 };
+    const runs = await slotPrices(history.trades("ETHUSDT", span), until, 3_000);
+    const [run] = runs;
+    assert.equal(runs.length, 1);
+    assert.equal(run!.startTime + run!.prices.length * 100, until.to);
+    assert.ok(run!.prices.every((price) => price > 0n));
+  } finally {
+    await exchanges.stop();
+  }
 });

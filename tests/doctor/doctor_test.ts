@@ -1,21 +1,23 @@
 /** `rangemaker doctor` against running services and every problem it reports. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { openIntentStore } from "../../lib/intents/open.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { z } from "zod";
+import type { CommandContext } from "../../lib/cli/command.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
+import { OPTION_TABLES } from "../house/option_tables.ts";
+import { withNode } from "../node/support/running_node.ts";
 import { startFakeCandles } from "../solver/market/fake_candles.ts";
+import { recordedContext } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { withNode } from "../node/support/running_node.ts";
-import { OPTION_TABLES } from "../house/option_tables.ts";
-import { diagnose, runDoctor } from "./support.ts";
 
 const keyOf = (digit: string) => `0x${digit.repeat(64)}` as const;
 const keys = { solver: keyOf("1"), relayer: keyOf("2"), admin: keyOf("3") };
@@ -167,6 +169,21 @@ Deno.test("doctor: a service named twice is checked once", async () => {
   const twice = await diagnose(["proxy", "proxy", "--write-node-url", deadUrl()]);
   const subjects = ({ checks }: typeof once) => checks.map(({ subject }) => subject);
   assert.deepEqual(subjects(twice), subjects(once));
+});
+
+Deno.test("doctor: an exchange that sends no price of a market is reported with the market", async () => {
+  const exchanges = await startExchanges(withDefaults(exchangesOptions, {
+    port: 0,
+    faults: [{ provider: "provider_d", fault: "mute", afterMs: 0 }],
+  }));
+  const url = exchanges.providerUrls.provider_d;
+  try {
+    const { of } = await diagnose(["oracle", "-p", "okx", "--provider-url", `okx=${url}`]);
+    assert.match(of("okx").text, /prices of 0 of 3 pairs: no price of BTC.*SOL\/USDT in 2000 ms$/);
+    assert.equal(of("sources").level, "fail");
+  } finally {
+    await exchanges.stop();
+  }
 });
 
 Deno.test("doctor: without a service it checks those that need no key and those whose key is set", async () => {
@@ -608,3 +625,57 @@ Deno.test("doctor: no service has an option with the name of a doctor option", (
     }
   }
 });
+
+const reportSchema = z.object({
+  ok: z.boolean(),
+  counts: z.record(z.string(), z.number()),
+  checks: z.array(z.strictObject({
+    service: z.string(),
+    subject: z.string(),
+    level: z.enum(["ok", "warn", "fail"]),
+    text: z.string(),
+    remedy: z.string().optional(),
+    tookMs: z.number(),
+  })),
+});
+
+/** The JSON report of the doctor. */
+export interface Diagnosis extends z.output<typeof reportSchema> {
+  code: number;
+  /** The result of the check of a subject. */
+  of(subject: string): z.output<typeof reportSchema>["checks"][number];
+  /** Everything printed. */
+  printed: string;
+}
+
+/** Runs the doctor in this process and records its output. */
+export async function runDoctor(
+  argv: readonly string[],
+  env: Record<string, string> = {},
+  context: Partial<CommandContext> = {},
+): Promise<{ code: number; printed: string; errors: string }> {
+  const recorded = recordedContext(env);
+  const code = await run(argv, { ...recorded.context, ...context });
+  return {
+    code,
+    printed: recorded.printed.join("\n"),
+    errors: recorded.errors.join("\n"),
+  };
+}
+
+/** Runs the doctor with a short timeout and parses its report. */
+export async function diagnose(
+  argv: readonly string[],
+  env: Record<string, string> = {},
+  timeoutMs = 2_000,
+): Promise<Diagnosis> {
+  const args = [...argv, "--json", "--timeout-ms", String(timeoutMs)];
+  const { code, printed } = await runDoctor(args, env);
+  const report = reportSchema.parse(JSON.parse(printed));
+  const of = (subject: string) => {
+    const found = report.checks.find((check) => check.subject === subject);
+    if (found === undefined) throw new Error(`No check of ${subject}: ${printed}`);
+    return found;
+  };
+  return { ...report, code, of, printed };
+}

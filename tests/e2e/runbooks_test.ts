@@ -9,7 +9,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { relayer, signedRequest } from "../bridge/support.ts";
 import { deposit, hashOf } from "../node/support/actors.ts";
 import { startFakeOracle } from "../node/support/fake_oracle.ts";
-import { patternOf } from "../ship/answer_pattern.ts";
+import { patternOf } from "../ship/documents.ts";
 import { type DocumentedCommand, passagesOf } from "../ship/documents.ts";
 import { askQuote, signQuote, user } from "../solver/support.ts";
 import { type Answer, post } from "../support/envelope.ts";

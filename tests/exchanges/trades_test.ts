@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { NumberedTrade } from "../../services/exchanges/trades.ts";
-import { TradeLog } from "../../services/exchanges/trades.ts";
+import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
+import { seededRandom } from "../../lib/random.ts";
+import { Tape } from "../../services/exchanges/playback.ts";
+import { Simulation } from "../../services/exchanges/simulation.ts";
+import { type NumberedTrade, type Trade, TradeLog } from "../../services/exchanges/trades.ts";
 
 function append(log: TradeLog, timeMs: number): NumberedTrade {
   return log.append({
@@ -38,4 +41,81 @@ Deno.test("TradeLog: finds what a naive list finds", () => {
       assert.deepEqual(log.fromId(a, limit), all.filter((trade) => trade.id >= a).slice(0, limit));
     }),
   );
+});
+
+const ROWS = [
+  "1675329600138,1206419187,buy,1666.8,26.062",
+  "1675329600214,1206419188,sell,1666.79,0.152",
+  "1675329600214,1206419189,buy,1666.8,0.226",
+];
+
+const text = [TAPE_HEADER, ...ROWS, ""].join("\n");
+
+Deno.test("Tape: plays from the start on, at every venue, again and again", () => {
+  const rows = parseTape(text);
+  const tape = new Tape(rows, "ETH/USDT", 5_000_000);
+  const trades = Array.from({ length: 2 * 4 * rows.length }, () => tape.next());
+  assert.deepEqual(trades.slice(0, 4).map((trade) => [trade.provider, trade.timeMs]), [
+    ["provider_a", 5_000_000],
+    ["provider_b", 5_000_000],
+    ["provider_c", 5_000_000],
+    ["provider_d", 5_000_000],
+  ]);
+  const atBinance = trades.filter((trade) => trade.provider === "provider_a");
+  // The second round begins one mean gap, 38 ms, after the last trade of the first.
+  assert.deepEqual(atBinance.map((trade) => trade.timeMs - 5_000_000), [0, 76, 76, 114, 190, 190]);
+  assert.deepEqual(atBinance.map((trade) => trade.price).slice(3), rows.map((row) => row.price));
+});
+
+const MARKETS = ["BTC/USDT", "ETH/USDT"];
+
+function trades(seed: number, count: number, startMs = 1_000): Trade[] {
+  const simulation = new Simulation({
+    markets: MARKETS,
+    random: seededRandom(seed),
+    startMs,
+    tradesPerSecond: 5,
+  });
+  return Array.from({ length: count }, () => simulation.next());
+}
+
+Deno.test("Simulation: the same seed gives the same trades, another seed others", () => {
+  assert.deepEqual(trades(7, 200), trades(7, 200));
+  assert.notDeepEqual(trades(7, 200), trades(8, 200));
+  const prices = (startMs: number) => trades(7, 200, startMs).map((trade) => trade.price);
+  assert.deepEqual(prices(1_000), prices(1_700_000_000_123), "whenever it runs");
+});
+
+Deno.test("Simulation: trades come in order of time, at the rate asked for, in every market at every venue", () => {
+  const list = trades(7, 40_000);
+  const seconds = ((list.at(-1)?.timeMs ?? 0) - 1_000) / 1_000;
+  const counts = new Map<string, number>();
+  let lastMs = 0;
+  for (const { provider, market, timeMs } of list) {
+    assert(timeMs >= lastMs);
+    lastMs = timeMs;
+    const key = `${provider} ${market}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  assert.equal(counts.size, 8);
+  for (const [key, count] of counts) {
+    assert(Math.abs(count / seconds - 5) < 0.5, `${key}: ${count / seconds} a second`);
+  }
+});
+
+Deno.test("Simulation: venues lie a little apart and move together", () => {
+  const newest = new Map<string, number>();
+  for (const { provider, market, price } of trades(7, 40_000)) {
+    if (market !== "BTC/USDT") continue;
+    newest.set(provider, Number(price) / 1e6);
+    if (newest.size < 4) continue;
+    const prices = [...newest.values()];
+    assert((Math.max(...prices) - Math.min(...prices)) / Math.min(...prices) < 0.02);
+  }
+  assert(new Set(newest.values()).size > 1);
+});
+
+Deno.test("Simulation: needs a market", () => {
+  const options = { markets: [], random: seededRandom(1), startMs: 0, tradesPerSecond: 1 };
+  assert.throws(() => new Simulation(options), /needs a market/);
 });

@@ -1,4 +1,12 @@
-import type { OptionTable } from "../../lib/cli/options.ts";
+import assert from "node:assert/strict";
+import { openCommand, type RunnableCommand } from "../../lib/cli/command.ts";
+import {
+  type Environment,
+  type OptionTable,
+  parseAllOptions,
+  type ParsedOptions,
+} from "../../lib/cli/options.ts";
+import { commands } from "../../main.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as console } from "../../services/console/mod.ts";
 import { options as exchanges } from "../../services/exchanges/mod.ts";
@@ -19,3 +27,22 @@ export const OPTION_TABLES: Record<string, OptionTable> = {
   console,
   exchanges,
 };
+
+/**
+ * Parses the words behind `rangemaker` with the options of the command that they name.
+ *
+ * @throws {UsageError} On an unknown command or option; wrong values are in the result.
+ */
+export async function parseCommandLine(
+  [name = "", ...words]: readonly string[],
+  env: Environment,
+): Promise<ParsedOptions<OptionTable>> {
+  let run: RunnableCommand = await openCommand(commands, name);
+  const flagsAt = words.findIndex((word) => word.startsWith("-"));
+  const names = words.splice(0, flagsAt < 0 ? words.length : flagsAt);
+  for (const word of names) assert(Object.hasOwn(run.subcommands, word), `${name} ${word}`);
+  // Several names are services of the doctor, which then takes its own options only.
+  const [only] = names;
+  if (only !== undefined && names.length === 1) run = await openCommand(run.subcommands, only);
+  return parseAllOptions(run.definition, run.definition.options, words, env);
+}

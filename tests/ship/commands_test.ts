@@ -1,17 +1,15 @@
 /**
- * Every command of every document, by the rules below: it is run here, or somewhere else, or it
- * cannot be run and its chapter says so. A command that no rule fits fails.
+ * The commands of the documents: those that can run here answer as the document says, and all others
+ * of this program exist with the options that they are given.
  */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import config from "../../deno.json" with { type: "json" };
 import { seededRandom } from "../../lib/random.ts";
-import { parseOptions } from "../../lib/cli/options.ts";
-import { options as backfillOptions } from "../../services/backfill/mod.ts";
 import { describeStack, type RunningStack } from "../../services/stack/stack.ts";
-import { runHere } from "../support/command_context.ts";
+import { parseCommandLine } from "../house/option_tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { simulatedTape, tapeText } from "../solver/backtest/support.ts";
-import { patternOf } from "./answer_pattern.ts";
+import { patternOf } from "./documents.ts";
 import { type DocumentedCommand, DOCUMENTS, type Passage, passagesOf } from "./documents.ts";
 import { Shell } from "./shell.ts";
 import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
@@ -25,119 +23,32 @@ interface Place {
   demo: Promise<string>;
 }
 
-/** How a command is exercised. */
-type Rule =
-  | { kind: "run"; act: (command: string, place: Place) => Promise<string>; needs?: string }
-  | { kind: "elsewhere"; file: string; text: string }
-  | { kind: "not run" };
+/** Runs a command. @returns What it printed. */
+type Act = (command: string, place: Place) => Promise<string>;
 
-/** It is run here. @returns What it printed. */
-const here = (act: (command: string, place: Place) => Promise<string>, needs?: string): Rule => ({
-  kind: "run",
-  act,
-  ...(needs === undefined ? {} : { needs }),
-});
-
-/** It is run by another file, of which a text says so. */
-const elsewhere = (file: string, text: string): Rule => ({ kind: "elsewhere", file, text });
-
-/** It cannot be run where this is built. */
-const notRun: Rule = { kind: "not run" };
-
-const RESTORE_TEST = "tests/e2e/restore_test.ts";
-const RUNBOOKS_TEST = "tests/e2e/runbooks_test.ts";
-
-/** The first that fits is the rule of a command. */
-const RULES: readonly (readonly [RegExp, Rule])[] = [
-  [/^curl /, here((command, { shell }) => shell.run(command), "curl")],
-  [/^promtool /, here((command, { shell }) => shell.run(command), "promtool")],
-  [/^(deno task|rangemaker) (bridge replay|solver reconcile)$/, elsewhere(RESTORE_TEST, "repairs")],
-  [/^mkdir -p backup$|^cp (-r )?data\/.* backup\//, elsewhere(RESTORE_TEST, "backups")],
-  [/^rm -[rf] data\//, elsewhere(RESTORE_TEST, "restores")],
-  [/^sqlite3 /, notRun],
+/** Commands that run here, by what they begin with. */
+const ACTS: readonly (readonly [RegExp, Act])[] = [
+  [/^(curl|promtool) /, (command, { shell }) => shell.run(command)],
   [
-    /^deno task node --relayers /,
-    elsewhere("tests/node/store/restart_test.ts", "docs/security.md"),
+    /^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver|console)\b(?! \w)/,
+    start,
   ],
-  [
-    /\brangemaker node backup\b/,
-    elsewhere("tests/node/store/backup_test.ts", "rangemaker node backup"),
-  ],
-  [
-    /^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver|console)\b/,
-    here(start),
-  ],
-  [/^(npx --yes deno@2\.9\.6|deno) task demo$/, here((_command, { demo }) => demo)],
-  // Its ports may be taken where this runs: what it says is said by the stack that is there.
-  [
-    /^(npx --yes deno@2\.9\.6|deno) task stack$/,
-    here((_command, { greeting }) => Promise.resolve(greeting)),
-  ],
-  [/^deno task stack --cors-origins \S+$/, elsewhere("tests/e2e/stack_test.ts", "corsOrigins")],
-  [/^deno task backtest --tape trades\.csv --svg pictures$/, here(backtest)],
-  [
-    /^deno task backtest( --candles candles\.csv --strategy docs\/examples\/strategy\.ts)?$/,
-    elsewhere("tests/solver/backtest/command_test.ts", "docs/examples/strategy.ts"),
-  ],
-  [/^deno run --allow-all tests\/bench\/(bridge|solver)_bench\.ts$/, here(benchmark)],
-  [/^deno install --frozen=false$/, here(install)],
-  [/^deno task doctor bridge --port 3001$/, here((command, { shell }) => shell.diagnose(command))],
-  [/^(deno task|rangemaker) doctor ./, elsewhere("tests/doctor/doctor_test.ts", "runDoctor(")],
-  [
-    /\b(task|rangemaker) completion ./,
-    elsewhere("tests/lib/cli/completion/shells_test.ts", "fish"),
-  ],
-  [/^rangemaker\(\) /, elsewhere("tests/e2e/shell_function_test.ts", "rangemaker()")],
-  // Named in a sentence, not given as a line: that there is such a command.
-  [/^rangemaker [a-z ]+$/, here(help)],
-  [/^deno task( -q)?$/, elsewhere(".ci/gate.ts", '"task"')],
-  [
-    /^(deno task|rangemaker) <(service|command)>( \[options\])?$/,
-    elsewhere("tests/ship/compose_run_test.ts", "startTask("),
-  ],
-  [
-    /^((npx --yes deno@2\.9\.6|(\w+=\S+ )?deno) task test\b|deno test\b)/,
-    elsewhere(".ci/suite.ts", "config.tasks.test"),
-  ],
-  [/^(\w+=\S+ )?deno task suite\b/, elsewhere(".ci/gate.ts", '"suite",')],
-  [/^deno task coverage --raise$/, elsewhere(".ci/gate.ts", 'task("coverage"')],
-  // It fetches StrykerJS and takes minutes.
-  [/^deno task mutate\b/, elsewhere("tests/ship/mutation_test.ts", "deno task mutate")],
-  [/^npx --yes deno@2\.9\.6$/, elsewhere(".ci/run", "npx --yes deno@2.9.6")],
-  [/^deno task (ok|check)$/, elsewhere(".ci/gate.ts", 'task("check"')],
-  // It downloads: there something else stands in for what it would get.
-  [/^deno task compile\b/, elsewhere("tests/ship/compile_test.ts", '"compile"')],
-  // It asks a public exchange: tests/node runs it against a stand-in, here its options are read.
-  [/^deno task backfill /, here(readBackfillOptions)],
-  [/^deno task backfill$/, elsewhere("tests/backfill/mod_test.ts", "backfillCommand(")],
-  [
-    /^(deno task package|npm (pack|install)|npx (esbuild|vitest)|node (bet|--test)|mkdir \.\.\/my|mv|cp -r)\b/,
-    elsewhere("tests/ship/package_test.ts", "bet.mjs"),
-  ],
-  [/^npm publish$/, elsewhere(".ci/package.ts", "npm publish")],
-  [/^python3 bet\.py$/, elsewhere("tests/ship/python_test.ts", "bet.py")],
-  [/^deno compile$/, elsewhere(".ci/compile.ts", '"compile",')],
-  [/^docker compose up --build$/, elsewhere("tests/ship/containers_test.ts", '"containers"')],
-  [/^docker /, notRun],
-  [/^deno task( -q)? containers$/, elsewhere("tests/ship/containers_test.ts", '"containers"')],
-  // They make the secrets of compose.production.yaml.
-  [/^(mkdir -m 700 secrets|for name in |echo https:|chmod 444 )/, notRun],
-  [/^rangemaker key new --keystore (bridge|solver)_keystore /, notRun],
-  [
-    /^(deno (run|bundle) .*\b(deposit|bet|fund|page|serve)\.ts\b|import |const html|SOLVER_PRIVATE_KEY=\$)/,
-    elsewhere("tests/ship/tutorial_test.ts", "docs/tutorial.md"),
-  ],
-  [/^import \{ RangemakerClient/, elsewhere("tests/e2e/client_test.ts", "README: the example")],
-  [
-    /^deno run (--config \S+ )?--allow-net (first_)?bet\.ts$/,
-    elsewhere("tests/e2e/client_test.ts", "first_bet.ts"),
-  ],
+  [/^(npx --yes deno@2\.9\.6|deno) task demo$/, (_command, { demo }) => demo],
+  // The default ports may be taken here: the greeting is that of the stack that the test started.
+  [/^npx --yes deno@2\.9\.6 task stack$/, (_command, { greeting }) => Promise.resolve(greeting)],
+  [/^deno task backtest --tape trades\.csv --svg pictures$/, backtest],
+  [/^deno run --allow-all tests\/bench\/\w+\.ts$/, benchmark],
+  [/^deno install --frozen=false$/, install],
+  [/^deno task doctor bridge --port 3001$/, (command, { shell }) => shell.diagnose(command)],
 ];
 
-function ruleOf({ text }: DocumentedCommand, chapter: string): Rule | undefined {
-  const runbook = `blocksOf("${/^### (.*)$/m.exec(chapter)?.[1]}"`;
-  if (readText(RUNBOOKS_TEST).includes(runbook)) return elsewhere(RUNBOOKS_TEST, runbook);
-  return RULES.find(([pattern]) => pattern.test(text))?.[1];
+const RUNBOOKS = readText("tests/e2e/runbooks_test.ts");
+
+/** How to run a command of a chapter; undefined if it does not run here, or with the runbooks. */
+function actOf({ text }: DocumentedCommand, chapter: string): Act | undefined {
+  const [, heading] = /^### (.*)$/m.exec(chapter) ?? [];
+  if (RUNBOOKS.includes(`blocksOf("${heading}"`)) return undefined;
+  return ACTS.find(([pattern]) => pattern.test(text))?.[1];
 }
 
 async function start(command: string, { shell }: Place): Promise<string> {
@@ -161,23 +72,6 @@ async function denoWith(options: Deno.CommandOptions, args: string[]): Promise<s
 function denoUncovered(...args: string[]): Promise<string> {
   const { DENO_COVERAGE_DIR: _, ...env } = Deno.env.toObject();
   return denoWith({ clearEnv: true, env }, args);
-}
-
-function readBackfillOptions(command: string): Promise<string> {
-  const args = command.replace("<id>", "1").split(" ").slice(3);
-  const text = { name: "backfill", description: "", examples: [] };
-  parseOptions(text, backfillOptions, args, (variable) => {
-    return variable === "RANGEMAKER_BACKFILL_PRIVATE_KEY"
-      ? DEV_ACCOUNTS.admin.privateKey
-      : undefined;
-  });
-  return Promise.resolve("");
-}
-
-async function help(command: string): Promise<string> {
-  const { code, stdout, stderr } = await runHere([...command.split(" ").slice(1), "--help"]);
-  assert.equal(code, 0, stderr);
-  return stdout;
 }
 
 /** In a folder of its own, with a simulated tape. */
@@ -217,23 +111,27 @@ async function install(command: string): Promise<string> {
   return text;
 }
 
+const tasks: Record<string, string> = config.tasks;
+
 const passages = DOCUMENTS.flatMap(passagesOf);
 
-Deno.test("Documents: every command is run here or elsewhere, or its chapter says that it is not", () => {
-  for (const { document, chapter, commands } of passages) {
-    for (const command of commands) {
-      const rule = ruleOf(command, chapter);
-      assert(rule !== undefined, `${document}: no rule for ${command.text}`);
-      if (rule.kind === "elsewhere") {
-        assert(readText(rule.file).includes(rule.text), `${rule.file} runs no ${command.text}`);
-      }
-      if (rule.kind === "not run") {
-        assert.match(
-          chapter,
-          /\bnot run\b/i,
-          `${document}: says as if it were run: ${command.text}`,
-        );
-      }
+/** The words behind `rangemaker` of a command, or of the task that it names. */
+function argumentsOf(command: string): string[] | undefined {
+  const [, task, line = ""] =
+    /^(?:\w+=\S+ )?(?:rangemaker|(?:npx --yes )?deno\S* (task)) (\w[^|]*)/.exec(command) ?? [];
+  const [name = "", ...words] = line.trim().split(/\s+/);
+  if (task === undefined) return line === "" ? undefined : [name, ...words];
+  const text = tasks[name] ?? assert.fail(`No task ${name}: ${command}`);
+  const [, own] = / main\.ts (.*)$/.exec(text) ?? [];
+  return own === undefined ? undefined : [...own.split(" "), ...words];
+}
+
+Deno.test("Documents: every command of the program exists, with the options that it is given", async () => {
+  for (const { document, commands } of passages) {
+    for (const { text } of commands) {
+      const argv = argumentsOf(text);
+      if (argv === undefined) continue;
+      await assert.doesNotReject(parseCommandLine(argv, () => undefined), `${document}: ${text}`);
     }
   }
 });
@@ -241,10 +139,9 @@ Deno.test("Documents: every command is run here or elsewhere, or its chapter say
 /** Runs the commands of a passage one after the other, in a shell of their own. */
 async function runPassage({ document, chapter, commands }: Passage, place: Place): Promise<void> {
   for (const command of commands) {
-    const rule = ruleOf(command, chapter);
-    if (rule?.kind !== "run") continue;
-    if (rule.needs !== undefined && !hasProgram(rule.needs)) continue;
-    await expectAnswer(document, command, () => rule.act(command.text, place), place.shell);
+    const act = actOf(command, chapter);
+    if (act === undefined || missing.some((name) => command.text.startsWith(name))) continue;
+    await expectAnswer(document, command, () => act(command.text, place), place.shell);
   }
 }
 
@@ -297,9 +194,7 @@ Deno.test(`Documents: commands run, and answer as the document says${leftOut}`, 
   // What waits for the demo comes last: it has ended by then.
   const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
   const runnable = passages
-    .filter(({ chapter, commands }) =>
-      commands.some((command) => ruleOf(command, chapter)?.kind === "run")
-    )
+    .filter(({ chapter, commands }) => commands.some((command) => actOf(command, chapter)))
     .toSorted((one, other) => Number(waits(one)) - Number(waits(other)));
   await withStack((stack) =>
     withDemo(async (demo) => {

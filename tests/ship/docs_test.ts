@@ -5,15 +5,22 @@
  */
 import assert from "node:assert/strict";
 import { parseMarkets } from "../../lib/cli/markets_file.ts";
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import type { CommandName } from "../../lib/cli/variables.ts";
-import { configOption } from "../../lib/cli/shared_options.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
+import { configOption } from "../../lib/cli/shared_options.ts";
+import type { CommandName } from "../../lib/cli/variables.ts";
+import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import { nodeMethods } from "../../lib/protocol/methods/all.ts";
+import { developmentMethods } from "../../lib/protocol/methods/development.ts";
+import { QUOTE_TYPE } from "../../lib/protocol/quote.ts";
+import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
+import { TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
+import type { FlatType } from "../../lib/protocol/typed_data.ts";
+import { commands } from "../../main.ts";
 import { options as nodeOptions } from "../../services/node/options.ts";
 import { resolveSettings } from "../../services/node/settings.ts";
-import { commands } from "../../main.ts";
-import { OPTION_TABLES } from "../house/option_tables.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
+import { OPTION_TABLES } from "../house/option_tables.ts";
 import { DOCUMENTS } from "./documents.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
 
@@ -167,4 +174,34 @@ Deno.test("Documents: every option that they name is one", () => {
   const known = new Set([...others, ...source.match(/(?<=flags: "(?:-\w, )?)--[\w-]+/g) ?? []]);
   const named = new Set<string>(prose.match(/(?<![\w-])--[a-z][a-z-]*/g));
   assert.deepEqual([...named].filter((option) => !known.has(option)), []);
+});
+
+/** The document as one line, since a phrase may continue on the next. */
+const protocol = readText("docs/protocol.md").replaceAll(/\s+/g, " ");
+
+function typeString({ primaryType, fields }: FlatType): string {
+  return `${primaryType}(${fields.map(({ type, name }) => `${type} ${name}`).join(",")})`;
+}
+
+Deno.test("docs/protocol.md: the types that are signed are those of the code, and no others", () => {
+  const types = [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE, ...Object.values(TRANSACTION_TYPES)];
+  const listed = protocol.match(/Core:\w+\([^)]*\)/g) ?? [];
+  assert.deepEqual(new Set(listed), new Set(types.map(typeString)));
+});
+
+Deno.test("docs/protocol.md: the methods of the node are those that it answers", () => {
+  const [, chapter = ""] = /## JSON-RPC of the core node(.*?) ## /.exec(protocol) ?? [];
+  const names = new Set(chapter.match(/\b(?:(?:core|eth|net|web3)_\w+|rpc\.discover)/g));
+  assert.deepEqual(names, new Set(Object.keys(nodeMethods)));
+});
+
+Deno.test("docs/protocol.md: the development methods are those of the node", () => {
+  const [, chapter = ""] = /## Development methods of the node(.*?) ## /.exec(protocol) ?? [];
+  const rows = chapter.match(/\| `core_\w+`/g)?.map((row) => row.slice(3, -1));
+  assert.deepEqual(rows, Object.keys(developmentMethods));
+});
+
+Deno.test("docs/protocol.md: the codes of failed transactions are those of the code", () => {
+  const [, codes = ""] = /with `status: "failed"` and one of (.*?)\. - /.exec(protocol) ?? [];
+  assert.deepEqual(codes.match(/[A-Z_]+/g), [...TRANSACTION_ERROR_CODES]);
 });

@@ -142,3 +142,33 @@ Deno.test(".ci/run: what cannot be installed or started is a problem", async () 
   assert.match(stdout, /^PostgreSQL did not start$/m);
   assert.match(stdout, /^Anvil is missing/m);
 });
+
+const cwd = fileUrl(".").pathname;
+
+/** Runs Deno while coverage is collected, then the report on that. */
+async function coverageOf(args: string[]): Promise<{ code: number; text: string }> {
+  const folder = await Deno.makeTempDir();
+  const env = { DENO_COVERAGE_DIR: folder };
+  const { code, text } = await run(Deno.execPath(), args, { cwd, env });
+  assert.equal(code, 0, text);
+  const task = ["task", "--quiet", "coverage", folder];
+  const result = await run(Deno.execPath(), task, { cwd });
+  await Deno.remove(folder, { recursive: true });
+  return result;
+}
+
+const version = ["run", "--allow-all", "main.ts", "--version"];
+
+Deno.test("coverage: fails below the thresholds, and says by how much", async () => {
+  const { code, text } = await coverageOf(version);
+  assert.equal(code, 1, text);
+  assert.match(text, /^Coverage, lines: \d+(\.\d)? % \(at least \d+(\.\d)? %\)$/m);
+  assert.match(text, /Line coverage \S+ is below the threshold/);
+});
+
+Deno.test("coverage: well above a threshold, says that it is to be raised", async () => {
+  // Its branches are all reached by its own test.
+  const backoff = ["test", "--allow-env", "--no-check", "tests/lib/net/backoff_test.ts"];
+  const { text } = await coverageOf(backoff);
+  assert.match(text, /threshold for branches is to be raised: deno task coverage --raise/);
+});

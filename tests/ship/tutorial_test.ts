@@ -1,6 +1,6 @@
 /** The programs of the tutorial, run in its order against one stack, print what it says. */
 import assert from "node:assert/strict";
-import { patternOf } from "./answer_pattern.ts";
+import { patternOf } from "./documents.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
 
 /** A program that the reader saves, or a command that the reader runs, with its output. */

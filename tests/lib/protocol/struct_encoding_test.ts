@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { keccak256 as keccakOfEthers } from "ethers";
 import { hashTypedData } from "viem";
+import { hashFlat } from "../../../lib/protocol/hashes.ts";
+import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { UINT256_MAX, UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { encodeStruct } from "../../../lib/protocol/struct_encoding.ts";
-import { hashFlat } from "../../../lib/protocol/hashes.ts";
-import { flatType, signingDomain } from "../../../lib/protocol/typed_data.ts";
+import {
+  describeTypedData,
+  DOMAIN_TYPE,
+  flatType,
+  signingDomain,
+  typedDataSchema,
+} from "../../../lib/protocol/typed_data.ts";
 
 const ALL_KINDS = flatType(
   "Core:All(address a,uint64 b,uint256 c,bytes32 d,bytes e,string f,uint64[] g)",
@@ -71,3 +79,57 @@ for (const [type, value] of misfits) {
     assert.throws(() => encodeStruct(new Uint8Array(32), fields, { n: value }), TypeError);
   });
 }
+
+Deno.test("keccak256: agrees with ethers on bytes of any length", () => {
+  // Blocks of 136 bytes are where padding can go wrong.
+  const bytes = fc.uint8Array({ maxLength: 3 * 136 + 1, size: "max" });
+  fc.assert(
+    fc.property(bytes, (message) => {
+      assert.equal(`0x${keccak256(message).toHex()}`, keccakOfEthers(message));
+    }),
+  );
+});
+
+Deno.test("keccak256: agrees with ethers on more than the library takes in one piece", () => {
+  const message = new Uint8Array(50_000).map((_, index) => index * 7);
+  assert.equal(`0x${keccak256(message).toHex()}`, keccakOfEthers(message));
+});
+
+Deno.test("keccak256: a hash stays what it is while others are made", () => {
+  const first = keccak256(new Uint8Array([1]));
+  const kept = first.slice();
+  keccak256(new Uint8Array([2]));
+  assert.deepEqual(first, kept);
+});
+
+Deno.test("keccak256: a part of a buffer is hashed alone", () => {
+  const buffer = new Uint8Array([9, 1, 2, 3, 9]);
+  assert.deepEqual(keccak256(buffer.subarray(1, 4)), keccak256(new Uint8Array([1, 2, 3])));
+});
+
+const type = flatType("Core:Pair(address user,uint256 amount)");
+const fields = [{ name: "user", type: "address" }, { name: "amount", type: "uint256" }];
+
+Deno.test("flatType: reads names and types from a type string", () => {
+  const typeString = "Core:Pair(address user,uint256 amount)";
+  assert.deepEqual(type, { primaryType: "Core:Pair", fields, typeString });
+  const names = DOMAIN_TYPE.fields.map(({ name }) => name);
+  assert.deepEqual([DOMAIN_TYPE.primaryType, ...names], [
+    "EIP712Domain",
+    "name",
+    "version",
+    "chainId",
+  ]);
+});
+
+Deno.test("describeTypedData: a wallet gets domain, types and primary type", () => {
+  const description = describeTypedData(type, 5);
+  assert.deepEqual(description, {
+    domain: { name: "Core", version: "1", chainId: 5 },
+    types: { "Core:Pair": fields },
+    primaryType: "Core:Pair",
+  });
+  assert.deepEqual(typedDataSchema.parse(description), description);
+  description.types["Core:Pair"]?.forEach((field) => field.name = "changed");
+  assert.deepEqual(type.fields, fields, "the description is a copy");
+});

@@ -1,6 +1,60 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { tryParseJson } from "../../lib/json.ts";
+import { lowerBound } from "../../lib/lower_bound.ts";
+import { NewestMap } from "../../lib/newest_map.ts";
 import { redact } from "../../lib/redact.ts";
+import { Timers } from "../../lib/timers.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+Deno.test("tryParseJson: the value, null included; undefined for text that is not JSON", () => {
+  assert.deepEqual(tryParseJson('{"a":[1,"2"]}'), { a: [1, "2"] });
+  assert.equal(tryParseJson("null"), null);
+  for (const text of ["", "OK", "{", '"\\x"']) assert.equal(tryParseJson(text), undefined);
+});
+
+Deno.test("lowerBound: as many values are below it as before it", () => {
+  const ids = fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 20 });
+  fc.assert(fc.property(ids, fc.integer({ min: -1, max: 31 }), (given, least) => {
+    const values = given.toSorted((a, b) => a - b).map((id) => ({ id }));
+    const below = values.filter(({ id }) => id < least).length;
+    assert.equal(lowerBound(values, least, ({ id }) => id), below);
+  }));
+});
+
+Deno.test("NewestMap: a further entry replaces the oldest, and none is lost for a new value", () => {
+  const map = new NewestMap<string, number>(2).set("a", 1).set("b", 2);
+  map.set("b", 3);
+  assert.deepEqual([...map], [["a", 1], ["b", 3]]);
+  map.set("a", 4); // the oldest still
+  map.set("c", 5);
+  assert.deepEqual([...map], [["b", 3], ["c", 5]]);
+  map.clear();
+  map.set("d", 6).set("e", 7).set("f", 8);
+  assert.deepEqual([...map], [["e", 7], ["f", 8]]);
+});
+
+Deno.test("Timers: fire once each, until they are cleared together", () => {
+  const clock = new FakeClock();
+  const timers = new Timers(clock);
+  const fired: string[] = [];
+  timers.after(10, () => fired.push("first"));
+  timers.after(20, () => {
+    fired.push("second");
+    timers.after(5, () => fired.push("third"));
+  });
+  timers.after(100, () => fired.push("never"));
+  clock.advance(30);
+  assert.deepEqual(fired, ["first", "second", "third"]);
+  timers.clear();
+  timers.clear();
+  clock.advance(1_000);
+  assert.equal(fired.length, 3);
+  assert.equal(clock.pending, 0);
+  timers.after(1, () => fired.push("again"));
+  clock.advance(1);
+  assert.equal(fired.at(-1), "again");
+});
 
 const shown: readonly (readonly [text: string, expected: string])[] = [
   ["http://localhost:8545 answers", "http://localhost:8545 answers"],

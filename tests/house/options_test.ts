@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import type { CommandEntries, RunnableCommand } from "../../lib/cli/command.ts";
+import type { OptionTable } from "../../lib/cli/options.ts";
+import { settingsOf } from "../../lib/cli/variables.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { commands } from "../../main.ts";
+import { run as node } from "../../services/node/mod.ts";
+import { ORACLE_SETTINGS } from "../../services/node/options.ts";
+import { run as oracle } from "../../services/oracle/mod.ts";
+import { NODE_SETTINGS } from "../../services/oracle/options.ts";
+import { options as stack } from "../../services/stack/mod.ts";
+import { OPTION_TABLES, parseCommandLine } from "./option_tables.ts";
+
+const NONSENSE = ["", " ", "x", "-1", "1e99", "9".repeat(40), "https://", "0x", "a,b", "\0"];
+
+const tables: Record<string, OptionTable> = { ...OPTION_TABLES, stack };
+
+for (const [command, table] of Object.entries(tables)) {
+  Deno.test(`Options of ${command}: what refuses a value says what is expected`, () => {
+    for (const { flags, kind, repeatable } of Object.values(table)) {
+      for (const text of NONSENSE) {
+        const { error } = z.safeParse(kind.schema, repeatable ? [text] : text);
+        const rule = error?.issues[0]?.message;
+        assert.match(rule ?? "Expected", /^(Expected|Unknown|Not) ?/, `${flags} ${text}`);
+      }
+    }
+  });
+}
+
+for (
+  const [name, { definition }, foreign] of [
+    ["oracle", oracle, ORACLE_SETTINGS],
+    ["node", node, NODE_SETTINGS],
+  ] as const
+) {
+  Deno.test(`Settings: every key of ${name} in the section [oracle] is known to the other service`, () => {
+    const keys = Object.values(definition.options).flatMap(settingsOf)
+      .map((words) => words.join(".")).filter((key) => key.startsWith("oracle."));
+    assert.deepEqual([...foreign].toSorted(), keys.toSorted());
+  });
+}
+
+function defaultOf(service: string, option: string): string {
+  const spec = OPTION_TABLES[service]?.[option] ?? assert.fail(`${service} has no ${option}`);
+  return spec.default ?? spec.shownDefault ?? assert.fail(`${service} ${option} has no default`);
+}
+
+/** Which option of which service has the port that an option's URL names. */
+const MEETINGS = [
+  ["solver rpcUrl", "node port"],
+  ["solver wsUrl", "proxy port"],
+  ["bridge rpcUrl", "node port"],
+  ["backfill rpcUrl", "node port"],
+  ["proxy writeNodeUrl", "node port"],
+  ["proxy readNodeUrl", "node readPort"],
+  ["node oracleUrl", "oracle port"],
+  ["console solverUrl", "solver port"],
+  ["console proxyUrl", "proxy port"],
+] as const;
+
+for (const [caller, callee] of MEETINGS) {
+  Deno.test(`Defaults: ${caller} leads to ${callee}`, () => {
+    const [from, to] = [caller, callee].map((name) => {
+      const [service = "", option = ""] = name.split(" ");
+      return defaultOf(service, option);
+    });
+    assert.equal(/:(\d+)$/.exec(from ?? "")?.[1], to);
+  });
+}
+
+/** Every command, with those below it. */
+async function allCommands(entries: CommandEntries): Promise<RunnableCommand[]> {
+  const opened = await Promise.all(Object.values(entries).map((entry) => entry.open()));
+  const below = opened.map(({ run }) => allCommands(run.subcommands));
+  return [...opened.map(({ run }) => run), ...(await Promise.all(below)).flat()];
+}
+
+/** The arguments behind `rangemaker` in a line for a shell, up to what is the shell's own. */
+function argumentsIn(line: string): string[] | undefined {
+  const [, words] = /(?:^|<\()rangemaker((?: [^\s)|>]+)*)/.exec(line) ?? [];
+  return words?.split(" ").filter((word) => word !== "");
+}
+
+/** An environment in which every key is given, as the examples suppose. */
+function env(name: string): string | undefined {
+  return name.endsWith("PRIVATE_KEY") ? DEV_ACCOUNTS.admin.privateKey : undefined;
+}
+
+for (const { definition } of await allCommands(commands)) {
+  const { name, examples } = definition;
+  Deno.test(`rangemaker ${name} --help: its examples are accepted`, async () => {
+    assert(examples.length > 0);
+    for (const [line, meaning] of examples) {
+      assert.notEqual(meaning, "");
+      const argv = argumentsIn(line);
+      if (argv === undefined) {
+        // What is no command of this program asks the one that is being explained.
+        const { port } = definition.options;
+        assert(line.startsWith(`curl http://127.0.0.1:${port?.default}/`), line);
+        continue;
+      }
+      if (argv.includes("--help")) continue;
+      const { errors } = await parseCommandLine(argv, env);
+      assert.deepEqual([...errors], [], line);
+    }
+  });
+}
