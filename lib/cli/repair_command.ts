@@ -128,7 +128,7 @@ async function repairAll(
         if (intent.state === "committed") counts[await repairOne(intent)] += 1;
       }
     }
-    counts.failed += intents.damagedRows;
+    counts.failed += store.damaged.size;
     if (counts.failed === 0) {
       await store.remember({ resetBlock: await intents.requireGenesis() });
     }

@@ -1,35 +1,30 @@
 import { messageOf } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 
-/** Collects what a service lacks, one sentence per problem. */
-export class ReadinessChecks {
-  /** Problems by check, in the order in which the checks began. */
-  readonly #problems: (string | undefined)[] = [];
+/** Looks for one thing that a service needs. Returns the problem if it is missing, or throws. */
+export type ReadinessCheck = () => string | undefined | void | Promise<string | undefined | void>;
 
-  /** Problems found so far; a problem that several checks found counts once. */
-  get problems(): string[] {
-    return [...new Set(this.#problems)].filter((problem) => problem !== undefined);
-  }
-
-  /**
-   * Runs a check. Never throws: a failure is a problem.
-   *
-   * @param check Returns the problem, or undefined if there is none.
-   * @returns Whether the check passed.
-   */
-  async passes(
-    check: () => string | undefined | Promise<string | undefined>,
-  ): Promise<boolean> {
-    const index = this.#problems.push(undefined) - 1;
-    let problem: string | undefined;
+/**
+ * Runs all checks at once. Never throws: a failure is a problem.
+ *
+ * @returns Whether each check passed, and one sentence per problem. One that several checks found is
+ * named once.
+ */
+export async function runChecks<Name extends string>(
+  checks: Record<Name, ReadinessCheck>,
+): Promise<Record<Name, boolean> & { ready: boolean; problems: string[] }> {
+  const names = Object.keys(checks) as Name[]; // the keys of this very record
+  const found = await Promise.all(names.map(async (name) => {
     try {
-      problem = await check();
+      return await checks[name]();
     } catch (thrown) {
-      problem = messageOf(thrown);
+      return messageOf(thrown);
     }
-    this.#problems[index] = problem;
-    return problem === undefined;
-  }
+  }));
+  const passed = Object.fromEntries(names.map((name, index) => [name, found[index] === undefined]));
+  const problems = [...new Set(found)].filter((problem) => problem !== undefined);
+  // One entry for each name.
+  return { ready: problems.length === 0, ...passed as Record<Name, boolean>, problems };
 }
 
 /** The problem with a node's chain, or undefined. @throws {NetworkError} If no answer comes. */

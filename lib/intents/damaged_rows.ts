@@ -18,7 +18,7 @@ export class DamagedRows {
     return this.#found.values().next().value;
   }
 
-  readonly report = (damage: StoreDamagedError): void => {
+  report(damage: StoreDamagedError): void {
     const { key, message: reason } = damage;
     if (this.#found.has(key)) return;
     this.#found.set(key, damage);
@@ -27,5 +27,5 @@ export class DamagedRows {
       key,
       reason,
     });
-  };
+  }
 }

@@ -175,6 +175,14 @@ export class StoreDamagedError extends StoreError {
   }
 }
 
+export function rowDamaged(
+  key: string | undefined,
+  reason: string,
+  cause?: unknown,
+): StoreDamagedError {
+  return new StoreDamagedError(`Row ${key} of the database is damaged: ${reason}`, key, cause);
+}
+
 /** The node may or may not have acted; the submitter keeps trying. */
 export class OutcomeUnknownError extends RangemakerError {
   constructor(txHash: Hex | null, cause: unknown) {

@@ -1,7 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import { Gauge, type Registry } from "prom-client";
 import type { Clock } from "../clock.ts";
-import { messageOf, RangemakerError } from "../errors.ts";
+import { RangemakerError } from "../errors.ts";
 import { faultPointsAt, withFaultPoints } from "../fault_points.ts";
 import { serviceLog } from "../log/logging.ts";
 import { cached } from "../net/cached.ts";
@@ -9,13 +9,12 @@ import { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import type { TransactionKey } from "../protocol/transaction.ts";
 import { ChainError, ChainGuard } from "./chain_guard.ts";
-import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
-import { DamagedRows } from "./damaged_rows.ts";
+import { type Intent, StoreError } from "./intent.ts";
 import { openWhenReady } from "./open.ts";
 import { TransactionSigner } from "./signed_transaction.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";
-import { IntentRefusedError, type IntentWork } from "./submitter_options.ts";
+import type { IntentWork } from "./submitter_options.ts";
 import { upkeepLoop } from "./upkeep.ts";
 
 /** Timeout of calls to the node; below the deadline of a stop. */
@@ -73,22 +72,16 @@ export class IntentService {
   readonly #guard: ChainGuard;
   readonly #health: PollingLoop;
   readonly #upkeep: PollingLoop;
-  readonly #damaged: DamagedRows;
   readonly #problems: Gauge<"code">;
   #work: IntentWork | undefined;
   #submitter: Submitter | undefined;
   #failing: string | undefined;
 
-  private constructor(
-    options: IntentServiceOptions,
-    store: IntentStore,
-    damaged: DamagedRows,
-  ) {
+  private constructor(options: IntentServiceOptions, store: IntentStore) {
     const { name, rpcUrl, clock, signer, chainId, registry } = options;
     const faults = faultPointsAt(options.faultPoint);
     this.#options = options;
     this.#log = serviceLog(name);
-    this.#damaged = damaged;
     this.store = withFaultPoints("store", store, faults);
     const client = new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
     this.node = withFaultPoints("node", client, faults);
@@ -109,13 +102,13 @@ export class IntentService {
       onFailure() {},
     });
     const { retain: retainMs } = options;
-    this.#upkeep = upkeepLoop({ store, retainMs, damaged, clock, log: this.#log });
+    this.#upkeep = upkeepLoop({ store, retainMs, clock, log: this.#log });
     new Gauge({
       name: `${name}_store_damaged_rows`,
       help: "Rows of the store that are not as they were written; see the log for their keys.",
       registers: [registry],
       collect() {
-        this.set(damaged.size);
+        this.set(store.damaged.size);
       },
     });
     this.#problems = new Gauge({
@@ -134,11 +127,10 @@ export class IntentService {
    */
   static async open(options: IntentServiceOptions): Promise<IntentService> {
     const { name, database, signer, bindsKey = true } = options;
-    const damaged = new DamagedRows(serviceLog(name));
-    const store = await openWhenReady(database, name, options.clock, damaged.report);
+    const store = await openWhenReady(database, name, options.clock);
     try {
       if (bindsKey) await requireKey(store, name, signer);
-      return new IntentService(options, store, damaged);
+      return new IntentService(options, store);
     } catch (thrown) {
       await store.close();
       throw thrown;
@@ -164,24 +156,14 @@ export class IntentService {
       clock,
       random: Math.random,
       log: this.#log,
+      work,
+      transactions: this.transactions,
+      guard: this.#guard,
       receiptsKeptMs,
-      requireChain: this.requireChain,
-      ...work,
-      sign: (intent) => this.transactions.sign(work.termsOf(intent)),
-      verify: (intent) => this.#verify(intent, work),
-      ended: (intent) => {
-        if (intent.state === "committed") this.#guard.committed(intent);
-        work.ended?.(intent);
-      },
     });
     this.#submitter.start();
     this.#health.start();
     this.#upkeep.start();
-  }
-
-  /** Rows that were found to be damaged since the start. */
-  get damagedRows(): number {
-    return this.#damaged.size;
   }
 
   /** Whether the node left the latest attempt without an answer. */
@@ -206,21 +188,6 @@ export class IntentService {
     await this.store.close();
   }
 
-  #verify(intent: Intent, work: IntentWork): void {
-    try {
-      const terms = work.termsOf(intent);
-      if (intent.transaction !== null) this.transactions.require(terms, intent.transaction);
-    } catch (thrown) {
-      if (thrown instanceof IntentRefusedError) throw thrown;
-      const { key } = intent;
-      const text = `Row ${key} of the database is damaged: ${messageOf(thrown)}`;
-      this.#damaged.report(new StoreDamagedError(text, key, thrown));
-      throw new IntentRefusedError("STORE_DAMAGED", `${text}. Nothing was sent`, {
-        details: { key },
-      });
-    }
-  }
-
   /** Logs once when nothing can be submitted, and once when it can again. */
   async #check(): Promise<RangemakerError | undefined> {
     const problem = await this.#findProblem();
@@ -235,7 +202,7 @@ export class IntentService {
       this.#log.info("The store can be used again", { event: "store_works" });
     }
     this.#failing = code;
-    const found = problem ?? this.#damaged.first ?? this.#submitter?.clockProblem;
+    const found = problem ?? this.store.damaged.first ?? this.#submitter?.clockProblem;
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, Number(code === found?.code));
     return found;
   }

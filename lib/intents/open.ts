@@ -4,9 +4,9 @@ import { fileProblem, folderProblem, statOf } from "../files.ts";
 import type { Clock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
-import { codeOf, describeCause, type StoreDamagedError, StoreError } from "./intent.ts";
+import { codeOf, describeCause, StoreError } from "./intent.ts";
 import { IN_MEMORY, POSTGRES_URL } from "./location.ts";
-import { MIGRATIONS, missingMigrations } from "./migrations.ts";
+import { LATEST_VERSION, missingMigrations } from "./migrations.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import type { SqlDriver } from "./sql.ts";
 import { IntentStore } from "./store.ts";
@@ -26,21 +26,16 @@ const PERMANENT_SQLSTATE = /^(?!57P0|08|53)[0-9A-Z]{5}$/;
  *
  * @param database A file, `:memory:`, or a `postgres:` URL.
  * @param service Owner of the intents: services may share a database.
- * @param onDamage Called with each damaged row that is read.
  * @throws {StoreError} If the database cannot be used.
  */
-export async function openIntentStore(
-  database: string,
-  service: string,
-  onDamage?: (damage: StoreDamagedError) => void,
-): Promise<IntentStore> {
+export async function openIntentStore(database: string, service: string): Promise<IntentStore> {
   if (!POSTGRES_URL.test(database)) {
     const driver = SqliteDriver.open(database);
     if (driver.hadTornLog) warnOfTornLog(database, service);
-    return new IntentStore(driver, service, onDamage);
+    return new IntentStore(driver, service);
   }
   const { PostgresDriver } = await importPostgres();
-  return new IntentStore(await PostgresDriver.open(database), service, onDamage);
+  return new IntentStore(await PostgresDriver.open(database), service);
 }
 
 /** It was never answered if the power failed, and it was if the file was damaged otherwise. */
@@ -60,12 +55,11 @@ export async function openWhenReady(
   database: string,
   service: string,
   clock: Clock,
-  onDamage: (damage: StoreDamagedError) => void,
 ): Promise<IntentStore> {
   const giveUpMs = clock.now() + STARTING_MS;
   for (let isFirst = true;; isFirst = false) {
     try {
-      return await openIntentStore(database, service, onDamage);
+      return await openIntentStore(database, service);
     } catch (thrown) {
       if (!mayBeStarting(database, thrown) || clock.now() >= giveUpMs) throw thrown;
       if (isFirst) {
@@ -155,7 +149,7 @@ async function inspect(
   const store = new IntentStore(driver, service);
   return {
     version,
-    latestVersion: MIGRATIONS.length,
+    latestVersion: LATEST_VERSION,
     unfinished: await store.countUnfinished(),
     stuck: await store.countUnfinished(stuckBeforeMs),
   };

@@ -12,9 +12,6 @@ const STATEMENT_CONNECTIONS_MAX = 9;
 /** Attempts at the migrations: a process that starts at the same time can cause a failure. */
 const MIGRATION_ATTEMPTS = 5;
 
-/** How long one step of a migration may take: it may rewrite a large table. */
-const MIGRATION_DEADLINE_MS = 600_000;
-
 /** Errors of the slower of two processes that migrate: classes 23 and 40, and "already exists". */
 const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 
@@ -31,7 +28,7 @@ const NOT_SENT = /is not queryable/;
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
 /** Runs one statement on a connection. */
-type Run = (sql: string, values?: SqlValue[], deadlineMs?: number) => Promise<Answer>;
+type Run = (sql: string, values?: SqlValue[]) => Promise<Answer>;
 
 interface Answer {
   rows: unknown[];
@@ -131,15 +128,10 @@ export class PostgresDriver implements SqlDriver {
   }
 
   /** @throws {StoreConnectionLostError} If it may have taken effect and this is not known. */
-  async #run(
-    lease: Lease,
-    sql: string,
-    values: SqlValue[] = [],
-    deadlineMs?: number,
-  ): Promise<Answer> {
+  async #run(lease: Lease, sql: string, values: SqlValue[] = []): Promise<Answer> {
     const { text, name } = this.#textOf(sql);
     const isNamed = values.length > 0 && lease.hasNames;
-    const query = { text, values, ...(isNamed && { name }), query_timeout: deadlineMs };
+    const query = { text, values, ...(isNamed && { name }) };
     try {
       const { rows, command } = await lease.client.query(query);
       if (lease.isDoubtful()) {
@@ -184,12 +176,9 @@ export class PostgresDriver implements SqlDriver {
 
 async function runMissing(run: Run): Promise<void> {
   const { rows: [row] } = await run(NEWEST_MIGRATION);
-  const missing = missingMigrations(countOfRow(row));
-  if (missing.length > 0) await run(`SET LOCAL statement_timeout = ${MIGRATION_DEADLINE_MS}`);
-  for (const { number, postgres, fill } of missing) {
+  for (const { number, postgres } of missingMigrations(countOfRow(row))) {
     await run(`INSERT INTO migrations (number) VALUES (${number})`);
-    await run(postgres, [], MIGRATION_DEADLINE_MS);
-    if (fill !== undefined) await runSteps(run, fill(), MIGRATION_DEADLINE_MS);
+    await run(postgres);
   }
 }
 
@@ -209,10 +198,10 @@ async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-async function runSteps<T>(run: Run, running: Steps<T>, deadlineMs?: number): Promise<T> {
+async function runSteps<T>(run: Run, running: Steps<T>): Promise<T> {
   // Sent together, they run one after the other. All finish before the transaction continues.
   const runAll = async (statements: readonly Statement[]) => {
-    const answers = statements.map(({ sql, values }) => run(sql, values, deadlineMs));
+    const answers = statements.map(({ sql, values }) => run(sql, values));
     await Promise.allSettled(answers);
     return (await Promise.all(answers)).map(({ rows }) => rows);
   };

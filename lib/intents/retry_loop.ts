@@ -15,16 +15,19 @@ const INTERVAL_MS = 1_000;
 /** Most intents that are retried at the same time. */
 const PAGE = 50;
 
-/** Options of a {@link retryLoop}. */
+/** The part of a submitter that its {@link retryLoop} uses. */
+export interface Retrying {
+  /** Tries once to finish an intent. */
+  retry(intent: Intent): Promise<Intent>;
+  /** Whether the node has stopped answering: the rest of a pass would fail as well. */
+  readonly nodeLost: boolean;
+}
+
 export interface RetryLoopOptions {
   store: Pick<IntentStore, "listUnfinished">;
   clock: Clock;
   random: RandomSource;
   log: Logger;
-  /** Tries once to finish an intent. */
-  submit(intent: Intent): Promise<Intent>;
-  /** Whether the node has stopped answering: the rest of a pass would fail as well. */
-  nodeLost(): boolean;
 }
 
 /** Code of a pass that ended early. */
@@ -35,8 +38,8 @@ const NODE_LOST = "NODE_LOST";
  * at start, later those that did not change for a while. While the node is unreachable, a pass tries
  * one intent only, and the others once that one got an answer.
  */
-export function retryLoop(options: RetryLoopOptions): PollingLoop {
-  const { clock, random, log, nodeLost } = options;
+export function retryLoop(submitter: Retrying, options: RetryLoopOptions): PollingLoop {
+  const { clock, random, log } = options;
   let isFirst = true;
   return new PollingLoop({
     clock,
@@ -46,10 +49,10 @@ export function retryLoop(options: RetryLoopOptions): PollingLoop {
       // The first pass regardless of their time: the clock that wrote it may have been ahead.
       const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
       isFirst = false;
-      await retryAll(options, updatedAtMostMs, signal).catch((cause) => {
+      await retryAll(submitter, options, updatedAtMostMs, signal).catch((cause) => {
         throw asStoreError(cause);
       });
-      if (nodeLost()) throw new RangemakerError(NODE_LOST, "Core node does not answer");
+      if (submitter.nodeLost) throw new RangemakerError(NODE_LOST, "Core node does not answer");
     },
     onFailure({ code, message: reason }) {
       if (code === NODE_LOST) return;
@@ -59,34 +62,35 @@ export function retryLoop(options: RetryLoopOptions): PollingLoop {
 }
 
 async function retryAll(
-  options: RetryLoopOptions,
+  submitter: Retrying,
+  { store, log }: RetryLoopOptions,
   updatedAtMostMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { store, nodeLost } = options;
   let after = 0;
   while (!signal.aborted) {
-    const isProbe = nodeLost();
+    const isProbe = submitter.nodeLost;
     const limit = isProbe ? 1 : PAGE;
     const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
-    await Promise.all(page.map((intent) => retry(options, intent, isProbe)));
-    if (page.length < limit || nodeLost()) return;
+    await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
+    if (page.length < limit || submitter.nodeLost) return;
     after = page.at(-1)?.sequence ?? after;
   }
 }
 
 async function retry(
-  { log, submit, nodeLost }: RetryLoopOptions,
+  submitter: Retrying,
   intent: Intent,
   isProbe: boolean,
+  log: Logger,
 ): Promise<void> {
   const { key } = intent;
   try {
-    const { state } = await submit(intent);
+    const { state } = await submitter.retry(intent);
     log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
   } catch (thrown) {
     // Already logged when the node was lost.
-    if (isProbe && nodeLost()) return;
+    if (isProbe && submitter.nodeLost) return;
     const reason = messageOf(thrown);
     log.warn("Intent {key} is still unfinished: {reason}", {
       event: "intent_unfinished",

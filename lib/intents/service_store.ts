@@ -43,13 +43,12 @@ const memorySchema = z.object({
   checksum: integerSchema.nullable(),
 });
 
-/** Checksum of a {@link StoreMemory}. */
-export function memoryChecksum({ genesis, signer, highestBlock }: StoreMemory): number {
+function memoryChecksum({ genesis, signer, highestBlock }: StoreMemory): number {
   return checksum([genesis, signer, highestBlock]);
 }
 
 /** Reads `RETURNING genesis, signer, highest_block, checksum`. */
-export function memoryOfRow(row: unknown): StoreMemory {
+function memoryOfRow(row: unknown): StoreMemory {
   const { checksum: stored, highest_block: highestBlock, ...rest } = parseRow(memorySchema, row);
   const memory = { ...rest, highestBlock };
   const isNew = stored === null && memory.signer === null && highestBlock === 0;
@@ -57,18 +56,10 @@ export function memoryOfRow(row: unknown): StoreMemory {
   throw new StoreDamagedError("Database is damaged: what it says of its chain and key has changed");
 }
 
-/** Checksum of a saved value. */
-export function valueChecksum(name: string, value: string, savedAtMs: number): number {
-  return checksum([name, value, savedAtMs]);
-}
-
-/** A row of saved values. */
-export const savedValueSchema = z.object({
-  service: z.string(),
-  name: z.string(),
+const savedValueSchema = z.object({
   value: z.string(),
   saved_at_ms: integerSchema,
-  checksum: integerSchema.nullable(),
+  checksum: integerSchema,
 });
 
 /** What the store of a service keeps beside its intents. Every method throws as {@link SqlDriver} does. */
@@ -122,16 +113,16 @@ export class ServiceStore {
 
   /** Saves a value of the service under a name, and replaces the previous one. */
   async saveValue(name: string, value: string, nowMs: number): Promise<void> {
-    const checksum = valueChecksum(name, value, nowMs);
-    await this.change(SQL.saveValue, [this.service, name, value, nowMs, checksum]);
+    const columns = [name, value, nowMs];
+    await this.change(SQL.saveValue, [this.service, ...columns, checksum(columns)]);
   }
 
   /** The value saved under a name, and the time it was saved. A damaged one counts as missing. */
   async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
     const [row] = await this.db.read(SQL.savedValue, [this.service, name]);
     if (row === undefined) return undefined;
-    const { value, saved_at_ms: savedAtMs, checksum } = parseRow(savedValueSchema, row);
-    return checksum === valueChecksum(name, value, savedAtMs) ? { value, savedAtMs } : undefined;
+    const { value, saved_at_ms: savedAtMs, checksum: stored } = parseRow(savedValueSchema, row);
+    return stored === checksum([name, value, savedAtMs]) ? { value, savedAtMs } : undefined;
   }
 
   /** Finishes what is running, then disconnects. */

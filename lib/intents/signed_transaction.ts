@@ -17,6 +17,11 @@ type Unsigned<T extends Transaction> = Omit<T, "timestamp" | "from" | "signature
 /** What a transaction does, without when and by whom. */
 export type TransactionTerms = Unsigned<Deposit> | Unsigned<RfqSubmit>;
 
+/** When a transaction was signed, Unix milliseconds. */
+export function timestampOf(text: string): number {
+  return transactionSchema.parse(JSON.parse(text)).timestamp;
+}
+
 /** Signs the transactions of a service, and checks those that it signed before. */
 export class TransactionSigner {
   readonly #key: TransactionKey;

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
 import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
-import { type Intent, isFinal, StoreDamagedError } from "./intent.ts";
+import { type Intent, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts";
 
 /** Longest key that is shown; keys are shorter than that. */
 const KEY_SHOWN_MAX = 200;
@@ -92,14 +92,13 @@ const intentSchema = z.object({
   receipt: z.string().nullable(),
   failure_code: z.string().nullable(),
   failure_message: z.string().nullable(),
-  // Tables before the sixth migration are without.
-  failure_details: z.string().nullish().transform((text) => text && tryParseJson(text))
-    .pipe(z.record(z.string(), z.unknown()).nullish()),
+  failure_details: z.string().nullable().transform((text) => text && tryParseJson(text))
+    .pipe(z.record(z.string(), z.unknown()).nullable()),
   expires_at_ms: integerSchema,
   created_at_ms: integerSchema,
   updated_at_ms: integerSchema,
   reserved: integerSchema,
-  checksum: integerSchema.nullable(),
+  checksum: integerSchema,
 }).transform(({ sequence, service, key, subject, payload, state, receipt, checksum, ...row }) => {
   const { tx_hash: txHash, transaction_text: text } = row;
   const { failure_code: code, failure_message: message, failure_details: details } = row;
@@ -132,7 +131,6 @@ export function checksumOf(service: string, intent: Omit<Intent, "sequence">): n
     ...[isDone ? intent.state : null, receipt, failure?.code, failure?.message],
     ...[intent.expiresAtMs, intent.createdAtMs, isDone ? intent.updatedAtMs : null],
     intent.reserved,
-    // Rows of earlier versions have none, and keep their checksum.
     ...(failure?.details === undefined ? [] : [JSON.stringify(failure.details)]),
   ]);
 }
@@ -155,20 +153,13 @@ export function columnsOf(
 
 /** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it is not as it was written. */
 export function intentOfRow(row: unknown): Intent {
-  const { service, intent, checksum } = parseIntentRow(row);
-  if (checksum === checksumOf(service, intent)) return intent;
-  throw rowDamaged(intent.key, "its checksum is wrong");
-}
-
-/** Parses the row without verifying its checksum. */
-export function parseIntentRow(row: unknown): z.output<typeof intentSchema> {
-  const parsed = intentSchema.safeParse(row);
-  if (parsed.success) return parsed.data;
-  throw rowDamaged(keySchema.safeParse(row).data?.key, describeIssue(parsed.error));
-}
-
-function rowDamaged(key: string | undefined, reason: string): StoreDamagedError {
-  return new StoreDamagedError(`Row ${key} of the database is damaged: ${reason}`, key);
+  const { data, error } = intentSchema.safeParse(row);
+  if (data !== undefined && data.checksum === checksumOf(data.service, data.intent)) {
+    return data.intent;
+  }
+  const key = keySchema.safeParse(row).data?.key;
+  const reason = error === undefined ? "its checksum is wrong" : describeIssue(error);
+  throw rowDamaged(key, reason);
 }
 
 /** Reads the one row of `SELECT … AS count`. */

@@ -193,9 +193,8 @@ function runSteps<T>(running: Steps<T>, run: (statement: Statement) => unknown[]
 
 function migrate(db: DatabaseSync): void {
   commit(db, () => {
-    for (const { number, sqlite, fill } of missingMigrations(versionOf(db))) {
+    for (const { number, sqlite } of missingMigrations(versionOf(db))) {
       db.exec(sqlite);
-      if (fill !== undefined) runSteps(fill(), ({ sql, values }) => db.prepare(sql).all(...values));
       db.exec(`PRAGMA user_version = ${number}`);
     }
   });

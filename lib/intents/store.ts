@@ -1,3 +1,5 @@
+import { serviceLog } from "../log/logging.ts";
+import { DamagedRows } from "./damaged_rows.ts";
 import {
   type InFlight,
   type Insertion,
@@ -42,21 +44,15 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER;
  * Every method throws {@link StoreError} as {@link SqlDriver} does.
  */
 export class IntentStore extends ServiceStore {
+  /** The damaged rows that were read. */
+  readonly damaged: DamagedRows;
   readonly #reservations: SharedReservations;
-  readonly #onDamage: (damage: StoreDamagedError) => void;
 
-  /**
-   * @param service Owner of the intents: the store sees no intents of other services.
-   * @param onDamage Called with each damaged row that is read.
-   */
-  constructor(
-    db: SqlDriver,
-    service: string,
-    onDamage: (damage: StoreDamagedError) => void = () => {},
-  ) {
+  /** @param service Owner of the intents: the store sees no intents of other services. */
+  constructor(db: SqlDriver, service: string) {
     super(db, service);
+    this.damaged = new DamagedRows(serviceLog(service));
     this.#reservations = new SharedReservations(db, service);
-    this.#onDamage = onDamage;
   }
 
   /** Records an intent unless its key is taken. Throws what the admission's `decide` throws. */
@@ -294,7 +290,7 @@ export class IntentStore extends ServiceStore {
     try {
       return intentOfRow(row);
     } catch (thrown) {
-      if (thrown instanceof StoreDamagedError) this.#onDamage(thrown);
+      if (thrown instanceof StoreDamagedError) this.damaged.report(thrown);
       throw thrown;
     }
   }

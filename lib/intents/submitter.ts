@@ -5,19 +5,21 @@ import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { Hex } from "../protocol/scalars.ts";
-import { transactionSchema } from "../protocol/transaction.ts";
 import {
   failureOf,
   type Intent,
   type IntentOutcome,
   isFinal,
   OutcomeUnknownError,
+  rowDamaged,
   type SignedTransactionText,
   StoreError,
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
 import { retryLoop } from "./retry_loop.ts";
+import { timestampOf } from "./signed_transaction.ts";
 import {
+  clocksDiffer,
   IntentRefusedError,
   RECEIPTS_KEPT_MS_MIN,
   submissionFailure,
@@ -60,14 +62,7 @@ export class Submitter {
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
-    this.#retries = retryLoop({
-      store: options.store,
-      clock: options.clock,
-      random: options.random,
-      log: options.log,
-      submit: (intent) => this.#retry(intent),
-      nodeLost: () => this.#nodeLost,
-    });
+    this.#retries = retryLoop(this, options);
   }
 
   /** Whether the node left the latest attempt without an answer. */
@@ -109,8 +104,8 @@ export class Submitter {
     await Promise.allSettled(this.#inFlight.values());
   }
 
-  /** Writes before it acts: a failover may lose what was only read. */
-  async #retry({ key }: Intent): Promise<Intent> {
+  /** As {@link submit}, but writes before it acts: a failover may lose what was only read. */
+  async retry({ key }: Intent): Promise<Intent> {
     const { store, clock } = this.#options;
     return await this.submit(await store.recordAttempt(key, clock.now()));
   }
@@ -118,7 +113,9 @@ export class Submitter {
   async #attempt(intent: Intent, isNew: boolean): Promise<Intent> {
     try {
       const finished = await this.#sendOrLookUp(intent, isNew);
-      this.#options.ended?.(finished);
+      const { guard, work } = this.#options;
+      if (finished.state === "committed") guard?.committed(finished);
+      work.ended?.(finished);
       return finished;
     } catch (thrown) {
       const txHash = intent.transaction?.txHash ?? null;
@@ -132,7 +129,7 @@ export class Submitter {
   async #sendOrLookUp(intent: Intent, isNew: boolean): Promise<Intent> {
     await this.#requireChain(intent);
     try {
-      if (!isNew) this.#options.verify(intent);
+      if (!isNew) this.#verify(intent);
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
       if (isFinal(signed.state)) return signed;
       if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
@@ -147,25 +144,42 @@ export class Submitter {
 
   async #requireChain(intent: Intent): Promise<void> {
     try {
-      await this.#options.requireChain?.();
+      await this.#options.guard?.require();
     } catch (thrown) {
       if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
-      this.#nodeLost = thrown instanceof RpcError
-        ? thrown.rpcCode === RpcCode.resourceUnavailable
-        : isNodeAway(thrown);
+      this.#nodeLost = isNodeLost(thrown);
       throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
+    }
+  }
+
+  /**
+   * Checks that the parts of an intent that was read from the store belong together: its key, request,
+   * the user's signature and the transaction. If they do not, it fails and nothing is sent.
+   */
+  #verify(intent: Intent): void {
+    const { store, work, transactions } = this.#options;
+    try {
+      const terms = work.termsOf(intent);
+      if (intent.transaction !== null) transactions.require(terms, intent.transaction);
+    } catch (thrown) {
+      if (thrown instanceof IntentRefusedError) throw thrown;
+      const { key } = intent;
+      const damage = rowDamaged(key, messageOf(thrown), thrown);
+      store.damaged.report(damage);
+      const message = `${damage.message}. Nothing was sent`;
+      throw new IntentRefusedError(damage.code, message, { details: { key } });
     }
   }
 
   /** Signs an intent's transaction and records it, in place of the one it has. */
   async #sign(intent: Intent): Promise<Intent> {
-    const { store, clock, beforeSigning, sign, verify } = this.#options;
+    const { store, clock, work, transactions } = this.#options;
     try {
-      await beforeSigning?.(intent);
-      const transaction = await sign(intent);
+      await work.beforeSigning?.(intent);
+      const transaction = await transactions.sign(work.termsOf(intent));
       const signed = await store.setTransaction(intent, transaction, clock.now());
       // Otherwise another process was first, and the row was read.
-      if (signed.transaction !== transaction) verify(signed);
+      if (signed.transaction !== transaction) this.#verify(signed);
       return signed;
     } catch (thrown) {
       if (!isNodeAway(thrown)) throw thrown;
@@ -184,9 +198,7 @@ export class Submitter {
       if (!(thrown instanceof OutcomeUnknownError)) throw thrown;
       if (!(thrown.cause instanceof NodeUnreachableError) || this.#isStopping) throw thrown;
     }
-    const receipt = await this.#receiptOf(transactionOf(intent).txHash);
-    if (receipt !== null) return await this.#finishBy(intent, receipt);
-    return await this.#sendOnce(intent);
+    return await this.#finishIfKnown(intent) ?? await this.#sendOnce(intent);
   }
 
   async #sendOnce(intent: Intent): Promise<Intent> {
@@ -198,8 +210,8 @@ export class Submitter {
       refusal = this.#refusalIn(thrown, txHash);
     }
     // The node may have committed it earlier: by now it is too old to be accepted again.
-    const receipt = await this.#receiptOf(txHash);
-    if (receipt !== null) return await this.#finishBy(intent, receipt);
+    const finished = await this.#finishIfKnown(intent);
+    if (finished !== undefined) return finished;
     const offMs = Math.abs(this.#options.clock.now() - timestampOf(text));
     if (offMs > RESIGN_AFTER_MS) {
       // The new transaction has the present time, so this happens once.
@@ -218,17 +230,7 @@ export class Submitter {
     const { node, clock, log } = this.#options;
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
-    const difference = aheadMs === undefined
-      ? refusal.message
-      : `it is ${Math.abs(aheadMs)} ms ${
-        aheadMs > 0 ? "ahead of" : "behind"
-      } that of the core node`;
-    const problem = new RangemakerError(
-      "CLOCKS_DIFFER",
-      `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
-        "until their deadline: synchronise both clocks (NTP)",
-      { retryable: true },
-    );
+    const problem = clocksDiffer(aheadMs, refusal.message);
     if (this.#clockProblem === undefined) {
       log.error("{reason}", { event: "clocks_differ", reason: problem.message, aheadMs });
     }
@@ -237,9 +239,9 @@ export class Submitter {
 
   /** Sends nothing after the deadline, but what was sent before may have been committed. */
   async #lookUp(intent: Intent): Promise<Intent> {
+    const finished = await this.#finishIfKnown(intent);
+    if (finished !== undefined) return finished;
     const { text, txHash } = transactionOf(intent);
-    const receipt = await this.#receiptOf(txHash);
-    if (receipt !== null) return await this.#finishBy(intent, receipt);
     const { clock, receiptsKeptMs } = this.#options;
     const ageMs = clock.now() - timestampOf(text);
     if (ageMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS) {
@@ -252,27 +254,24 @@ export class Submitter {
     return await this.#fail(intent, submissionFailure("DEADLINE_PASSED", { deadline }));
   }
 
-  async #receiptOf(txHash: Hex): Promise<Receipt | null> {
+  /** Finishes an intent of whose transaction the node has a receipt. */
+  async #finishIfKnown(intent: Intent): Promise<Intent | undefined> {
+    const { txHash } = transactionOf(intent);
+    let receipt: Receipt | null;
     try {
-      const receipt = await this.#options.node.getTransaction(txHash);
-      this.#nodeLost = false;
-      return receipt;
+      receipt = await this.#options.node.getTransaction(txHash);
     } catch (thrown) {
-      this.#refusalIn(thrown, txHash);
-      throw new OutcomeUnknownError(txHash, thrown);
+      throw new OutcomeUnknownError(txHash, this.#refusalIn(thrown, txHash));
     }
+    this.#nodeLost = false;
+    return receipt === null ? undefined : await this.#finishBy(intent, receipt);
   }
 
   /** Returns a final refusal; throws everything else. */
   #refusalIn(thrown: unknown, txHash: Hex): RpcError {
-    if (isNodeAway(thrown)) {
-      this.#nodeLost = true;
-      throw new OutcomeUnknownError(txHash, thrown);
-    }
-    if (!(thrown instanceof RpcError)) throw thrown;
-    // The node has paused, or the proxy has no node.
-    this.#nodeLost = thrown.rpcCode === RpcCode.resourceUnavailable;
-    if (FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
+    if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
+    this.#nodeLost = isNodeLost(thrown);
+    if (thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
     throw new OutcomeUnknownError(txHash, thrown);
   }
 
@@ -299,19 +298,19 @@ export class Submitter {
   }
 
   async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {
-    const { store, clock, observe } = this.#options;
+    const { store, clock, work } = this.#options;
     const finished = await store.finish(intent, outcome, clock.now());
     if (!isFinal(finished.state)) {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    observe?.("final", finished);
+    work.observe?.("final", finished);
     return finished;
   }
 
   async #noteRetry(intent: Intent): Promise<void> {
-    const { store, clock, log, observe } = this.#options;
-    observe?.("retry", intent);
+    const { store, clock, log, work } = this.#options;
+    work.observe?.("retry", intent);
     try {
       await store.recordAttempt(intent.key, clock.now());
     } catch (thrown) {
@@ -325,12 +324,13 @@ export class Submitter {
   }
 }
 
+/** Whether an error says that the node is away or has paused, or that the proxy has no node. */
+function isNodeLost(thrown: unknown): boolean {
+  return isNodeAway(thrown) ||
+    thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
+}
+
 function transactionOf(intent: Intent): SignedTransactionText {
   if (intent.transaction !== null) return intent.transaction;
   throw new TypeError(`Intent ${intent.key} has no transaction: it was not signed`);
-}
-
-/** When a transaction was signed, Unix milliseconds. */
-function timestampOf(text: string): number {
-  return transactionSchema.parse(JSON.parse(text)).timestamp;
 }

@@ -5,8 +5,9 @@ import { RangemakerError } from "../errors.ts";
 import { failuresOf } from "../failures.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import type { Hex } from "../protocol/scalars.ts";
-import type { Intent, SignedTransactionText } from "./intent.ts";
-import type { TransactionTerms } from "./signed_transaction.ts";
+import type { ChainGuard } from "./chain_guard.ts";
+import type { Intent } from "./intent.ts";
+import type { TransactionSigner, TransactionTerms } from "./signed_transaction.ts";
 import type { IntentStore } from "./store.ts";
 
 /** The part of a core node that a submitter needs. */
@@ -40,29 +41,19 @@ export interface IntentWork {
 }
 
 /** Options of a {@link Submitter}. */
-export interface SubmitterOptions extends Omit<IntentWork, "termsOf" | "isOnChain"> {
+export interface SubmitterOptions {
   store: IntentStore;
   node: SubmissionNode;
   clock: Clock;
   random: RandomSource;
   log: Logger;
+  work: Omit<IntentWork, "isOnChain">;
+  transactions: Pick<TransactionSigner, "sign" | "require">;
   /**
-   * Signs the transaction of an intent: before the first send if the intent was recorded without
-   * one, and again if the old one expired before the node saw it.
+   * Unless the node has the chain that the store belongs to, nothing is sent, and nothing that the node
+   * says is believed. Absent: there is only one chain.
    */
-  sign(intent: Intent): SignedTransactionText | Promise<SignedTransactionText>;
-  /**
-   * Checks that the parts of an intent that was read from the store belong together: its key, request,
-   * the user's signature and the transaction.
-   *
-   * @throws {IntentRefusedError} `STORE_DAMAGED` if they do not: the intent fails and nothing is sent.
-   */
-  verify(intent: Intent): void;
-  /**
-   * Throws unless the node has the chain that the store belongs to: nothing is sent then, and nothing
-   * that the node says is believed. Absent: there is only one chain.
-   */
-  requireChain?(): Promise<void>;
+  guard?: Pick<ChainGuard, "require" | "committed">;
   /**
    * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
    * that has none does not prove that it never took the transaction.
@@ -72,6 +63,24 @@ export interface SubmitterOptions extends Omit<IntentWork, "termsOf" | "isOnChai
 
 /** The intent must not be submitted: it fails with this code, message and details. */
 export class IntentRefusedError extends RangemakerError {}
+
+/**
+ * The node refuses transactions for their timestamp.
+ *
+ * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
+ */
+export function clocksDiffer(aheadMs: number | undefined, refusal: string): RangemakerError {
+  const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
+  const difference = aheadMs === undefined
+    ? refusal
+    : `it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`;
+  return new RangemakerError(
+    "CLOCKS_DIFFER",
+    `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
+      "until their deadline: synchronise both clocks (NTP)",
+    { retryable: true },
+  );
+}
 
 /** Failures without a receipt; a receipt has the node's own. */
 export const submissionFailure = failuresOf({

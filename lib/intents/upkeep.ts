@@ -1,7 +1,6 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
-import type { DamagedRows } from "./damaged_rows.ts";
 import { StoreDamagedError } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -19,10 +18,9 @@ const VERIFY_BATCH = 500;
 
 /** Options of an {@link upkeepLoop}. */
 export interface UpkeepOptions {
-  store: Pick<IntentStore, "deleteFinished" | "page">;
+  store: Pick<IntentStore, "damaged" | "deleteFinished" | "page">;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retainMs: number;
-  damaged: Pick<DamagedRows, "report">;
   clock: Clock;
   log: Logger;
 }
@@ -33,7 +31,7 @@ export interface UpkeepOptions {
  * as well: up to its deadline, its key is what refuses a replay.
  */
 export function upkeepLoop(options: UpkeepOptions): PollingLoop {
-  const { store, retainMs, damaged, clock, log } = options;
+  const { store, retainMs, clock, log } = options;
   let verifiedTo = 0;
   return new PollingLoop({
     clock,
@@ -46,7 +44,7 @@ export function upkeepLoop(options: UpkeepOptions): PollingLoop {
       }
     },
     onFailure(thrown) {
-      if (thrown instanceof StoreDamagedError) return damaged.report(thrown);
+      if (thrown instanceof StoreDamagedError) return store.damaged.report(thrown);
       log.warn("Old intents cannot be deleted: {reason}", {
         event: "store_upkeep_failed",
         reason: thrown.message,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
+import { chainProblem, runChecks } from "../../lib/http/readiness.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -30,34 +30,16 @@ export interface ReadinessPorts {
 }
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
-export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
+export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   const { intents: { store, probe: node, requireChain }, relayer, chainId } = ports;
-  const checks = new ReadinessChecks();
-  const [storeWorks, nodeWorks, relayerKnown] = await Promise.all([
-    checks.passes(async () => {
-      await store.check();
-      return undefined;
-    }),
-    checks.passes(async () => {
-      const problem = await chainProblem(node, chainId);
-      if (problem === undefined) await requireChain();
-      return problem;
-    }),
-    checks.passes(async () => {
+  return runChecks({
+    store: () => store.check(),
+    node: async () => await chainProblem(node, chainId) ?? await requireChain(),
+    async relayer() {
       const { permissions } = await node.getAccount(relayer);
       if (permissions.includes("relayer")) return undefined;
-      return `Core node at ${
-        redactUrls(node.url)
-      } does not give ${relayer} the relayer permission: ` +
-        "deposits will fail";
-    }),
-  ]);
-  const { problems } = checks;
-  return {
-    ready: problems.length === 0,
-    store: storeWorks,
-    node: nodeWorks,
-    relayer: relayerKnown,
-    problems,
-  };
+      const url = redactUrls(node.url);
+      return `Core node at ${url} does not give ${relayer} the relayer permission: deposits will fail`;
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
+import { chainProblem, runChecks } from "../../lib/http/readiness.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
@@ -32,40 +32,25 @@ export interface ReadinessPorts {
 }
 
 /** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
-export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { store, node, exposure, chainId, dryRun } = ports;
-  const checks = new ReadinessChecks();
-  const [hasStore, hasNode, hasBalance, isFollowed, hasPrices] = await Promise.all([
-    checks.passes(async () => {
-      await store.check();
-      return undefined;
-    }),
-    checks.passes(() => chainProblem(node, chainId)),
-    checks.passes(async () => {
+export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
+  const { store, node, exposure, chainId, wsUrl, dryRun } = ports;
+  return runChecks({
+    store: () => store.check(),
+    node: () => chainProblem(node, chainId),
+    async balance() {
       if (dryRun) return undefined;
       const { address, balance } = await ports.account();
       return balance > 0n ? undefined : `Solver ${address} has no balance: deposit USDC for it`;
-    }),
-    checks.passes(() =>
-      exposure.complete
-        ? undefined
-        : `Open theses are not known: core node at ${redactUrls(ports.wsUrl)} is not followed`
-    ),
-    checks.passes(() => {
+    },
+    feed() {
+      if (exposure.complete) return undefined;
+      return `Open theses are not known: core node at ${redactUrls(wsUrl)} is not followed`;
+    },
+    prices() {
       const symbols = ports.unpriced();
       return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
-    }),
-  ]);
-  const { problems } = checks;
-  return {
-    ready: problems.length === 0,
-    store: hasStore,
-    node: hasNode,
-    balance: hasBalance,
-    feed: isFollowed,
-    prices: hasPrices,
-    problems,
-  };
+    },
+  });
 }
 
 /**

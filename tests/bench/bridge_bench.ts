@@ -3,6 +3,7 @@
  * that answers at once; and the same path on plain viem calls. Run with
  * `deno run --allow-all tests/bench/bridge_bench.ts [deposits]`.
  */
+import assert from "node:assert/strict";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { systemClock } from "../../lib/clock.ts";
@@ -120,8 +121,9 @@ function signedBodies(count: number): string[] {
 }
 
 function measure(path: Path, bodies: string[]): Promise<Figures> {
-  const sign = () => Promise.reject(new Error("Nothing is signed twice here"));
-  return withStore({ node: instantNode, sign }, (store, submitter) => {
+  const unused = () => assert.fail("Nothing is read from the store or signed twice here");
+  const transactions = { sign: unused, require: unused };
+  return withStore({ node: instantNode, work: { termsOf: unused }, transactions }, (store, submitter) => {
     const app = createBridgeApi({
       depositor: path(store, submitter),
       deposits: new DepositBook(store),

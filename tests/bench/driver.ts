@@ -40,7 +40,7 @@ export async function post(app: Hono, job: Omit<Job, "port">): Promise<Figures> 
 
 /** Runs with a store on the disk and a submitter to a node. */
 export async function withStore(
-  options: Pick<SubmitterOptions, "node" | "sign" | "beforeSigning">,
+  options: Pick<SubmitterOptions, "node" | "work" | "transactions">,
   run: (store: IntentStore, submitter: Submitter) => Promise<Figures>,
 ): Promise<Figures> {
   const directory = await Deno.makeTempDir();
@@ -51,7 +51,6 @@ export async function withStore(
     random: Math.random,
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
-    verify() {},
     ...options,
   });
   try {

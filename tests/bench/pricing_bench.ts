@@ -86,7 +86,8 @@ for (let index = 0; index < openBets; index++) {
   const durationMs = Math.round(60_000 + 14.4e6 * random());
   const [bet] = bets(durationMs, Math.round(3_600_000 * random()), 1);
   if (bet === undefined) continue;
-  book.reserve(String(index), { ...bet, payout: 2n * BET, user: DEV_ACCOUNTS.relayer.address });
+  const [user, solver] = [DEV_ACCOUNTS.relayer.address, DEV_ACCOUNTS.solver.address];
+  book.reserve(String(index), { ...bet, payout: 2n * BET, user, solver });
 }
 
 function rate(count: number, run: (index: number) => unknown): number {

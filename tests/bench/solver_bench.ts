@@ -20,7 +20,7 @@ import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
-import { decodeExecution } from "../../services/solver/execution/execution.ts";
+import { decodeExecution, transactionTermsOf } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
@@ -175,11 +175,12 @@ function measureExecutions(
   let own: Executor | undefined;
   return withStore({
     node: instantNode,
-    beforeSigning: async (intent) => await own?.hedge(intent),
-    sign: (intent) =>
-      own === undefined
-        ? signOnViem(decodeExecution(intent.payload))
-        : transactions.sign(own.termsOf(intent)),
+    transactions: quoteSigner === undefined ? { sign: signOnViem, require() {} } : transactions,
+    work: {
+      termsOf: (intent) =>
+        own?.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
+      beforeSigning: async (intent) => await own?.hedge(intent),
+    },
   }, (store, submitter) => {
     if (quoteSigner !== undefined) own = ownExecutor({ store, submitter }, quoteSigner, max);
     const app = ownApp(own ?? viemExecutor({ store, submitter, node: instantNode }));

@@ -16,11 +16,8 @@ import {
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
 import { SOLVER_STATUSES } from "../../services/solver/error_status.ts";
 import { acceptJson, readBody, useEnvelope } from "../../lib/http/envelope.ts";
-import {
-  encodeExecution,
-  type ExecutionRequest,
-  resultOf,
-} from "../../services/solver/execution/execution.ts";
+import type { TransactionTerms } from "../../lib/intents/signed_transaction.ts";
+import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { requireRules } from "../../services/solver/limits.ts";
@@ -103,18 +100,9 @@ export function viemExecutor(
 }
 
 /** Signs the transaction of an execution. */
-export async function signOnViem(
-  { quote, userSignature }: ExecutionRequest,
-): Promise<SignedTransactionText> {
-  const { signature: solverSignature, solver: _solver, ...terms } = quote;
-  const tx = {
-    type: "RfqSubmit" as const,
-    timestamp: Date.now(),
-    from: account.address,
-    ...terms,
-    solverSignature,
-    userSignature,
-  };
+export async function signOnViem(terms: TransactionTerms): Promise<SignedTransactionText> {
+  if (terms.type !== "RfqSubmit") throw new TypeError(`Unexpected ${terms.type}`);
+  const tx = { ...terms, timestamp: Date.now(), from: account.address };
   const definition = definitionOf(TRANSACTION_TYPES.RfqSubmit, {
     ...tx,
     timestamp: BigInt(tx.timestamp),

@@ -76,7 +76,6 @@ export class BetsSolver {
       clock,
       timeBounds: { maxStartAheadMs: 4_000, maxStartBehindMs: 2_000, maxDeadlineMs: 10_000 },
     });
-    const transactions = new TransactionSigner(signer, CHAIN_ID, clock);
     this.#submitter = new Submitter({
       store,
       node,
@@ -84,10 +83,12 @@ export class BetsSolver {
       random: world.random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
-      beforeSigning: (intent) => this.#executor.hedge(intent),
-      sign: (intent) => transactions.sign(this.#executor.termsOf(intent)),
-      verify: (intent) => void this.#executor.termsOf(intent),
-      ended: (intent) => this.#reservations.ended(intent),
+      transactions: new TransactionSigner(signer, CHAIN_ID, clock),
+      work: {
+        termsOf: (intent) => this.#executor.termsOf(intent),
+        beforeSigning: (intent) => this.#executor.hedge(intent),
+        ended: (intent) => this.#reservations.ended(intent),
+      },
     });
     const hedge = hedgeOf(world);
     this.#reservations = new Reservations({

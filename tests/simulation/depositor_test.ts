@@ -146,9 +146,8 @@ class Bridge {
       random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
-      sign: (intent) => transactions.sign(termsOfDeposit(intent, CHAIN_ID)),
-      verify: (intent) =>
-        transactions.require(termsOfDeposit(intent, CHAIN_ID), intent.transaction!),
+      transactions,
+      work: { termsOf: (intent) => termsOfDeposit(intent, CHAIN_ID) },
     });
     this.depositor = new Depositor({
       intents: {

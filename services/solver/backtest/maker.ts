@@ -1,4 +1,5 @@
 import type { Bar } from "./bars.ts";
+import { LIMITS } from "../limits.ts";
 
 /** A box that is tried: its terms as numbers, prices as integers with 6 decimals. */
 export interface TrialBox {
@@ -82,7 +83,7 @@ export abstract class ModelMaker implements Maker {
   offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined {
     const probability = this.probability(box, kind, nowMs);
     if (probability === undefined) return undefined;
-    const ratio = Math.min(RATIO_MAX, (1 - this.#margin) / probability);
+    const ratio = Math.min(Number(LIMITS.maxPayoutRatio), (1 - this.#margin) / probability);
     return { probability, margin: this.#margin, ratio: ratio > 1 ? ratio : undefined };
   }
 
@@ -92,6 +93,3 @@ export abstract class ModelMaker implements Maker {
     return probability !== undefined && probability * ratio <= 1;
   }
 }
-
-/** The specification's limit of a payout. */
-export const RATIO_MAX = 10;

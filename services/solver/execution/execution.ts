@@ -3,10 +3,9 @@ import type { Intent } from "../../../lib/intents/intent.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
 import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
-import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
-import { type Address, described, signatureSchema } from "../../../lib/protocol/scalars.ts";
+import { described, signatureSchema } from "../../../lib/protocol/scalars.ts";
 import { requireSigner } from "../../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
@@ -27,12 +26,9 @@ const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureS
 export type Execution = z.output<typeof executionSchema>;
 
 /** A stored execution, with the quoted probability if it is known. */
-const storedExecutionSchema = executionRequestSchema.extend({
+const storedExecutionSchema = executionSchema.extend({
   probability: z.number().min(0).max(1).optional(),
 });
-
-/** A stored execution. Quotes that were recorded before quotes named their solver lack it. */
-export type StoredExecution = z.output<typeof storedExecutionSchema>;
 
 /** Writes the payload of an intent. */
 export function encodeExecution(
@@ -43,31 +39,22 @@ export function encodeExecution(
 }
 
 /** Reads the payload of an intent. */
-export function decodeExecution(payload: string): StoredExecution {
+export function decodeExecution(payload: string): z.output<typeof storedExecutionSchema> {
   return storedExecutionSchema.parse(JSON.parse(payload));
-}
-
-/** The parties of the executions of a solver. */
-export interface ExecutionParties {
-  /** Verifies the solver's signatures. */
-  quoteSigner: Pick<QuoteSigner, "require">;
-  solver: Address;
-  chainId: number;
 }
 
 /**
  * A recorded execution.
  *
+ * @param quoteSigner Verifies the solver's signature.
  * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong together.
- * @throws {IntentRefusedError} If the quote does not name its solver.
  */
 export function verifiedExecution(
   { key, subject, payload, expiresAtMs }: Intent,
-  { quoteSigner, solver, chainId }: ExecutionParties,
+  quoteSigner: Pick<QuoteSigner, "require">,
+  chainId: number,
 ): Execution {
-  const { quote: recorded, userSignature } = decodeExecution(payload);
-  if (recorded.solver === undefined) throw quoteWithoutSolver(solver);
-  const quote = { ...recorded, solver: recorded.solver };
+  const { quote, userSignature } = decodeExecution(payload);
   const quoteHash = hashQuote(quote, chainId);
   quoteSigner.require(quoteHash, quote.signature);
   requireSigner("User signature", quoteHash, userSignature, quote.user);
@@ -88,19 +75,6 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
     solverSignature: quote.signature,
     userSignature,
   };
-}
-
-/**
- * Quotes once did not name their solver, and both sides signed another hash: the node would refuse
- * the transaction.
- */
-function quoteWithoutSolver(solver: Address): IntentRefusedError {
-  return new IntentRefusedError(
-    "QUOTE_WITHOUT_SOLVER",
-    `Quote was signed by an earlier version and does not name its solver ${solver}: the user needs ` +
-      "a new quote",
-    { details: { solver } },
-  );
 }
 
 /**

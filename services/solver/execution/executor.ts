@@ -37,7 +37,7 @@ export interface ExecutorOptions {
   submitter: Pick<Submitter, "submit">;
   checks: PreTradeChecks;
   exposure: ExposureBook;
-  limit: Pick<ExposureLimit, "admission">;
+  limit: Pick<ExposureLimit, "admission" | "report">;
   /** Throws if the node cannot be reached, or has another chain than the store. */
   requireChain(): Promise<void>;
   /** Releases reservations of theses that have settled. @returns How many. */
@@ -129,7 +129,7 @@ export class Executor {
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
   async #record(quoteHash: Hex, execution: Execution, before: InFlight): Promise<Intent> {
-    const { checks, requireChain } = this.#options;
+    const { checks, limit, requireChain } = this.#options;
     const { quote } = execution;
     await requireChain();
     try {
@@ -144,6 +144,8 @@ export class Executor {
     } catch (thrown) {
       if (thrown instanceof RangemakerError) businessLog.refused(quoteHash, quote, thrown);
       throw thrown;
+    } finally {
+      limit.report();
     }
   }
 
@@ -223,7 +225,6 @@ export class Executor {
    * The transaction of a recorded execution.
    *
    * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong together.
-   * @throws {IntentRefusedError} If the quote does not name its solver.
    */
   termsOf(intent: Intent): TransactionTerms {
     return transactionTermsOf(this.#executionOf(intent));
@@ -232,8 +233,8 @@ export class Executor {
   #executionOf(intent: Intent): Execution {
     let execution = this.#verified.get(intent);
     if (execution === undefined) {
-      const { quoteSigner, signer: { address: solver }, chainId } = this.#options;
-      execution = verifiedExecution(intent, { quoteSigner, solver, chainId });
+      const { quoteSigner, chainId } = this.#options;
+      execution = verifiedExecution(intent, quoteSigner, chainId);
       this.#verified.set(intent, execution);
     }
     return execution;

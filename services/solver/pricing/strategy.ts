@@ -172,6 +172,6 @@ export function strategyContext(
 
 /**
  * The default export of a strategy's file; `docs/examples/strategy.ts` is an example. A payout that is
- * not above the bet is refused with `PAYOUT_TOO_LOW`, one above a hundred bets is cut.
+ * not above the bet is refused with `PAYOUT_TOO_LOW`, one above ten times the bet is cut.
  */
 export type StrategyFactory = (context: StrategyContext) => PricingStrategy;

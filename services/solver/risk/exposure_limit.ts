@@ -15,7 +15,7 @@ export interface ExposureLimitOptions {
   book: ExposureBook;
   /** By default the sum, as if users won every bet. */
   measure?: RiskMeasure;
-  /** Called when exposure comes near the limit (true) or drops well below it again (false). */
+  /** Called by {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
   onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
 
@@ -58,27 +58,35 @@ export class ExposureLimit {
     };
   }
 
+  /** Reports if the exposure came near the limit, or dropped well below it again, since the last call. */
+  report(): void {
+    const { book: { max }, onNear } = this.#options;
+    if (max === undefined) return;
+    const total = this.#totalWith([], max);
+    const isNear = this.#isNearBy(total, max);
+    if (isNear === this.#isNear) return;
+    this.#isNear = isNear;
+    onNear?.(isNear, total, max);
+  }
+
   #requireRoom(bet: BetAtRisk, max: bigint, isFresh: boolean): void {
     if (!this.#options.book.complete) throw failure("EXPOSURE_UNKNOWN");
-    const total = this.#totalWith(bet, max);
-    const isNear = total * 100n >= max * (this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from);
+    const total = this.#totalWith([bet], max);
     // Other solvers may have released some: a warning, like a refusal, follows once that is read.
-    if (isFresh || !isNear) this.#setNear(isNear, total, max);
-    if (total <= max && isNear === this.#isNear) return;
+    const isReported = isFresh || this.#isNear || !this.#isNearBy(total, max);
+    if (total <= max && isReported) return;
     throw failure("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
   }
 
-  #totalWith(bet: BetAtRisk, max: bigint): bigint {
+  #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {
     const { book, measure } = this.#options;
     // Well below the limit the cached sum is enough; computing the exact loss reads every bet.
-    const sum = book.total + riskOf(bet);
+    const sum = bets.reduce((total, bet) => total + riskOf(bet), book.total);
     const isFar = sum * 100n < max * NEAR_PERCENT.until;
-    return measure === undefined || isFar ? sum : measure([...book.betsAtRisk, bet]);
+    return measure === undefined || isFar ? sum : measure([...book.betsAtRisk, ...bets]);
   }
 
-  #setNear(isNear: boolean, total: bigint, max: bigint): void {
-    if (isNear === this.#isNear) return;
-    this.#isNear = isNear;
-    this.#options.onNear?.(isNear, total, max);
+  #isNearBy(total: bigint, max: bigint): boolean {
+    return total * 100n >= max * (this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from);
   }
 }

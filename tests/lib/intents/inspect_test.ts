@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
-import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
+import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
 import { addMigration, NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
 import { withFolder } from "../../support/with_folder.ts";
@@ -29,8 +29,8 @@ async function useStore(database: string): Promise<void> {
 }
 
 const found = {
-  version: MIGRATIONS.length,
-  latestVersion: MIGRATIONS.length,
+  version: LATEST_VERSION,
+  latestVersion: LATEST_VERSION,
   unfinished: 2,
   stuck: 1,
 };
@@ -96,7 +96,7 @@ const damages: [name: string, damage: (path: string) => void, reason: RegExp][] 
   ["a folder", (path) => Deno.mkdirSync(path), /is a folder$/],
   ["of a newer program", (path) => {
     const db = new DatabaseSync(path);
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    db.exec(`PRAGMA user_version = ${LATEST_VERSION + 1}`);
     db.close();
   }, /made by a newer program: expected at most/],
   ["of another program", (path) => {

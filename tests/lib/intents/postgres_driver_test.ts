@@ -6,7 +6,7 @@ import {
   StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/intent.ts";
-import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
+import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -104,7 +104,7 @@ Deno.test({
       await addMigration(url);
       await assert.rejects(
         () => openIntentStore(url, "test"),
-        new RegExp(`version ${MIGRATIONS.length + 1}, made by a newer program`),
+        new RegExp(`version ${LATEST_VERSION + 1}, made by a newer program`),
       );
     }),
 });

@@ -1,6 +1,5 @@
 /** Reservations of the intent store, on each database. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
 import type {
   Admission,
@@ -10,7 +9,6 @@ import type {
   Reservation,
   ReservationBook,
 } from "../../../lib/intents/intent.ts";
-import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -334,24 +332,6 @@ Deno.test("Reservations on SQLite: a decision knows no row of a transaction that
       await store.insert({ ...newIntent("d"), payload: "44" }, { reserves: true });
       await look("e", "555");
       assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
-    } finally {
-      await store.close();
-    }
-  }));
-
-Deno.test("Reservations: what an earlier version left under way holds one each", () =>
-  withSqliteFile(async (path) => {
-    const old = new DatabaseSync(path);
-    old.exec(MIGRATIONS[0]!.sqlite);
-    old.exec("PRAGMA user_version = 1");
-    for (const state of ["accepted", "submitted", "committed", "failed"]) {
-      old.exec(`INSERT INTO intents (service, key, subject, payload, state, expires_at_ms,
-        created_at_ms, updated_at_ms) VALUES ('test', '${state}', 's', '1', '${state}', 1, 1, 1)`);
-    }
-    old.close();
-    const store = await openIntentStore(path, "test");
-    try {
-      assert.deepEqual(await heldKeys(store), ["accepted", "submitted"]);
     } finally {
       await store.close();
     }

@@ -18,19 +18,19 @@ class Bench {
     const outcome = { state: "committed", receipt: null, failure: null } as const;
     return this.store.finish(intent, outcome, this.clock.now());
   };
-  readonly loop = retryLoop({
+  readonly loop = retryLoop(this, {
     store: {
       listUnfinished: (page) => this.store.listUnfinished(page),
     },
     clock: this.clock,
     random: () => 1,
     log: getLogger([LOG_ROOT, "test"]),
-    submit: (intent) => {
-      this.retried.push(intent.key);
-      return this.submit(intent);
-    },
-    nodeLost: () => this.nodeLost,
   });
+
+  retry(intent: Intent): Promise<Intent> {
+    this.retried.push(intent.key);
+    return this.submit(intent);
+  }
 
   async record(...keys: string[]): Promise<void> {
     for (const key of keys) {

@@ -386,7 +386,7 @@ for (const { name, ignore, withDatabase } of engines) {
   });
 }
 
-Deno.test("checksumOf: a row without details keeps the checksum that earlier versions gave it", () => {
+Deno.test("checksumOf: a stored row keeps its checksum, and details are part of it", () => {
   const columns = { key: "k", subject: "u", payload: "{}", transaction: null, receipt: null };
   const times = { createdAtMs: 1, updatedAtMs: 2, expiresAtMs: 3 };
   const failure = { code: "C", message: "m" };

@@ -22,7 +22,12 @@ const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
 /** How long the node keeps receipts. */
 export const RECEIPTS_KEPT_MS = 86_400_000;
 
-const EXTERNAL_HASH: Hex = `0x${"ab".repeat(32)}`;
+const TERMS = {
+  type: "Deposit",
+  user: signer.address,
+  amount: 5n,
+  externalTxHash: `0x${"ab".repeat(32)}`,
+} as const;
 
 /** A node in memory whose every answer a test decides. */
 class ScriptedNode {
@@ -72,9 +77,8 @@ export class Bench {
   /** States of the intents that ended, as each submitter came to know of them. */
   readonly ended: string[] = [];
   readonly #waiting: (() => void)[] = [];
-  sign: (intent: Intent) => SignedTransactionText | Promise<SignedTransactionText> = () =>
-    this.signed();
-  verify: (intent: Intent) => void = () => {};
+  sign: () => SignedTransactionText | Promise<SignedTransactionText> = () => this.signed();
+  verify: () => void = () => {};
   requireChain: () => Promise<void> = () => Promise.resolve();
   readonly submitter = this.newSubmitter();
 
@@ -85,29 +89,24 @@ export class Bench {
       clock: this.clock,
       random: () => 1,
       log: getLogger("test"),
-      sign: async (intent) => await this.sign(intent),
-      verify: (intent) => this.verify(intent),
+      transactions: { sign: async () => await this.sign(), require: () => this.verify() },
       receiptsKeptMs: RECEIPTS_KEPT_MS,
-      requireChain: () => this.requireChain(),
-      observe: (event, intent) => {
-        this.events.push(`${event} ${intent.state}`);
-        for (const wake of this.#waiting.splice(0)) wake();
+      guard: { require: () => this.requireChain(), committed() {} },
+      work: {
+        termsOf: () => TERMS,
+        observe: (event, intent) => {
+          this.events.push(`${event} ${intent.state}`);
+          for (const wake of this.#waiting.splice(0)) wake();
+        },
+        ended: ({ state }) => this.ended.push(state),
       },
-      ended: ({ state }) => this.ended.push(state),
     });
   }
 
   /** A transaction with the present time. */
   signed(): SignedTransactionText {
     const { tx, txHash } = signTransaction(
-      {
-        type: "Deposit" as const,
-        timestamp: this.clock.now(),
-        from: signer.address,
-        user: signer.address,
-        amount: 5n,
-        externalTxHash: EXTERNAL_HASH,
-      },
+      { ...TERMS, timestamp: this.clock.now(), from: signer.address },
       signer,
       1337,
     );

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
-import { DamagedRows } from "../../../lib/intents/damaged_rows.ts";
 import { upkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -13,13 +12,12 @@ const DONE = { state: "committed", receipt: null, failure: null } as const;
 class World {
   readonly clock = new FakeClock();
   readonly log = getLogger("test");
-  readonly damaged = new DamagedRows(this.log);
   readonly driver = SqliteDriver.open(":memory:");
-  readonly store: IntentStore = new IntentStore(this.driver, "test", this.damaged.report);
+  readonly store: IntentStore = new IntentStore(this.driver, "test");
   deletions = 0;
   readonly upkeep = upkeepLoop({
-    damaged: this.damaged,
     store: {
+      damaged: this.store.damaged,
       page: (after, limit) => this.store.page(after, limit),
       deleteFinished: async (given) => {
         const deleted = await this.store.deleteFinished(given);
@@ -121,8 +119,8 @@ Deno.test("Upkeep: every row is verified in turn, also those that nobody reads",
     await world.driver.write("UPDATE intents SET payload = ? WHERE key = ?", ["[]", "key 3"]);
     await world.driver.write("UPDATE intents SET payload = ? WHERE key = ?", ["[]", "key 590"]);
     await world.pass(10_000);
-    assert.equal(world.damaged.size, 1);
+    assert.equal(world.store.damaged.size, 1);
     await world.pass(10_000);
-    assert.equal(world.damaged.size, 2);
-    assert.match(world.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
+    assert.equal(world.store.damaged.size, 2);
+    assert.match(world.store.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
   }));

@@ -4,11 +4,9 @@ import { StoreError } from "../../../lib/intents/intent.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
-import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
 import { decodeBet, noHedge, recorded, signed, withExecutor } from "./support.ts";
-import { reservedIntents } from "../../support/reserved_intents.ts";
 
 /** A book of this bound that knows all open theses. */
 function completeBook(max: bigint): ExposureBook {
@@ -146,27 +144,5 @@ Deno.test("Executor: of a late quote with a bad user signature the deadline is w
     clock.jump(1_001);
     await assert.rejects(executor.execute(forged), refusedWith("DEADLINE_PASSED"));
     assert.equal((await executor.execute(done)).status, "committed", "it has its result");
-  }, clock);
-});
-
-Deno.test("Executor: an execution recorded before quotes named their solver is ended, not a crash", async () => {
-  const clock = new FakeClock();
-  const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
-  await withExecutor(never, async ({ submitter, exposure, store, sent }) => {
-    const intent = recorded(clock);
-    const { quote, ...rest } = JSON.parse(intent.payload);
-    const { solver: _solver, ...oldQuote } = quote;
-    const payload = JSON.stringify({ quote: oldQuote, ...rest });
-    await store.insert({ ...intent, payload }, { reserves: true });
-    await store.refreshReservations(exposure);
-    assert.equal(exposure.total, 10n);
-    submitter.start();
-    const failed = await eventually("the end", async () => {
-      const found = await store.find(intent.key);
-      return found?.state === "failed" ? found : undefined;
-    });
-    assert.equal(failed.failure?.code, "QUOTE_WITHOUT_SOLVER");
-    assert.match(failed.failure?.message ?? "", /^Quote was signed by an earlier version/);
-    assert.deepEqual([sent, await reservedIntents(store)], [[], []]);
   }, clock);
 });

@@ -87,17 +87,18 @@ export async function withExecutor(
       return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
     },
   };
-  const transactions = new TransactionSigner(solver, CHAIN_ID, clock);
   const submitter: Submitter = new Submitter({
     store,
     clock,
     random: () => 0.5,
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
-    beforeSigning: (intent) => executor.hedge(intent),
-    sign: (intent) => transactions.sign(executor.termsOf(intent)),
-    verify: (intent) => void executor.termsOf(intent),
-    ended: (intent) => reservations.ended(intent),
+    transactions: new TransactionSigner(solver, CHAIN_ID, clock),
+    work: {
+      termsOf: (intent) => executor.termsOf(intent),
+      beforeSigning: (intent) => executor.hedge(intent),
+      ended: (intent) => reservations.ended(intent),
+    },
     node: {
       getTransaction: () => Promise.resolve(null),
       getHead: () => Promise.resolve({ number: 1, timestampMs: clock.now() }),

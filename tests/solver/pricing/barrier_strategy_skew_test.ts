@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
-import { market, user } from "../support.ts";
+import { market, solver, user } from "../support.ts";
 import { quoteHashOf } from "../theses.ts";
 import { assertRefused, barrier } from "./barrier.ts";
 
@@ -19,7 +19,7 @@ function skewed(share = 0.5) {
   let count = 0;
   const hold = (bet: BetTerms, payout: bigint) => {
     const quoteHash = quoteHashOf(count += 1);
-    book.reserve(quoteHash, { ...bet, payout, user: user.address });
+    book.reserve(quoteHash, { ...bet, payout, user: user.address, solver: solver.address });
     return quoteHash;
   };
   return { ...made, book, hold };

@@ -32,6 +32,7 @@ function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): v
   const { book, decide } = limit.admission(quoteHashOf(99), betOf(risk), plenty);
   for (const one of others) book.addReservation(one);
   decide(new Set(), true);
+  limit.report();
   book.release(quoteHashOf(99));
 }
 
@@ -149,5 +150,6 @@ Deno.test("ExposureLimit: warns and refuses only once the releases of other solv
   assert.deepEqual([reports, book.total], [[], 60n]);
   book.release(quoteHashOf(1));
   decide(new Set(), true);
+  limit.report();
   assert.deepEqual([reports, book.total], [[], 25n]);
 });
