@@ -89,15 +89,13 @@ export class ChainGuard {
   }
 
   /**
-   * Checks that the store accepts writes, and the chain by what the store remembers, which another
-   * process may have learned. Then remembers the node's newest block.
+   * Checks that the store accepts writes, and the chain by what the store remembers. Then remembers the
+   * node's newest block.
    */
   async refresh(): Promise<void> {
     const { store } = this.#options;
     await store.check();
-    this.#known = await store.remember();
-    const newest = await store.newestCommitted();
-    if (newest !== undefined && newest.sequence > this.#newest) this.committed(newest);
+    this.#known = await this.#recall();
     await this.#check(false);
     this.#known = await store.remember({ highestBlock: this.#head });
   }
@@ -115,6 +113,15 @@ export class ChainGuard {
     return await headOf(node) ?? 0;
   }
 
+  /** Reads what the store remembers, which another process may have learned. */
+  async #recall(): Promise<StoreMemory> {
+    const { store } = this.#options;
+    const memory = await store.remember();
+    const newest = await store.newestCommitted();
+    if (newest !== undefined && newest.sequence > this.#newest) this.committed(newest);
+    return memory;
+  }
+
   #isComplete(): boolean {
     const atMs = this.#completeAtMs;
     return atMs !== undefined && Math.abs(this.#options.clock.now() - atMs) < COMPLETE_MS;
@@ -123,11 +130,7 @@ export class ChainGuard {
   async #check(isComplete: boolean): Promise<void> {
     const { store, node } = this.#options;
     try {
-      if (this.#known === undefined) {
-        const newest = await store.newestCommitted();
-        this.#known = await store.remember();
-        if (newest !== undefined && newest.sequence > this.#newest) this.committed(newest);
-      }
+      this.#known ??= await this.#recall();
       const [genesis, rewind] = await Promise.all([
         node.genesisHash(),
         isComplete ? undefined : this.#findRewind(this.#known.highestBlock),

@@ -111,18 +111,23 @@ export class Submitter {
   }
 
   async #attempt(intent: Intent, isNew: boolean): Promise<Intent> {
+    const { store, clock, guard, work } = this.#options;
     try {
       const finished = await this.#sendOrLookUp(intent, isNew);
-      const { guard, work } = this.#options;
       if (finished.state === "committed") guard?.committed(finished);
       work.ended?.(finished);
       return finished;
     } catch (thrown) {
-      const txHash = intent.transaction?.txHash ?? null;
+      const unknown = (cause: unknown) =>
+        new OutcomeUnknownError(intent.transaction?.txHash ?? null, cause);
       // The intent is durable, so a retry can finish it once the store works again.
-      if (thrown instanceof StoreError) throw new OutcomeUnknownError(txHash, thrown);
-      if (thrown instanceof OutcomeUnknownError) await this.#noteRetry(intent);
-      throw thrown;
+      if (thrown instanceof StoreError) throw unknown(thrown);
+      if (!(thrown instanceof OutcomeUnknownError) && !isNodeAway(thrown)) throw thrown;
+      work.observe?.("retry", intent);
+      await store.recordAttempt(intent.key, clock.now()).catch((cause) => {
+        throw unknown(cause);
+      });
+      throw isNodeAway(thrown) ? unknown(thrown) : thrown;
     }
   }
 
@@ -135,9 +140,7 @@ export class Submitter {
       if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
       return await this.#send(signed);
     } catch (thrown) {
-      if (thrown instanceof IntentRefusedError) {
-        return await this.#fail(intent, thrown);
-      }
+      if (thrown instanceof IntentRefusedError) return await this.#fail(intent, thrown);
       throw thrown;
     }
   }
@@ -174,17 +177,12 @@ export class Submitter {
   /** Signs an intent's transaction and records it, in place of the one it has. */
   async #sign(intent: Intent): Promise<Intent> {
     const { store, clock, work, transactions } = this.#options;
-    try {
-      await work.beforeSigning?.(intent);
-      const transaction = await transactions.sign(work.termsOf(intent));
-      const signed = await store.setTransaction(intent, transaction, clock.now());
-      // Otherwise another process was first, and the row was read.
-      if (signed.transaction !== transaction) this.#verify(signed);
-      return signed;
-    } catch (thrown) {
-      if (!isNodeAway(thrown)) throw thrown;
-      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
-    }
+    await work.beforeSigning?.(intent);
+    const transaction = await transactions.sign(work.termsOf(intent));
+    const signed = await store.setTransaction(intent, transaction, clock.now());
+    // Otherwise another process was first, and the row was read.
+    if (signed.transaction !== transaction) this.#verify(signed);
+    return signed;
   }
 
   /**
@@ -306,21 +304,6 @@ export class Submitter {
     }
     work.observe?.("final", finished);
     return finished;
-  }
-
-  async #noteRetry(intent: Intent): Promise<void> {
-    const { store, clock, log, work } = this.#options;
-    work.observe?.("retry", intent);
-    try {
-      await store.recordAttempt(intent.key, clock.now());
-    } catch (thrown) {
-      const { key } = intent;
-      log.error("Attempt at intent {key} cannot be recorded: {reason}", {
-        event: "store_failed",
-        key,
-        reason: messageOf(thrown),
-      });
-    }
   }
 }
 

@@ -24,7 +24,7 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
 
 /** What executions need of the rest of the solver. */
-export interface ExecutionParts {
+export interface ExecutionCore {
   intents: IntentService;
   client: CoreClient;
   signer: Signer;
@@ -32,33 +32,45 @@ export interface ExecutionParts {
   markets: Markets;
   strategy: PricingStrategy;
   exposure: ExposureBook;
-  metrics: SolverMetrics;
-  /** The quoted probability, if known. */
-  probabilityOf(quoteHash: Hex): number | undefined;
   clock: Clock;
 }
 
-/** The parts that check, reserve, hedge and submit signed quotes. */
-export function createExecution(options: SolverOptions, parts: ExecutionParts) {
-  const { intents, client, signer, quoteSigner, exposure, metrics, clock } = parts;
+/**
+ * The parts that check, reserve, hedge and submit signed quotes.
+ *
+ * @param probabilities The quoted probability of each quote that is known, by its hash.
+ */
+export function createExecution(
+  options: SolverOptions,
+  core: ExecutionCore,
+  metrics: SolverMetrics,
+  probabilities: Pick<Map<Hex, number>, "get">,
+) {
+  const { intents, client, signer, exposure, markets, strategy, clock } = core;
   const { store, node, requireChain } = intents;
   const { chainId, maxRisk, dryRun } = options;
   const reservations = new Reservations({
-    ...{ store, book: exposure, node: client, requireChain, clock },
+    store,
+    book: exposure,
+    node: client,
+    requireChain,
+    clock,
     onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
   });
   const faults = faultPointsAt(options.faultPoint);
   const hedge = metrics.timed(withFaultPoints("hedge", createHedge(options, clock), faults));
+  const { address: solver } = signer;
+  const { expectedMs: hedgeMs } = hedge;
+  const { exposure: onNear } = businessLog;
   const executor = new Executor({
-    ...{ store, submitter: intents, exposure, requireChain, hedge, quoteSigner, signer },
-    ...{ chainId, clock, dryRun, probabilityOf: parts.probabilityOf, onRecheck: metrics.looked },
-    checks: new PreTradeChecks({
-      ...{ node, solver: signer.address, clock, markets: parts.markets, maxRisk },
-      ...{ hedgeMs: hedge.expectedMs, strategy: parts.strategy },
-    }),
-    limit: new ExposureLimit({
-      ...{ book: exposure, measure: worstCaseLoss, onNear: businessLog.exposure },
-    }),
+    ...core,
+    hedge,
+    chainId,
+    dryRun,
+    probabilityOf: (quoteHash) => probabilities.get(quoteHash),
+    onRecheck: metrics.looked,
+    checks: new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy }),
+    limit: new ExposureLimit({ book: exposure, measure: worstCaseLoss, onNear }),
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
   const work: IntentWork = {

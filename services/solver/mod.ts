@@ -49,7 +49,7 @@ export async function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  const { host, port, allowedHosts, chainId, dryRun } = options;
+  const { host, port, allowedHosts, chainId, dryRun, corsOrigins } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
@@ -58,7 +58,11 @@ export async function startSolver(
   const client = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({
     ...options,
-    ...{ name: "solver", signer, clock, registry, bindsKey: !dryRun },
+    name: "solver",
+    signer,
+    clock,
+    registry,
+    bindsKey: !dryRun,
   });
   const { store } = intents;
   const exposure = new ExposureBook(
@@ -74,10 +78,8 @@ export async function startSolver(
   const { strategy } = pricing;
   const quoteSigner = new QuoteSigner(signer);
   const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
-  const { executor, reservations, work } = createExecution(options, {
-    ...{ intents, client, signer, quoteSigner, markets, strategy, exposure, metrics, clock },
-    probabilityOf: (quoteHash) => probabilities.get(quoteHash),
-  });
+  const core = { intents, client, signer, quoteSigner, markets, strategy, exposure, clock };
+  const { executor, reservations, work } = createExecution(options, core, metrics, probabilities);
   const minimumBet = new MinimumBet();
   const follower = followNode(
     options,
@@ -90,20 +92,24 @@ export async function startSolver(
     pricing.book,
   );
   const limiter = new RequestLimiter(options, registry);
-  const readiness = () =>
-    checkReadiness({
-      ...{ store, node: client, account: account.read, exposure, chainId, dryRun },
-      ...{ unpriced: () => pricing.book?.unpriced() ?? [], wsUrl: options.wsUrl },
-    });
+  const unpriced = () => pricing.book?.unpriced() ?? [];
+  const needed = { store, node: client, account: account.read, exposure, unpriced };
+  const readiness = () => checkReadiness({ ...needed, chainId, dryRun, wsUrl: options.wsUrl });
   const timeBounds = options.pricing === "mock" ? undefined : options;
+  const signing = { solver, chainId, clock, markets };
   const app = createSolverApi({
-    quoter: new Quoter({
-      ...{ strategy, signer: quoteSigner, solver, chainId, clock, markets, minimumBet, timeBounds },
-    }),
-    ...{ probabilities, executor, exposure, metrics, calibration, limiter: limiter.handle },
+    ...signing,
+    quoter: new Quoter({ ...signing, strategy, signer: quoteSigner, minimumBet, timeBounds }),
+    probabilities,
+    executor,
+    exposure,
+    metrics,
+    calibration,
+    limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
-    ...{ solver, chainId, dryRun, clock, markets, corsOrigins: options.corsOrigins },
+    dryRun,
+    corsOrigins,
     basePayoutMultiplier: options.multiplier,
   });
   const health = documented(operations.health, async (c: Context) => {
@@ -120,10 +126,9 @@ export async function startSolver(
   };
   try {
     if (!dryRun) await store.refreshReservations(exposure);
-    const service = startService({
-      ...{ name: "solver", host, port, allowedHosts, app, health, registry, close },
-      drain: () => intents.drain(),
-    });
+    const drain = () => intents.drain();
+    const shared = { host, port, allowedHosts, app, health, registry, drain, close };
+    const service = startService({ name: "solver", ...shared });
     if (!dryRun) intents.start(work);
     follower.start();
     pricing.start();

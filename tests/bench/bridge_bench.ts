@@ -123,7 +123,8 @@ function signedBodies(count: number): string[] {
 function measure(path: Path, bodies: string[]): Promise<Figures> {
   const unused = () => assert.fail("Nothing is read from the store or signed twice here");
   const transactions = { sign: unused, require: unused };
-  return withStore({ node: instantNode, work: { termsOf: unused }, transactions }, (store, submitter) => {
+  const options = { node: instantNode, work: { termsOf: unused }, transactions };
+  return withStore(options, (store, submitter) => {
     const app = createBridgeApi({
       depositor: path(store, submitter),
       deposits: new DepositBook(store),

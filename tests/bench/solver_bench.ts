@@ -107,9 +107,11 @@ function ownExecutor(
     strategy,
   });
   return new Executor({
-    requireChain: () => Promise.resolve(),
-    store,
-    submitter,
+    intents: {
+      store,
+      submit: (intent, isNew) => submitter.submit(intent, isNew),
+      requireChain: () => Promise.resolve(),
+    },
     checks,
     exposure,
     limit: new ExposureLimit({ book: exposure }),

@@ -99,9 +99,11 @@ export class BetsSolver {
       clock,
     });
     this.#executor = new Executor({
-      requireChain: () => Promise.resolve(),
-      store,
-      submitter: this.#submitter,
+      intents: {
+        store,
+        submit: (intent, isNew) => this.#submitter.submit(intent, isNew),
+        requireChain: () => Promise.resolve(),
+      },
       checks: new PreTradeChecks({
         node,
         solver: signer.address,

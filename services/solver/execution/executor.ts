@@ -6,9 +6,8 @@ import {
   isFinal,
   OutcomeUnknownError,
 } from "../../../lib/intents/intent.ts";
-import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { IntentService } from "../../../lib/intents/intent_service.ts";
 import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
-import type { Submitter } from "../../../lib/intents/submitter.ts";
 import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
@@ -33,13 +32,10 @@ import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
 /** Dependencies of an {@link Executor}. */
 export interface ExecutorOptions {
-  store: IntentStore;
-  submitter: Pick<Submitter, "submit">;
+  intents: Pick<IntentService, "store" | "submit" | "requireChain">;
   checks: PreTradeChecks;
   exposure: ExposureBook;
   limit: Pick<ExposureLimit, "admission" | "report">;
-  /** Throws if the node cannot be reached, or has another chain than the store. */
-  requireChain(): Promise<void>;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   hedge: Hedge;
@@ -115,7 +111,8 @@ export class Executor {
   }
 
   async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { store, submitter, clock } = this.#options;
+    const { intents, clock } = this.#options;
+    const { store } = intents;
     // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
     const { state, inFlight } = await store.lookUp(quoteHash);
     let intent: Intent;
@@ -124,14 +121,14 @@ export class Executor {
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else intent = await store.recordAttempt(quoteHash, clock.now());
     // What this process has recorded need not be verified.
-    return await submitter.submit(intent, this.#verified.has(intent));
+    return await intents.submit(intent, this.#verified.has(intent));
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
   async #record(quoteHash: Hex, execution: Execution, before: InFlight): Promise<Intent> {
-    const { checks, limit, requireChain } = this.#options;
+    const { checks, limit, intents } = this.#options;
     const { quote } = execution;
-    await requireChain();
+    await intents.requireChain();
     try {
       const balances = await checks.require(quote);
       const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
@@ -150,11 +147,11 @@ export class Executor {
   }
 
   async #insert(quoteHash: Hex, execution: Execution, funds: Funds): Promise<Insertion> {
-    const { store, limit, releaseSettled, probabilityOf, clock } = this.#options;
+    const { intents, limit, releaseSettled, probabilityOf, clock } = this.#options;
     const { quote } = execution;
     const admission = limit.admission(quoteHash, quote, funds);
     const insert = () =>
-      store.insert({
+      intents.store.insert({
         key: quoteHash,
         subject: quote.user,
         payload: encodeExecution(execution, probabilityOf?.(quoteHash)),

@@ -127,9 +127,11 @@ export async function withExecutor(
     clock,
   });
   const options: ExecutorOptions = {
-    requireChain: () => chain.require(),
-    store,
-    submitter,
+    intents: {
+      store,
+      submit: (intent, isNew) => submitter.submit(intent, isNew),
+      requireChain: () => chain.require(),
+    },
     checks,
     exposure,
     limit,
