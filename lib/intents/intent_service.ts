@@ -178,9 +178,7 @@ export class IntentService {
   }
 
   /** Starts no further attempts, so that no retry begins while open requests finish. */
-  drain(): void {
-    void this.#submitter?.stop();
-  }
+  readonly drain = (): void => void this.#submitter?.stop();
 
   /** Stops everything and closes the store. */
   async close(): Promise<void> {

@@ -36,7 +36,7 @@ export async function startBridge(
   const signer = await bridgeSigner(options);
   const registry = createRegistry();
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
-  const { store, probe } = intents;
+  const { store, probe, drain } = intents;
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositLog = new DepositLog(rpcUrl);
   const onRefused = DepositLog.refused;
@@ -64,7 +64,6 @@ export async function startBridge(
     return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
   });
   let startupReport: Promise<void> = Promise.resolve();
-  const drain = () => intents.drain();
   const close = async () => {
     await Promise.all([limiter.stop(), startupReport]);
     await intents.close();

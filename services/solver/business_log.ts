@@ -44,6 +44,13 @@ export const businessLog = {
         database: redactUrls(database),
       },
     );
+    // The default follows the specification; it is not a price.
+    if (dryRun || pricing !== "mock") return;
+    log.warn(
+      "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
+        "only, and --pricing barrier with real money",
+      { event: "mock_pricing" },
+    );
   },
 
   quoted(quoteHash: Hex, terms: QuoteTerms): void {

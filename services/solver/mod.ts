@@ -10,13 +10,12 @@ import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import { serviceLog } from "../../lib/log/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
 import { businessLog } from "./business_log.ts";
-import { decodeExecution } from "./execution/execution.ts";
+import { decodeBet } from "./execution/execution.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
 import { createExecution } from "./create_execution.ts";
 import { createPricing } from "./create_pricing.ts";
@@ -64,11 +63,8 @@ export async function startSolver(
     registry,
     bindsKey: !dryRun,
   });
-  const { store } = intents;
-  const exposure = new ExposureBook(
-    options.maxExposure,
-    (payload) => decodeExecution(payload).quote,
-  );
+  const { store, drain } = intents;
+  const exposure = new ExposureBook(options.maxExposure, decodeBet);
   metrics.watchExposure(exposure);
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
@@ -126,28 +122,17 @@ export async function startSolver(
   };
   try {
     if (!dryRun) await store.refreshReservations(exposure);
-    const drain = () => intents.drain();
     const shared = { host, port, allowedHosts, app, health, registry, drain, close };
     const service = startService({ name: "solver", ...shared });
     if (!dryRun) intents.start(work);
     follower.start();
     pricing.start();
-    if (!dryRun && options.pricing === "mock") warnOfMock();
     startupReport = account.lastKnown().then((own) => businessLog.started(options, solver, own));
     return service;
   } catch (thrown) {
     await close();
     throw thrown;
   }
-}
-
-/** The default follows the specification; it is not a price. */
-function warnOfMock(): void {
-  serviceLog("solver").warn(
-    "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
-      "only, and --pricing barrier with real money",
-    { event: "mock_pricing" },
-  );
 }
 
 /** The `solver` subcommand; `solver backtest` is one of its own. */

@@ -20,7 +20,11 @@ import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
-import { decodeExecution, transactionTermsOf } from "../../services/solver/execution/execution.ts";
+import {
+  decodeBet,
+  decodeExecution,
+  transactionTermsOf,
+} from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
@@ -94,7 +98,7 @@ function ownExecutor(
   quoteSigner: QuoteSigner,
   max: bigint | undefined,
 ): Executor {
-  const exposure = new ExposureBook(max, (payload) => decodeExecution(payload).quote);
+  const exposure = new ExposureBook(max, decodeBet);
   exposure.beginReading();
   exposure.endReading([]);
   const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);

@@ -10,10 +10,7 @@ import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import {
-  decodeExecution,
-  type ExecutionRequest,
-} from "../../services/solver/execution/execution.ts";
+import { decodeBet, type ExecutionRequest } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
 import { Reservations } from "../../services/solver/execution/reservations.ts";
@@ -41,7 +38,7 @@ const VOLATILITY = 10;
 
 /** One solver; once dead, nothing that its code still does reaches the store or the node. */
 export class BetsSolver {
-  readonly book = new ExposureBook(EXPOSURE_MAX, (payload) => decodeExecution(payload).quote);
+  readonly book = new ExposureBook(EXPOSURE_MAX, decodeBet);
   readonly quoter: Quoter;
   readonly #world: BetsWorld;
   readonly #executor: Executor;

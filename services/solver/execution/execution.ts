@@ -10,6 +10,7 @@ import { requireSigner } from "../../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
+import type { ReservedBet } from "../risk/bet_at_risk.ts";
 
 /** Body of `POST /execute`. */
 export const executionRequestSchema = z.object({
@@ -41,6 +42,11 @@ export function encodeExecution(
 /** Reads the payload of an intent. */
 export function decodeExecution(payload: string): z.output<typeof storedExecutionSchema> {
   return storedExecutionSchema.parse(JSON.parse(payload));
+}
+
+/** Reads the bet from the payload of an intent. */
+export function decodeBet(payload: string): ReservedBet {
+  return decodeExecution(payload).quote;
 }
 
 /**

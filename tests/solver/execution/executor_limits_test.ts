@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { StoreError } from "../../../lib/intents/intent.ts";
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
-import { decodeBet, noHedge, recorded, signed, withExecutor } from "./support.ts";
+import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
 /** A book of this bound that knows all open theses. */
 function completeBook(max: bigint): ExposureBook {

@@ -12,7 +12,7 @@ import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { decodeBet } from "./support.ts";
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
 import { reservedIntents } from "../../support/reserved_intents.ts";
 

@@ -6,11 +6,10 @@ import { TransactionSigner } from "../../../lib/intents/signed_transaction.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
-import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
+import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
-import type { ReservedBet } from "../../../services/solver/risk/bet_at_risk.ts";
 import { Reservations } from "../../../services/solver/execution/reservations.ts";
 import {
   ExposureLimit,
@@ -42,11 +41,6 @@ export function recorded(clock: FakeClock): NewIntent {
     expiresAtMs: execution.quote.deadline,
     createdAtMs: clock.now(),
   };
-}
-
-/** Reads the bet of an execution. */
-export function decodeBet(payload: string): ReservedBet {
-  return decodeExecution(payload).quote;
 }
 
 /** Covers at once. */
