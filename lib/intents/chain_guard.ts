@@ -26,7 +26,6 @@ const ALLOWS_REVERTS_MS = 1_000;
 const LAG_BLOCKS = 50;
 const LAG_MS = 2_000;
 
-/** Dependencies of a {@link ChainGuard}. */
 export interface ChainGuardOptions {
   store: Pick<IntentStore, "check" | "find" | "remember" | "newestCommitted">;
   node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts">;

@@ -37,7 +37,6 @@ const PROBLEM_CODES = [
 const CHECKED_MS = 1_000;
 const CHECK_INTERVAL_MS = 5_000;
 
-/** Options of an {@link IntentService}. */
 export interface IntentServiceOptions {
   /** The service: owner of the intents, and first part of its metrics. */
   name: string;

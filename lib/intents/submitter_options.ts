@@ -40,7 +40,6 @@ export interface IntentWork {
   ended?(intent: Intent): void;
 }
 
-/** Options of a {@link Submitter}. */
 export interface SubmitterOptions {
   store: IntentStore;
   node: SubmissionNode;

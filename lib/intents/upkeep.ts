@@ -16,7 +16,6 @@ const DELETE_BATCHES_MAX = 10;
 /** Rows that one pass verifies. */
 const VERIFY_BATCH = 500;
 
-/** Options of an {@link upkeepLoop}. */
 export interface UpkeepOptions {
   store: Pick<IntentStore, "damaged" | "deleteFinished" | "page">;
   /** Finished intents are kept this long after they finished and after their deadline. */

@@ -11,7 +11,6 @@ import { requireSigner, requireSignerOn } from "../../lib/protocol/signature.ts"
 import { RangemakerError } from "../../lib/errors.ts";
 import { failure } from "./failures.ts";
 
-/** Dependencies of a {@link Depositor}. */
 export interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "transactions">;
   chainId: number;

@@ -17,7 +17,6 @@ export const readinessSchema = z.object({
 /** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-/** Dependencies of {@link checkReadiness}. */
 export interface ReadinessPorts {
   intents: {
     store: { check(): Promise<void> };

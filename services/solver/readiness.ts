@@ -18,7 +18,6 @@ export const readinessSchema = z.object({
 /** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-/** Dependencies of {@link checkReadiness}. */
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
   node: { readonly url: string; chainId(): Promise<number> };

@@ -30,7 +30,6 @@ import type { Hedge } from "./hedge.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
-/** Dependencies of an {@link Executor}. */
 export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain">;
   checks: PreTradeChecks;

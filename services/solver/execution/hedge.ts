@@ -48,7 +48,6 @@ const answerSchema = z.discriminatedUnion("hedged", [
   z.object({ hedged: z.literal(false), reason: z.string().optional() }),
 ]);
 
-/** Options of {@link HttpHedge}. */
 export interface HttpHedgeOptions {
   /** `--hedge-url`: receives `POST { quoteHash, quote, risk }`. */
   url: string;

@@ -16,7 +16,6 @@ import { decodeExecution } from "./execution.ts";
  */
 const UNKNOWN_AFTER_END_MS = 600_000;
 
-/** Dependencies of {@link Reservations}. */
 export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
   book: ExposureBook;

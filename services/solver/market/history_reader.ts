@@ -17,7 +17,6 @@ const SETTLE_MS = 3_000;
 /** Most pages of one read of one market: the whole ring has 11. */
 const PAGES_MAX = 16;
 
-/** Dependencies of a {@link historyReader}. */
 export interface HistoryReaderOptions {
   node: Pick<CoreClient, "getPriceHistory">;
   book: MarketData;

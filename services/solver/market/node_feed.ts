@@ -22,7 +22,6 @@ export interface NodeFeedHandlers {
   onPrices(prices: Record<string, NodePrice>): void;
 }
 
-/** Options of a {@link NodeFeed}. */
 export interface NodeFeedOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   url: string;

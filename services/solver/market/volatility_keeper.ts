@@ -37,7 +37,6 @@ const savedSchema = z.object({
   markets: z.record(z.string(), volatilityStateSchema),
 });
 
-/** Dependencies of a {@link VolatilityKeeper}. */
 export interface VolatilityKeeperOptions {
   store: Pick<IntentStore, "saveValue" | "savedValue">;
   clock: Clock;

@@ -16,7 +16,6 @@ import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { Price, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
 
-/** Dependencies of a {@link Quoter}. */
 export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
   signer: Pick<QuoteSigner, "sign">;

@@ -10,7 +10,6 @@ import type { ExposureBook } from "./exposure_book.ts";
  */
 export type RiskMeasure = (bets: Iterable<BetAtRisk>) => bigint;
 
-/** Options of an {@link ExposureLimit}. */
 export interface ExposureLimitOptions {
   book: ExposureBook;
   /** By default the sum, as if users won every bet. */

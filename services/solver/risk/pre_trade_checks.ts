@@ -9,7 +9,6 @@ import { type Balances, requireBalances } from "./balances.ts";
 import { riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
-/** Dependencies of {@link PreTradeChecks}. */
 export interface PreTradeChecksOptions {
   node: Pick<CoreClient, "getPrices" | "getAccount">;
   solver: Address;
