@@ -165,11 +165,6 @@ export class IntentService {
     this.#upkeep.start();
   }
 
-  /** Whether the node left the latest attempt without an answer. */
-  get nodeLost(): boolean {
-    return this.#submitter?.nodeLost ?? false;
-  }
-
   /** As {@link Submitter.submit}. */
   submit(intent: Intent, isNew = false): Promise<Intent> {
     if (this.#submitter === undefined) throw new TypeError("The service was not started");

@@ -2,7 +2,9 @@ import type { Logger } from "@logtape/logtape";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../net/backoff.ts";
 import type { Clock, RandomSource } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
+import type { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
+import { redactUrls } from "../redact.ts";
 import { asStoreError, type Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -25,6 +27,7 @@ export interface Retrying {
 
 export interface RetryLoopOptions {
   store: Pick<IntentStore, "listUnfinished">;
+  node: Pick<CoreClient, "url">;
   clock: Clock;
   random: RandomSource;
   log: Logger;
@@ -39,8 +42,10 @@ const NODE_LOST = "NODE_LOST";
  * one intent only, and the others once that one got an answer.
  */
 export function retryLoop(submitter: Retrying, options: RetryLoopOptions): PollingLoop {
-  const { clock, random, log } = options;
+  const { node, clock, random, log } = options;
+  const url = redactUrls(node.url);
   let isFirst = true;
+  let isNodeLost = false;
   return new PollingLoop({
     clock,
     intervalMs: INTERVAL_MS,
@@ -55,8 +60,18 @@ export function retryLoop(submitter: Retrying, options: RetryLoopOptions): Polli
       if (submitter.nodeLost) throw new RangemakerError(NODE_LOST, "Core node does not answer");
     },
     onFailure({ code, message: reason }) {
-      if (code === NODE_LOST) return;
-      log.error("Unfinished intents cannot be read: {reason}", { event: "store_failed", reason });
+      isNodeLost = code === NODE_LOST;
+      if (isNodeLost) {
+        log.warn("Core node at {url} does not answer: what is recorded waits", {
+          event: "node_lost",
+          url,
+        });
+      } else {
+        log.error("Unfinished intents cannot be read: {reason}", { event: "store_failed", reason });
+      }
+    },
+    onRecovery() {
+      if (isNodeLost) log.info("Core node at {url} answers again", { event: "node_back", url });
     },
   });
 }

@@ -13,7 +13,7 @@ import type { IntentStore } from "./store.ts";
 /** The part of a core node that a submitter needs. */
 export type SubmissionNode = Pick<
   CoreClient,
-  "sendTransactionText" | "getTransaction" | "getHead"
+  "url" | "sendTransactionText" | "getTransaction" | "getHead"
 >;
 
 /** What differs between the services that submit intents. */

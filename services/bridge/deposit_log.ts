@@ -52,25 +52,17 @@ function limitText(limit: number): string {
   return limit === 0 ? "any number of requests" : `${limit} requests a second`;
 }
 
-/** Logs the result of each deposit, and when the node is lost or back (docs/operating.md, "Logs"). */
-export class DepositLog {
-  readonly #nodeUrl: string;
-  #isNodeLost = false;
-
-  /** @param nodeUrl The node that deposits are submitted to. */
-  constructor(nodeUrl: string) {
-    this.#nodeUrl = redactUrls(nodeUrl);
-  }
-
+/** The log line of each event of a deposit (docs/operating.md, "Logs"). */
+export const depositLog = {
   /** A deposit was refused before anything was recorded. */
-  static refused(request: DepositRequest, { code, message }: RangemakerError): void {
+  refused(request: DepositRequest, { code, message }: RangemakerError): void {
     log.info("Deposit for {user} refused, {code}: {reason}", {
       event: "deposit_refused",
       ...fieldsOf(request),
       code,
       reason: message,
     });
-  }
+  },
 
   /** An intent has reached its final state. */
   ended({ state, payload, transaction, failure }: Intent): void {
@@ -90,15 +82,5 @@ export class DepositLog {
         reason: failure?.message,
       });
     }
-  }
-
-  /** An attempt to submit has ended: logs once when the node is lost, and once when it is back. */
-  attempted(isNodeLost: boolean): void {
-    if (isNodeLost === this.#isNodeLost) return;
-    this.#isNodeLost = isNodeLost;
-    const url = this.#nodeUrl;
-    if (isNodeLost) {
-      log.warn("Core node at {url} does not answer: deposits wait", { event: "node_lost", url });
-    } else log.info("Core node at {url} answers again", { event: "node_back", url });
-  }
-}
+  },
+};

@@ -12,7 +12,7 @@ import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor, depositWork } from "./depositor.ts";
-import { DepositLog, logStart } from "./deposit_log.ts";
+import { depositLog, logStart } from "./deposit_log.ts";
 import { DepositBook } from "./deposits.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -38,9 +38,7 @@ export async function startBridge(
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
   const { store, probe, drain } = intents;
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
-  const depositLog = new DepositLog(rpcUrl);
-  const onRefused = DepositLog.refused;
-  const depositor = new Depositor({ intents, chainId, clock, onRefused });
+  const depositor = new Depositor({ intents, chainId, clock, onRefused: depositLog.refused });
   const limiter = new RequestLimiter(options, registry);
   const readiness = () => checkReadiness({ intents, relayer: signer.address, chainId });
   const app = createBridgeApi({
@@ -74,7 +72,6 @@ export async function startBridge(
     intents.start({
       ...depositWork(intents, chainId),
       observe(event, intent) {
-        depositLog.attempted(intents.nodeLost);
         if (event === "retry") return metrics.retried();
         metrics.ended(intent);
         depositLog.ended(intent);

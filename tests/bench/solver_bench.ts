@@ -56,6 +56,7 @@ const instantNode = {
     return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
   },
   getTransaction: () => Promise.resolve(null),
+  url: "http://node",
   getHead: () => Promise.resolve({ number: 1, timestampMs: Date.now() }),
   getPrices() {
     const { base, quote, symbol } = market;

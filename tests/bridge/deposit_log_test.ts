@@ -6,7 +6,7 @@ import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { DepositLog, logStart } from "../../services/bridge/deposit_log.ts";
+import { depositLog, logStart } from "../../services/bridge/deposit_log.ts";
 import { options } from "../../services/bridge/options.ts";
 import { depositKey, encodePayload } from "../../services/bridge/depositor.ts";
 import { withLogs } from "../support/recorded_logs.ts";
@@ -41,26 +41,12 @@ Deno.test("Bridge: the line at start has address, permission, balance, limits, n
     return Promise.resolve();
   }));
 
-Deno.test("DepositLog: a node that is lost and one that is back are a line each, not one per attempt", () =>
-  withLogs("info", (records) => {
-    const log = new DepositLog("http://user:SECRET@node");
-    for (const isLost of [false, true, true, false, false, true]) log.attempted(isLost);
-    assert.deepEqual(
-      records.map(({ level, properties }) => [level, properties.event, properties.url]),
-      ["warning node_lost", "info node_back", "warning node_lost"].map((line) => [
-        ...line.split(" "),
-        "http://…@node",
-      ]),
-    );
-    return Promise.resolve();
-  }));
-
 Deno.test("DepositLog: the end of a deposit is a line with its fields, and so is a refusal", () =>
   withLogs("info", async (records) => {
     const request = depositRequestSchema.parse(signedRequest({ deadline: 5 }));
     const { user, amount, nonce } = request;
     const deposit = { user, amount: `${amount}`, nonce: `${nonce}` };
-    DepositLog.refused(request, new RangemakerError("NONCE_USED", "It is used"));
+    depositLog.refused(request, new RangemakerError("NONCE_USED", "It is used"));
     const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
     const txHash = `0x${"1".repeat(64)}` as const;
     const failure = { code: "PERMISSION_DENIED", message: "no relayer" };
@@ -69,7 +55,7 @@ Deno.test("DepositLog: the end of a deposit is a line with its fields, and so is
       const times = { expiresAtMs: 5, createdAtMs: 1 };
       const key = depositKey(user, nonce);
       const { intent } = await store.insert({ key, subject: user, payload, transaction, ...times });
-      new DepositLog("http://node").ended(await store.finish(intent, end, 2));
+      depositLog.ended(await store.finish(intent, end, 2));
     };
     const signed = { txHash, text: "{}" };
     await endOf(1n, signed, { state: "committed", receipt: null, failure: null });

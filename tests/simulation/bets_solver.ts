@@ -211,6 +211,7 @@ function nodeOf(world: BetsWorld) {
   return {
     sendTransactionText: (text: string) => world.call(() => world.submit(text)),
     getTransaction: (txHash: Hex) => world.call(() => ledger.receipt(txHash) ?? null),
+    url: "http://node",
     getHead: () => world.call(() => chain.head),
     getThesis: (id: number) => world.call(() => ledger.thesis(id) ?? null),
     getAccount: (address: Address) => world.call(() => ledger.account(address)),

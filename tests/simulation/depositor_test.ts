@@ -69,6 +69,8 @@ class World implements SubmissionNode {
     return this.#call(() => this.receipts.get(txHash) ?? null);
   }
 
+  readonly url = "http://node";
+
   getHead() {
     return this.#call(() => ({ number: 1, timestampMs: this.#clock.now() }));
   }

@@ -19,6 +19,7 @@ class Bench {
     return this.store.finish(intent, outcome, this.clock.now());
   };
   readonly loop = retryLoop(this, {
+    node: { url: "http://user:SECRET@node" },
     store: {
       listUnfinished: (page) => this.store.listUnfinished(page),
     },
@@ -166,14 +167,32 @@ Deno.test("retryLoop: each retry is logged with its result, but not those of a n
     await bench.untilScheduled();
     assert.deepEqual(levels(), { info: 1, warning: 1 });
     bench.nodeLost = true;
+    assert.deepEqual([await bench.nextPass(), levels()], [["stuck"], { warning: 1 }], "it is lost");
     assert.deepEqual([await bench.nextPass(), levels()], [["stuck"], {}]);
     bench.submit = () => {
       bench.nodeLost = false;
       return Promise.reject(new Error("stuck"));
     };
     await bench.nextPass();
-    assert.deepEqual(levels(), { warning: 1 }, "the node answered");
+    assert.deepEqual(levels(), { warning: 1, info: 1 }, "the node answered, and is back");
   }));
+
+Deno.test("retryLoop: a node that is lost and one that is back are a line each, not one per pass", () =>
+  withLogs("info", (records) =>
+    withBench(async (bench) => {
+      bench.loop.start();
+      await bench.untilScheduled();
+      for (const isLost of [false, true, true, false, false, true]) {
+        bench.nodeLost = isLost;
+        await bench.nextPass();
+      }
+      assert.deepEqual(
+        records.map(({ level, properties: { event, url } }) => `${level} ${event} ${url}`),
+        ["warning node_lost", "info node_back", "warning node_lost"].map((line) =>
+          `${line} http://…@node`
+        ),
+      );
+    })));
 
 Deno.test("retryLoop: a stop waits for the retries that are running", () =>
   withBench(async (bench) => {

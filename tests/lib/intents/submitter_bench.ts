@@ -31,6 +31,7 @@ const TERMS = {
 
 /** A node in memory whose every answer a test decides. */
 class ScriptedNode {
+  readonly url = "http://node";
   readonly sent: Transaction[] = [];
   readonly receipts = new Map<Hex, Receipt>();
   lookups = 0;

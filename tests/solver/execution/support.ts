@@ -95,6 +95,7 @@ export async function withExecutor(
     },
     node: {
       getTransaction: () => Promise.resolve(null),
+      url: "http://node",
       getHead: () => Promise.resolve({ number: 1, timestampMs: clock.now() }),
       sendTransactionText(text) {
         sent.push(text);
