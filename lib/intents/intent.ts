@@ -128,13 +128,8 @@ export function recordedIntent(
   intent: NewIntent & { reserved?: boolean },
   sequence: number,
 ): Intent {
-  const { createdAtMs: updatedAtMs } = intent;
-  const state = "accepted";
-  return {
-    reserved: false,
-    ...intent,
-    ...{ sequence, state, receipt: null, failure: null, updatedAtMs },
-  };
+  const fresh = { state: "accepted" as const, receipt: null, failure: null };
+  return { reserved: false, ...intent, ...fresh, sequence, updatedAtMs: intent.createdAtMs };
 }
 
 /** Whether an intent in this state is finished and can no longer change. */

@@ -102,8 +102,9 @@ const intentSchema = z.object({
 }).transform(({ sequence, service, key, subject, payload, state, receipt, checksum, ...row }) => {
   const { tx_hash: txHash, transaction_text: text } = row;
   const { failure_code: code, failure_message: message, failure_details: details } = row;
+  const recorded = { sequence, key, subject, payload, state, receipt };
   const intent: Intent = {
-    ...{ sequence, key, subject, payload, state, receipt },
+    ...recorded,
     transaction: txHash === null || text === null ? null : { txHash, text },
     failure: code === null || message === null
       ? null
@@ -126,13 +127,11 @@ const keySchema = z.object({ key: z.string().max(KEY_SHOWN_MAX) });
 export function checksumOf(service: string, intent: Omit<Intent, "sequence">): number {
   const { key, subject, payload, transaction, receipt, failure } = intent;
   const isDone = isFinal(intent.state);
-  return checksum([
-    ...[service, key, subject, payload, transaction?.txHash, transaction?.text],
-    ...[isDone ? intent.state : null, receipt, failure?.code, failure?.message],
-    ...[intent.expiresAtMs, intent.createdAtMs, isDone ? intent.updatedAtMs : null],
-    intent.reserved,
-    ...(failure?.details === undefined ? [] : [JSON.stringify(failure.details)]),
-  ]);
+  const request = [service, key, subject, payload, transaction?.txHash, transaction?.text];
+  const outcome = [isDone ? intent.state : null, receipt, failure?.code, failure?.message];
+  const times = [intent.expiresAtMs, intent.createdAtMs, isDone ? intent.updatedAtMs : null];
+  const details = failure?.details === undefined ? [] : [JSON.stringify(failure.details)];
+  return checksum([...request, ...outcome, ...times, intent.reserved, ...details]);
 }
 
 /** The columns that change after the insertion, beside state, time and checksum. */

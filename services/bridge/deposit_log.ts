@@ -33,7 +33,10 @@ export function logStart(
       "with database {database}",
     {
       event: "started",
-      ...{ address, chainId, rateLimit, rateLimitTotal },
+      address,
+      chainId,
+      rateLimit,
+      rateLimitTotal,
       permission: account === undefined
         ? "an unknown permission"
         : `${isRelayer ? "the" : "no"} relayer permission`,

@@ -36,7 +36,11 @@ export const businessLog = {
       "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
         "{maxExposure} in total, on chain {chainId} at {rpcUrl}, with database {database}",
       {
-        ...{ event: "started", address, pricing, chainId, dryRun },
+        event: "started",
+        address,
+        pricing,
+        chainId,
+        dryRun,
         balance: time === null ? "an unknown balance" : usdc(balance),
         maxRisk: usdc(maxRisk),
         maxExposure: maxExposure === undefined ? "without bound" : usdc(maxExposure),
