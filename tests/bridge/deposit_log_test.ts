@@ -41,7 +41,7 @@ Deno.test("Bridge: the line at start has address, permission, balance, limits, n
     return Promise.resolve();
   }));
 
-Deno.test("DepositLog: the end of a deposit is a line with its fields, and so is a refusal", () =>
+Deno.test("depositLog: the end of a deposit is a line with its fields, and so is a refusal", () =>
   withLogs("info", async (records) => {
     const request = depositRequestSchema.parse(signedRequest({ deadline: 5 }));
     const { user, amount, nonce } = request;
