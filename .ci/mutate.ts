@@ -25,11 +25,14 @@ import {
 
 /** Code about money, durability and the protocol; a folder that does not exist is skipped. */
 const FOLDERS = [
-  "lib/protocol",
+  "lib/client",
   "lib/intents",
+  "lib/net",
   "lib/prices",
+  "lib/protocol",
   "services/backfill",
   "services/bridge",
+  "services/console/page",
   "services/node",
   "services/oracle",
   "services/proxy",

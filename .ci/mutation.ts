@@ -44,8 +44,8 @@ export function testsOf(source: string, importers: ReadonlyMap<string, string[]>
   return ofFolder.length > 0 ? ofFolder : nearest;
 }
 
-/** Files without decisions about money, durability or the protocol. */
-const EDGE = /\/(mod|options|api|metrics|checks|operations)\.ts$/;
+/** Files of a service without decisions about money, durability or the protocol. */
+const EDGE = /^services\/\w+\/(mod|options|api|metrics|checks|operations)\.ts$/;
 
 /** Whether a file is in one of some folders, or is one of them, and is not the edge of a service. */
 export function isWithin(path: string, folders: readonly string[]): boolean {

@@ -67,12 +67,7 @@ export class CoreClient extends CoreReader {
     return this.call(transactionMethods, "core_getTransaction", { hash });
   }
 
-  /** The receipt that a transaction would get if it were submitted now. */
-  simulateTransaction(tx: Transaction): Promise<Receipt> {
-    return this.call(transactionMethods, "core_simulateTransaction", { transaction: toWire(tx) });
-  }
-
-  /** The same for a transaction's JSON text. */
+  /** The receipt that a transaction's JSON text would get if it were submitted now. */
   simulateTransactionText(text: string): Promise<Receipt> {
     return this.call(transactionMethods, "core_simulateTransaction", {
       transaction: JSON.parse(text),

@@ -28,11 +28,19 @@ function quoteOf({ symbol: _, deadline = 0, ...terms }: Bet): Offer {
   return offerOf(7, { ...terms, deadline, payout: 12_000_000n });
 }
 
-function scene(client: Partial<Client> = {}) {
+const ESTIMATE: Estimate = {
+  ...{ betAmount: 10n, payout: 12n, multiplier: "1.2000", solverCollateral: 2n },
+};
+
+function scene(
+  client: Partial<Client> = {},
+  estimate: (bet: Bet) => Promise<Estimate> = () => new Promise(() => {}),
+) {
   const clock = new FakeClock(1_000_000);
   const store = memoryStore();
   const pending = new PendingBets(store);
   const said: string[] = [];
+  const chain = { isKnown: false };
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
     sign: () => Promise.resolve(SIGNATURE),
@@ -42,25 +50,27 @@ function scene(client: Partial<Client> = {}) {
   const userOf = (address: Address): User => {
     const bets = new BetKeeper({
       ...{ client: answers, user: address, pending, clock, serverClock: clock },
-      ...{ isChainKnown: () => false, onResolved() {} },
+      ...{ isChainKnown: () => chain.isKnown, onResolved() {} },
     });
     const portfolio = { refresh: () => Promise.resolve(), bets };
     // The slip uses these parts of a user alone.
-    return { address, client: answers, portfolio } as unknown as User;
+    const walletChainId = signal(undefined);
+    return { address, client: answers, portfolio, walletChainId } as unknown as User;
   };
   const user = signal<User | undefined>(userOf(USER));
   const open = () =>
     new BetSlip("ETH/USDT", {
       session: { user },
-      estimate: new Estimator({ estimate: () => new Promise<Estimate>(() => {}), clock }),
+      estimate: new Estimator({ estimate, clock }),
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),
       announce: (text) => said.push(text),
     });
   const slip = open();
+  const untouched = slip.fields.value;
   slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "10" });
-  return { clock, pending, said, slip, open, user, userOf };
+  return { clock, pending, said, slip, open, user, userOf, chain, untouched };
 }
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
@@ -115,6 +125,67 @@ Deno.test("BetSlip: a price that moved at signing leads to a new quote, which ha
     assert.notEqual(stage.offer.quoteHash, first.offer.quoteHash);
     assert.match(said[1] ?? "", /The price moved, and nothing was taken/);
   }
+});
+
+Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted", async () => {
+  const asked: Bet[] = [];
+  const { slip, clock } = scene({}, (bet) => (asked.push(bet), Promise.resolve(ESTIMATE)));
+  await settle();
+  clock.advance(1_000);
+  await settle();
+  assert.deepEqual(asked.map(({ startTime }) => startTime), [1_003_000, 1_004_000]);
+  assert.deepEqual(slip.estimator.state.value, { estimate: ESTIMATE, bet: asked[1] });
+  await slip.quote();
+  const stage = stageOf(slip);
+  assert(stage.name === "quoted");
+  assert.equal(stage.estimated, ESTIMATE);
+  clock.advance(10_000);
+  assert.equal(asked.length, 2);
+  slip.back();
+  await settle();
+  slip.edit({ upper: "3011" });
+  assert.notEqual(slip.estimator.state.value, undefined, "the last one is shown until the next");
+  slip.edit({ upper: "0" });
+  assert.equal(slip.estimator.state.value, undefined);
+});
+
+Deno.test("BetSlip: a wallet that says at signing that it is on another chain is believed", async () => {
+  const prompt = Promise.withResolvers<typeof SIGNATURE>();
+  const { slip, user } = scene({ sign: () => prompt.promise });
+  await slip.quote();
+  const placed = slip.place();
+  assert.equal(stageOf(slip).name, "signing");
+  prompt.reject(new WalletError("WRONG_CHAIN", "on chain 5", { details: { actual: 5 } }));
+  await placed;
+  const stage = stageOf(slip);
+  assert(stage.name === "draft");
+  assert.deepEqual([stage.failure?.code, user.value?.walletChainId.value], ["WRONG_CHAIN", 5]);
+});
+
+Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed", async () => {
+  const lost = new NetworkError("SERVICE_TIMEOUT", "late");
+  const { slip, clock, chain } = scene({ execute: () => Promise.reject(lost) });
+  chain.isKnown = true;
+  await slip.quote();
+  const placed = slip.place();
+  for (let seconds = 0; seconds < 40; seconds++) {
+    await settle();
+    clock.advance(1_000);
+  }
+  await placed;
+  const stage = stageOf(slip);
+  assert(stage.name === "draft");
+  assert.equal(stage.failure?.code, "NOT_PLACED");
+  assert.notEqual(slip.draft, undefined, "the box stays");
+});
+
+Deno.test("BetSlip: without an account nothing is quoted", async () => {
+  const { slip, user, untouched } = scene();
+  const empty = { lower: "", upper: "", startsIn: "3 s", lasts: "15 s", amount: "10" };
+  assert.deepEqual(untouched, empty);
+  user.value = undefined;
+  await slip.quote();
+  assert.deepEqual(slip.stage.value, { name: "draft" });
 });
 
 Deno.test("BetSlip: a quote that has expired is not signed", async () => {

@@ -32,7 +32,7 @@ Deno.test({
       seed: 1,
       pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
     });
-    const browser = await launchBrowser();
+    const browser = await launchBrowser({ isCalm: true });
     const node = new CoreClient({ url: stack.urls.nodeRead });
     const solver = DEV_ACCOUNTS.solver.address;
     try {

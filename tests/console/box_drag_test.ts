@@ -53,14 +53,20 @@ Deno.test("BoxDrag: sides and corners resize it", () => {
     drag.to(scales, ...at(26_000, 180)),
     draftOf({ fromMs: 10_000, toMs: 26_000, low: 140, high: 180 }),
   );
-  assert.deepEqual(gripAt(scales, before, ...at(15_000, 140), 8), {
-    kind: "sides",
-    vertical: "low",
-  });
-  assert.deepEqual(gripAt(scales, before, ...at(10_000, 150), 8), {
-    kind: "sides",
-    horizontal: "from",
-  });
+  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
+  const sides = [
+    [[15_000, 140], { vertical: "low" }, { low: 145 }],
+    [[15_000, 160], { vertical: "high" }, { high: 165 }],
+    [[10_000, 150], { horizontal: "from" }, { fromMs: 12_000 }],
+    [[20_000, 150], { horizontal: "to" }, { toMs: 22_000 }],
+  ] as const;
+  for (const [[ms, price], side, changed] of sides) {
+    const grip = gripAt(scales, before, ...at(ms, price), 8);
+    assert.deepEqual(grip, { kind: "sides", ...side });
+    const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
+    const to = drag.to(scales, ...at(ms + 2_000, price + 5));
+    assert.deepEqual(to, draftOf({ ...box, ...changed }));
+  }
 });
 
 Deno.test("BoxDrag: beyond the chart counts as its edge", () => {

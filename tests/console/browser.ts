@@ -7,9 +7,10 @@ const CHROMIUM = "/usr/bin/chromium";
 /** Whether this machine has the browser. */
 export const hasChromium = await Deno.stat(CHROMIUM).then(() => true, () => false);
 
-/** Starts a browser; close it after use. */
-export function launchBrowser(): Promise<Browser> {
+/** Starts a browser; close it after use. @param isCalm The chart rests between steps of time: cheap. */
+export function launchBrowser({ isCalm = false } = {}): Promise<Browser> {
   const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en-GB"];
+  if (isCalm) args.push("--force-prefers-reduced-motion");
   return puppeteer.launch({ executablePath: CHROMIUM, args });
 }
 

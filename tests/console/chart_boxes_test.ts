@@ -2,9 +2,14 @@ import assert from "node:assert/strict";
 import {
   betAt,
   type BoxKind,
+  boxOfDraft,
+  boxOfQuote,
+  boxOfThesis,
   type ChartBox,
   groupsOf,
+  stateOfBet,
 } from "../../services/console/page/trade/chart_boxes.ts";
+import { offerOf, thesisOf } from "./offers.ts";
 
 const NOW_MS = 100_000;
 
@@ -12,12 +17,43 @@ const box = (kind: BoxKind, thesisId: number, toMs = NOW_MS): ChartBox => ({
   ...{ kind, thesisId, low: 10, high: 20, fromMs: 0, toMs, label: "" },
 });
 
+const TERMS = { lowerPrice: 10_000_000n, upperPrice: 20_500_000n, betAmount: 5_000_000n };
+const SIDES = { low: 10, high: 20.5 };
+
+Deno.test("A box has the sides and times of its draft, quote or bet, and says what it pays", () => {
+  const draft = { ...TERMS, startsInMs: 3_000, durationMs: 15_000 };
+  const ahead = { fromMs: NOW_MS + 3_000, toMs: NOW_MS + 18_000 };
+  assert.deepEqual(boxOfDraft(draft, NOW_MS, "× 2"), {
+    ...{ kind: "draft", ...SIDES, ...ahead, label: "× 2" },
+  });
+  const terms = { ...TERMS, payout: 8_000_000n, startTime: 100, endTime: 1_100 };
+  const times = { fromMs: 100, toMs: 1_100 };
+  assert.deepEqual(boxOfQuote(offerOf(1, terms).quote), {
+    ...{ kind: "quoted", ...SIDES, ...times, label: "pays 8.00" },
+  });
+  const breach = { time: 500, price: 9_500_000n };
+  const lost = thesisOf(7, { ...terms, status: "lost", breach });
+  assert.deepEqual(boxOfThesis(lost), {
+    ...{ kind: "lost", ...SIDES, ...times, label: "✕ lost −5.00", thesisId: 7 },
+    breach: { time: 500, price: 9.5 },
+  });
+  const states = [
+    ["open", "open", "● pays 8.00"],
+    ["needs_backfill", "waiting", "… waits for prices"],
+    ["won", "won", "✓ won +3.00"],
+  ] as const;
+  for (const [status, kind, text] of states) {
+    assert.deepEqual(stateOfBet(thesisOf(7, { ...terms, status })), { kind, text });
+  }
+});
+
 Deno.test("groupsOf: 200 boxes are painted as one shape for each state, the own box on top", () => {
   const kinds = ["open", "won", "lost", "waiting"] as const;
   const boxes = Array.from({ length: 200 }, (_, index) => box(kinds[index % 4]!, index));
-  const groups = groupsOf([...boxes, box("draft", 999)], NOW_MS);
-  assert.deepEqual(groups.map(({ kind }) => kind), ["lost", "won", "waiting", "open", "draft"]);
-  assert.deepEqual(groups.map(({ boxes }) => boxes.length), [50, 50, 50, 50, 1]);
+  const groups = groupsOf([box("draft", 999), ...boxes, box("quoted", 998)], NOW_MS);
+  const order = ["lost", "won", "waiting", "open", "quoted", "draft"];
+  assert.deepEqual(groups.map(({ kind }) => kind), order);
+  assert.deepEqual(groups.map(({ boxes }) => boxes.length), [50, 50, 50, 50, 1, 1]);
 });
 
 Deno.test("groupsOf: settled boxes fade after half a minute, below all others; open ones never", () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  isInside,
   PriceWindow,
   scalesOf,
   timeTicks,
@@ -13,6 +14,16 @@ Deno.test("scalesOf: now divides the plot, and prices rise upwards", () => {
   assert(Math.abs(share - 0.58) < 1e-9);
   assert.equal(y(10), plot.bottom);
   assert.equal(y(20), plot.top);
+});
+
+Deno.test("isInside: the plot with its edges, without the labels beside and below it", () => {
+  const { plot } = scalesOf({ width: 800, height: 400 }, view);
+  const { left, right, top, bottom } = plot;
+  for (const [x, y] of [[left, top], [right, bottom], [400, 200]] as const) {
+    assert(isInside(plot, x, y), `${x}, ${y}`);
+  }
+  const outside = [[left - 1, 200], [right + 1, 200], [400, top - 1], [400, bottom + 1]] as const;
+  for (const [x, y] of outside) assert(!isInside(plot, x, y), `${x}, ${y}`);
 });
 
 Deno.test("timeTicks: full seconds and minutes, no closer than asked", () => {
@@ -34,6 +45,7 @@ Deno.test("PriceWindow: glides to what is shown, and jumps where that is far awa
   assert(first.low < 100 && first.high > 101);
   const second = window.next({ low: 100, high: 103 }, 16);
   assert(second.high > first.high && second.high < 103, "on its way");
+  assert(second.low < first.low && second.low > 98, "on its way");
   let range = second;
   for (let frame = 0; frame < 200; frame++) range = window.next({ low: 100, high: 103 }, 16);
   assert(range.high > 103);

@@ -51,14 +51,22 @@ const rows: [ServiceName, before: string[], after: string[], figures: string[]][
       'bridge_deposits_total{outcome="committed"} 3',
       "bridge_time_to_commit_seconds_count 2",
       "bridge_time_to_commit_seconds_sum 3",
+      "bridge_deposits_pending 6",
     ],
-    ["–", "2", "1.5 s"],
+    ["6", "2", "1.5 s"],
   ],
   [
     "solver",
     ['solver_quotes_total{kind="quote"} 1', 'solver_quotes_total{kind="estimate"} 2'],
-    ['solver_quotes_total{kind="quote"} 5', 'solver_quotes_total{kind="estimate"} 4'],
-    ["4", "2", "–", "0"],
+    [
+      'solver_quotes_total{kind="quote"} 5',
+      'solver_quotes_total{kind="estimate"} 4',
+      "solver_quote_seconds_count 4",
+      "solver_quote_seconds_sum 0.04",
+      'solver_executions_total{outcome="committed"} 3',
+      'solver_executions_total{outcome="failed"} 5',
+    ],
+    ["4", "2", "10 ms", "3"],
   ],
 ];
 
@@ -81,7 +89,8 @@ Deno.test("Operator: a count says what time it covers", () => {
 
 Deno.test("Operator: before a second reading, counts of the last minute are unknown", () => {
   const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
-  assert.deepEqual(figuresOf("exchanges", once).map(([, text]) => text), ["–", "–"]);
+  const unknown = [["Connections", "–"], ["Trades, last minute", "–"]];
+  assert.deepEqual(figuresOf("exchanges", once), unknown);
   assert.equal(meanMs(once, "oracle_aggregation_seconds"), undefined);
 });
 

@@ -6,6 +6,7 @@ import {
   formatGain,
   formatQuotePrice,
   formatTime,
+  messageOf,
   shortAddress,
   toNumber,
 } from "../../services/console/page/format.ts";
@@ -27,7 +28,7 @@ Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
   assert.deepEqual([0, 1e-9, 1e9].map(decimalsOf), [6, 6, 0]);
 });
 
-Deno.test("formatDuration, formatTime, shortAddress: what people read", () => {
+Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read", () => {
   assert.equal(formatDuration(-5), "0.0 s");
   assert.equal(formatDuration(7_840), "7.8 s");
   assert.equal(formatDuration(125_000), "2 min 05 s");
@@ -35,4 +36,5 @@ Deno.test("formatDuration, formatTime, shortAddress: what people read", () => {
   assert.match(formatTime(1_700_000_000_000), /^\d\d:\d\d:\d\d$/);
   assert.equal(shortAddress("0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"), "0x19E7…ff2A");
   assert.equal(toNumber(2_999_500_000n), 2_999.5);
+  assert.deepEqual([new Error("closed"), "gone"].map(messageOf), ["closed", "gone"]);
 });

@@ -238,7 +238,7 @@ Deno.test({
   timeout: 120_000,
   fn: () =>
     withServices(async (services, gateway) => {
-      const browser = await launchBrowser();
+      const browser = await launchBrowser({ isCalm: true });
       try {
         const visitor = await Visitor.open(browser, services.urlOf("console"));
         await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);

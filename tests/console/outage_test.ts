@@ -18,7 +18,7 @@ function browserTest(
     timeout: 180_000,
     async fn() {
       const services = await TestServices.start();
-      const browser = await launchBrowser();
+      const browser = await launchBrowser({ isCalm: true });
       try {
         const visitor = await Visitor.open(browser, services.urlOf("console") + view);
         await test(visitor, services);

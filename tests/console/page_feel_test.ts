@@ -22,7 +22,7 @@ Deno.test({
       seed: 1,
       pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
     });
-    const browser = await launchBrowser();
+    const browser = await launchBrowser({ isCalm: true });
     const open = (prepare?: Parameters<typeof Visitor.open>[2]) =>
       Visitor.open(browser, stack.urls.console ?? assert.fail(), prepare);
     try {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   type Account,
+  NetworkError,
   type Offer,
   RangemakerClient,
   type Thesis,
@@ -23,7 +24,8 @@ class FakeClient extends RangemakerClient {
   /** How often it was asked to follow the bets. */
   watched = 0;
   /** What a successful watch is closed by. */
-  opened: { close(): void } | undefined;
+  opened: { state?: "live"; close(): void } | undefined;
+  failure: Error | undefined;
   onState: ((state: "live" | "connecting") => void) | undefined;
   onThesis: ((thesis: Thesis) => void) | undefined;
 
@@ -50,14 +52,16 @@ class FakeClient extends RangemakerClient {
 
   override execute(offer: Offer): ReturnType<RangemakerClient["execute"]> {
     this.executed.push(offer);
+    if (this.failure !== undefined) return Promise.reject(this.failure);
     return Promise.resolve({ thesisId: 1, txHash: hashOf(1) });
   }
 }
 
-function scene() {
+function scene(failure?: Error) {
   const pending = new PendingBets(memoryStore());
   pending.add({ offer, signature: SIGNATURE });
   const client = new FakeClient();
+  client.failure = failure;
   const settled: number[] = [];
   const clock = new FakeClock();
   const portfolio = new Portfolio({
@@ -80,6 +84,20 @@ Deno.test("Portfolio: a bet whose answer was lost is sent again at the start, as
   await settle();
   assert.deepEqual(client.executed, [offer]);
   assert.deepEqual(pending.of(USER), []);
+  portfolio.close();
+});
+
+Deno.test("Portfolio: a bet after its deadline is sent until the chain is known, and then expires", async () => {
+  const { client, pending, portfolio, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
+  await settle();
+  clock.advance(500);
+  await settle();
+  client.opened = { state: "live", close() {} };
+  clock.advance(500);
+  await settle();
+  assert.deepEqual(pending.of(USER).map(({ offer }) => offer), [offer]);
+  clock.advance(1_000);
+  assert.deepEqual([client.executed, pending.of(USER)], [[offer, offer], []]);
   portfolio.close();
 });
 
@@ -115,7 +133,7 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.equal(client.reads, reads + 1);
   await settle();
   client.onState?.("connecting");
-  assert.equal(portfolio.problem.value, "reconnecting");
+  assert.deepEqual([portfolio.problem.value, client.reads], ["reconnecting", reads + 1]);
   client.onState?.("live");
   assert.deepEqual([portfolio.problem.value, client.reads], [undefined, reads + 2]);
   client.onThesis?.(thesisOf(1, { status: "needs_backfill" }));

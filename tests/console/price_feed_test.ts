@@ -13,12 +13,12 @@ const START_MS = 1_000_000;
 function setUp() {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};
-  const node = { isAway: false, asked: [] as string[] };
+  const node = { away: [] as string[], asked: [] as string[], connected: 0 };
   const feed = new PriceFeed({
     client: {
       history(symbol, from, to): Promise<PriceHistory> {
         node.asked.push(symbol);
-        if (node.isAway) return Promise.reject(new Error("away"));
+        if (node.away.includes(symbol)) return Promise.reject(new Error("away"));
         const prices = [];
         for (let time = Math.ceil(from / 100) * 100; time < to; time += 100) {
           prices.push({ time, price: 3_000_000_000n });
@@ -33,14 +33,14 @@ function setUp() {
     },
     symbols: [SYMBOL, OTHER],
     serverClock: new ServerClock(() => clock.now()),
-    onConnected() {},
+    onConnected: () => node.connected += 1,
   });
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
-  const deliver = async () => {
+  const deliver = async (state: "fresh" | "stale" = "fresh") => {
     const lastUpdate = clock.now();
     const price = { base, quote, price: 3_001_000_000n, lastUpdate, ageMs: 0 };
-    onPrices({ [SYMBOL]: { ...price, decimals: 6, state: "fresh" } });
+    onPrices({ [SYMBOL]: { ...price, decimals: 6, state } });
     await settled();
   };
   /** As often as the node does. */
@@ -87,16 +87,65 @@ Deno.test("PriceFeed: what cannot be loaded at once is loaded later", async () =
   onState?.("live");
   await feed.loadFrom(SYMBOL, START_MS - 1_000);
   await run(500);
-  node.isAway = true;
+  node.away = [SYMBOL];
   node.asked = [];
   clock.advance(10_000);
   await run(2_500);
   assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 10_000);
   assert(node.asked.length <= 3, "at most once a second");
-  node.isAway = false;
+  node.away = [];
   await run(1_500);
   assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
   assert(!node.asked.includes(OTHER), "only what was shown");
+});
+
+Deno.test("PriceFeed: while one market cannot be loaded, all that were shown are loaded again", async () => {
+  const { clock, feed, node, onState, run } = setUp();
+  onState?.("live");
+  for (const symbol of [SYMBOL, OTHER]) await feed.loadFrom(symbol, START_MS - 1_000);
+  await run(500);
+  node.away = [SYMBOL];
+  clock.advance(10_000);
+  await run(500);
+  node.away = [];
+  await run(1_500);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
+});
+
+Deno.test("PriceFeed: history that was not loaded is asked for again, once", async () => {
+  const { feed, node, onState } = setUp();
+  const load = () => feed.loadFrom(SYMBOL, START_MS - 700_000);
+  await load();
+  assert.deepEqual(node.asked, [], "not connected");
+  onState?.("live");
+  node.away = [SYMBOL];
+  await load();
+  node.away = [];
+  await load();
+  assert.deepEqual(node.asked, [SYMBOL, SYMBOL, SYMBOL], "one that failed, and two pages");
+  const { times } = feed.seriesOf(SYMBOL);
+  assert.deepEqual([times[0], longestGap(times)], [START_MS - 700_000, 100]);
+  await load();
+  assert.equal(node.asked.length, 3);
+  feed.clear();
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, []);
+  await load();
+  assert.equal(node.asked.length, 5, "of the next chain");
+});
+
+Deno.test("PriceFeed: says whether a market can be bet on, and when it is connected", async () => {
+  const { feed, node, onState, deliver } = setUp();
+  assert.equal(feed.stateOf(SYMBOL), "connecting");
+  onState?.("live");
+  assert.equal(feed.stateOf(SYMBOL), "missing");
+  for (const state of ["stale", "fresh"] as const) {
+    await deliver(state);
+    assert.equal(feed.stateOf(SYMBOL), state);
+  }
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, [START_MS], "a stale price is not drawn");
+  onState?.("connecting", "closed");
+  assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["away", 1]);
+  assert.throws(() => feed.seriesOf("X/Y"), /No market X\/Y/);
 });
 
 Deno.test("PriceFeed: a short pause is drawn as it is", async () => {

@@ -136,22 +136,30 @@ Deno.test(
   options,
   async () => {
     const store = memoryStore();
-    const { wallet, prompts, calls } = walletOf([ALICE]);
+    const accounts = [ALICE];
+    const { wallet, prompts, calls } = walletOf(accounts);
     const first = sessionOf(true, store).session;
     await first.connect(wallet);
-    const reload = async () => {
+    const reload = async (meanwhile?: (session: Session) => Promise<void>) => {
       const injected = signal<readonly InjectedWallet[]>([]);
       const { session } = sessionOf(true, store, injected);
       session.restore();
       injected.value = [{ ...wallet, id: "org.other" }];
       await settle();
       assert.equal(session.user.value, undefined, "its wallet has not announced itself");
+      await meanwhile?.(session);
       injected.value = [...injected.value, wallet];
       await settle();
       return session;
     };
     const second = await reload();
     assert.deepEqual([second.user.value?.address, prompts()], [ALICE, 1]);
+    accounts.length = 0;
+    assert.equal((await reload()).user.value, undefined, "it shares no account any more");
+    accounts.push(ALICE);
+    const other = await reload((session) => session.useDevelopmentKey());
+    assert.equal(other.user.value?.isDevelopmentKey, true, "its user chose a key meanwhile");
+    await second.connect(wallet);
     second.leave();
     assert.equal(calls.at(-1), "wallet_revokePermissions");
     assert.equal((await reload()).user.value, undefined);

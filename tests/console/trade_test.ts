@@ -28,7 +28,7 @@ Deno.test({
   timeout: 180_000,
   async fn(t) {
     const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
-    const browser = await launchBrowser();
+    const browser = await launchBrowser({ isCalm: true });
     const url = stack.urls.console ?? assert.fail();
     const node = new CoreClient({ url: stack.urls.nodeRead });
     const open = (prepare?: Parameters<typeof Visitor.open>[2]) =>

@@ -59,10 +59,11 @@ Deno.test("callJson: a request that is not wanted any more is ended", async () =
 });
 
 Deno.test("callJson: a refusal keeps its code, details and status", async () => {
-  const refusal = { success: false, error: "Used", code: "NONCE_USED", details: { nonce: "1" } };
   for (
     const [status, retryable] of [[400, false], [409, false], [429, true], [503, true]] as const
   ) {
+    const error = status === 409 ? "NONCE_USED: Used" : "Used";
+    const refusal = { success: false, error, code: "NONCE_USED", details: { nonce: "1" } };
     await withAnswer(() => Response.json(refusal, { status }), async (url) => {
       const error = await failureOf(callJson(url, schema), ServiceError);
       assert.deepEqual([error.code, error.details, error.status, error.retryable], [
@@ -77,7 +78,9 @@ Deno.test("callJson: a refusal keeps its code, details and status", async () => 
 });
 
 Deno.test("callJson: a refusal that repeating does not help is not retryable, whatever its status", async () => {
-  for (const code of ["DRY_RUN", "HEDGE_REFUSED", "TRANSACTION_FAILED", "RECEIPT_DROPPED"]) {
+  const codes = ["CHAIN_MISMATCH", "CHAIN_REWOUND", "DRY_RUN", "HEDGE_REFUSED", "STORE_DAMAGED"];
+  const others = ["PERMISSION_DENIED", "RECEIPT_DROPPED", "TRANSACTION_FAILED"];
+  for (const code of [...codes, ...others]) {
     const refusal = { success: false, error: "No", code };
     await withAnswer(() => Response.json(refusal, { status: 503 }), async (url) => {
       assert.equal((await failureOf(callJson(url, schema), ServiceError)).retryable, false, code);

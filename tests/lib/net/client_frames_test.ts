@@ -47,7 +47,7 @@ Deno.test("ClientFrames: each form of a length, at its bounds", () => {
   }
 });
 
-Deno.test("ClientFrames: each frame has a mask of its own", () => {
-  const masks = read(frames.encode(new Array(3_000).fill("a"))).map(({ mask }) => mask);
-  assert(new Set(masks).size > 2_990);
+Deno.test("ClientFrames: each frame has a random mask of its own, the first one too", () => {
+  const masks = read(new ClientFrames().encode(Array(3_000).fill("a"))).map(({ mask }) => mask);
+  assert(new Set(masks).size > 2_990 && masks[0] !== "00000000");
 });

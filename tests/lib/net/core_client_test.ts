@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   CoreClient,
+  isNodeAway,
   missingSpansOf,
   NodeTimeoutError,
   NodeUnreachableError,
@@ -70,9 +71,11 @@ Deno.test("CoreClient: each method sends its parameters in order, and reads the 
       [(client) => client.settleThesis(7), "core_settleThesis", [7], thesis],
       [(client) => client.getTransaction(txHash), "core_getTransaction", [txHash], receipt],
       [(client) => client.sendTransaction(tx), "core_sendTransaction", [wire], receipt],
-      [(client) => client.simulateTransaction(tx), "core_simulateTransaction", [wire], receipt],
       [(client) => client.sendTransactionText('{"b":1,"a":2}'), "core_sendTransaction", [
         { b: 1, a: 2 },
+      ], receipt],
+      [(client) => client.simulateTransactionText('{"b":1}'), "core_simulateTransaction", [
+        { b: 1 },
       ], receipt],
       [(client) => client.getHead(), "eth_getBlockByNumber", ["latest", false], head, {
         number: 31,
@@ -102,6 +105,15 @@ Deno.test("CoreClient: a node takes transactions unless it does not know the met
       return answer;
     }, async (client) => assert.equal(await client.takesTransactions(), takes));
   }
+  const client = new CoreClient({ url: NOBODY });
+  await assert.rejects(client.takesTransactions(), NodeUnreachableError);
+});
+
+Deno.test("isNodeAway: only where a call got no answer", () => {
+  for (const away of [new NodeTimeoutError("", "m", 1), new NodeUnreachableError("", "away")]) {
+    assert(isNodeAway(away));
+  }
+  assert(!isNodeAway(new RpcError(-32603, "")));
 });
 
 Deno.test("CoreClient: an error of the node keeps its code, message and data", () =>
@@ -134,16 +146,24 @@ Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it 
         (thrown) => thrown instanceof RpcError && thrown.rpcCode === -32603,
       ));
   }
+  for (const quantity of ["0x", "0x5g", "10x5", "1337"]) {
+    await withAnswer(
+      () => result(quantity),
+      (client) => assert.rejects(client.chainId(), { rpcCode: -32603, message: /eth_chainId/ }),
+    );
+  }
 });
 
 Deno.test("CoreClient: says that a node took too long, and that none is there", async () => {
   const late = Promise.withResolvers<Response>();
   await withAnswer(() => late.promise, async (client) => {
-    await assert.rejects(() => client.getPrices(), NodeTimeoutError);
+    const timeout = { name: "NodeTimeoutError", code: "NODE_TIMEOUT" };
+    await assert.rejects(() => client.getPrices(), timeout);
     late.resolve(result({}));
   }, 50);
   const client = new CoreClient({ url: NOBODY });
-  await assert.rejects(() => client.chainId(), NodeUnreachableError);
+  const away = { name: "NodeUnreachableError", code: "NODE_UNREACHABLE" };
+  await assert.rejects(() => client.chainId(), away);
   await withAnswer(
     () => new Response("<html>"),
     (client) => assert.rejects(() => client.chainId(), NodeUnreachableError),
@@ -161,11 +181,28 @@ Deno.test("CoreClient: the hash of block 0 is null only where the node has none"
     { answer: new Response("<html>"), expected: NodeUnreachableError },
   ];
   for (const { answer, expected } of answers) {
-    await withAnswer(() => answer, async (client) => {
+    await withAnswer(({ method, params }) => {
+      assert.deepEqual([method, params], ["eth_getBlockByNumber", ["0x0", false]]);
+      return answer;
+    }, async (client) => {
       if (typeof expected === "function") await assert.rejects(client.genesisHash(), expected);
       else assert.equal(await client.genesisHash(), expected);
     });
   }
+});
+
+Deno.test("CoreClient: the smallest bet is 0 only where the node does not report it", async () => {
+  const answers = [
+    { answer: result({ minBetAmount: "7", maxStartAheadMs: 0 }), expected: 7n },
+    { answer: failure(-32601, "no such method"), expected: 0n },
+  ];
+  for (const { answer, expected } of answers) {
+    await withAnswer(() => answer, async (client) => {
+      assert.equal(await client.minBetAmount(), expected);
+    });
+  }
+  const failing = () => failure(-32603, "internal error");
+  await withAnswer(failing, (client) => assert.rejects(client.minBetAmount(), RpcError));
 });
 
 Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert", async () => {
