@@ -114,6 +114,16 @@ Deno.test("BetKeeper: a lost answer is checked with the same bet until it is ans
   assert.equal(sent(), 3);
 });
 
+Deno.test("BetKeeper: after a failure that leaves the outcome open, the bet is sent again", async () => {
+  const inWork = ["INTERNAL_ERROR", "OUTCOME_UNKNOWN", "RECEIPT_DROPPED", "STORE_CONNECTION_LOST"];
+  for (const code of ["SERVICE_UNREACHABLE", "INVALID_ANSWER", ...inWork]) {
+    const { open, pass, outcomes } = scene(new ServiceError(code, "no", { status: 500 }), 4);
+    void open().send(bet);
+    await pass(1_000);
+    assert.deepEqual(outcomes, ["checked: placed 4"], code);
+  }
+});
+
 Deno.test("BetKeeper: the pauses grow to 4 s", async () => {
   const { open, sent, pass, chain } = scene(...Array(20).fill(LOST));
   chain.isKnown = false;

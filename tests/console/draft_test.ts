@@ -5,6 +5,7 @@ import {
   draftOf,
   fieldsOf,
   parseFields,
+  repeatedDraft,
   suggestedDraft,
 } from "../../services/console/page/trade/draft.ts";
 
@@ -44,8 +45,23 @@ Deno.test("draftOf: no box without height, without length, or below zero", () =>
 Deno.test("parseFields: what fieldsOf shows is read as the same box", () => {
   const draft = draftOf({ fromMs: 1_200, toMs: 9_900, low: 149.8, high: 150.2 });
   assert(draft);
-  const parsed = parseFields({ ...fieldsOf(draft), amount: "0.51" });
+  const fields = fieldsOf(draft);
+  assert.deepEqual(fields, { lower: "149.8", upper: "150.2", startsIn: "1.2 s", lasts: "8.7 s" });
+  const parsed = parseFields({ ...fields, amount: "0.51" });
   assert.deepEqual(parsed, { draft, betAmount: 510_000n });
+  assert.equal(fieldsOf({ ...draft, upperPrice: 3_000_000_000n }).upper, "3000");
+});
+
+Deno.test("repeatedDraft: an earlier box around the price of today, with its length and amount", () => {
+  const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
+  const bet = { ...sides, betAmount: 7_500_000n, startTime: 50_000, endTime: 80_000 };
+  const fields = { startsIn: "3 s", lasts: "30 s", amount: "7.5" };
+  const again = repeatedDraft(bet, 4_000_000_000n);
+  assert.deepEqual(again, { lower: "3990", upper: "4010", ...fields });
+  const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
+  assert.equal(repeatedDraft(cheap, 10_000n).lower, "0.000001", "not below zero");
+  const flat = repeatedDraft({ ...bet, upperPrice: bet.lowerPrice }, 4_000_000_000n);
+  assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), amount: "7.5" });
 });
 
 const mistakes: readonly (readonly [keyof DraftFields, string])[] = [
@@ -61,6 +77,15 @@ const mistakes: readonly (readonly [keyof DraftFields, string])[] = [
   ["amount", "0"],
   ["amount", "ten"],
 ];
+
+Deno.test("parseFields: each wrong field has its error, and bounds are accepted", () => {
+  const parsed = parseFields({ ...FIELDS, lower: "abc", lasts: "" });
+  assert("errors" in parsed);
+  assert.deepEqual(Object.keys(parsed.errors), ["lower", "lasts"]);
+  for (const fields of [{ lasts: "1 d", startsIn: "1 d" }, { lasts: "1", startsIn: "0" }]) {
+    assert("draft" in parseFields({ ...FIELDS, ...fields }));
+  }
+});
 
 for (const [field, text] of mistakes) {
   Deno.test(`parseFields: ${field} ${JSON.stringify(text)} is refused at its field`, () => {

@@ -10,10 +10,20 @@ Deno.test("explain: every explained code is one of the documents", () => {
   }
 });
 
+Deno.test("explain: an error without an explanation says what it says", () => {
+  assert.deepEqual(explain(new TypeError("odd")), { code: "UNEXPECTED", text: "odd" });
+  for (const message of ["Too odd", "See http://a answered 400: odd"]) {
+    assert.equal(explain(new RangemakerError("OTHER", message)).text, message);
+  }
+  assert.match(explain(new RangemakerError("DRY_RUN", "no")).text, /^This maker quotes only/);
+});
+
 Deno.test("explain: other messages of services stay, without the address that was called", () => {
   const message = "http://127.0.0.1:3000/estimate answered 400: BET_TOO_LARGE: Bet 2 is above 1";
   assert.deepEqual(explain(new RangemakerError("BET_TOO_LARGE", message)), {
     code: "BET_TOO_LARGE",
     text: "Bet 2 is above 1",
   });
+  const page = new RangemakerError("INVALID_ANSWER", "https://a answered 502: Bad gateway");
+  assert.equal(explain(page).text, "Bad gateway");
 });

@@ -30,8 +30,8 @@ Deno.test("parseMetrics: reads what the services' own library writes, odd labels
 });
 
 Deno.test("parseMetrics: lines that are no samples are left out", () => {
-  const metrics = parseMetrics("<html>\n\n# TYPE a gauge\na 1 1700000000000\na{b=\n");
-  assert.equal(metrics.sum("a"), 1);
+  const metrics = parseMetrics("<html>\n\n# TYPE a gauge\na 1 1700000000000\na{b=\n9b 1\nc 1 2 x");
+  assert.deepEqual(["a", "b", "c"].map((name) => metrics.sum(name)), [1, undefined, undefined]);
 });
 
 Deno.test("MetricsHistory: counts what happened in the last minute, across a restart", () => {
@@ -41,7 +41,7 @@ Deno.test("MetricsHistory: counts what happened in the last minute, across a res
   assert.equal(history.increase("c"), 0);
   at(1_000, 110);
   at(2_000, 3); // began anew
-  assert.equal(history.increase("c"), 13);
+  assert.deepEqual([history.increase("c"), history.spanMs], [13, 2_000]);
   at(WINDOW_MS + 1_500, 5);
   assert.equal(history.increase("c"), 2);
   assert.equal(history.increase("never"), 0);

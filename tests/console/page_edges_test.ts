@@ -9,34 +9,30 @@ import {
   scalesOf,
   timeTicks,
 } from "../../services/console/page/trade/chart_scales.ts";
-import { explain } from "../../services/console/page/data/explain.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-
-const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
+import { hashOf, offerOf, OTHER, SIGNATURE, USER } from "./offers.ts";
 
 Deno.test("PendingBets: a store that something else wrote to holds no bets", () => {
-  for (const text of ["no JSON", "{}", '[{"quote":1}]']) {
-    const store = memoryStore();
-    new PendingBets(store).remove("0x1"); // learns nothing, writes nothing
-    assert.equal(store.texts.size, 0);
+  const store = memoryStore();
+  const pending = new PendingBets(store);
+  pending.remove("0x1"); // learns nothing, writes nothing
+  assert.equal(store.texts.size, 0);
+  pending.add({ offer: offerOf(1), signature: SIGNATURE });
+  const [place, stored = ""] = [...store.texts][0] ?? [];
+  assert.equal(place, "rangemaker.pending-bets", "the name that earlier versions of the page used");
+  const texts = [`1${SIGNATURE}`, `${SIGNATURE}1`].map((text) =>
+    stored.replace(`"${SIGNATURE}"}]`, `"${text}"}]`)
+  );
+  for (const text of ["no JSON", "{}", '[{"quote":1}]', ...texts]) {
     store.getItem = () => text;
-    assert.deepEqual(new PendingBets(store).of(USER), [], text);
+    assert.deepEqual(pending.of(USER), [], text);
   }
 });
 
 Deno.test("PendingBets: a user has its own bets alone, the newest 20 of all are kept", () => {
-  const OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
-  const signature = `0x${"1a".repeat(65)}` as const;
   const betOf = (user: Offer["quote"]["user"], n: number) => {
-    const parties = { user, solver: OTHER, base: OTHER, quote: OTHER, thesisType: "box" } as const;
-    const terms = { lowerPrice: 1n, upperPrice: 2n, betAmount: 10n, payout: 25n };
-    const times = { startTime: 0, endTime: 1_000, deadline: 5_000 };
-    const quoteHash = `0x${n.toString(16).padStart(64, "0")}` as const;
-    return {
-      offer: { quote: { ...parties, ...terms, ...times, signature }, quoteHash },
-      signature,
-    };
+    return { offer: offerOf(n, { user }), signature: SIGNATURE };
   };
   const store = memoryStore();
   const bets = [...Array(15).fill(USER), ...Array(7).fill(OTHER)].map(betOf);
@@ -44,7 +40,7 @@ Deno.test("PendingBets: a user has its own bets alone, the newest 20 of all are 
   const reloaded = new PendingBets(store);
   assert.deepEqual(reloaded.of(USER), bets.slice(2, 15));
   assert.deepEqual(reloaded.of(OTHER), bets.slice(15));
-  reloaded.remove(bets[3]!.offer.quoteHash); // the fourth of 22
+  reloaded.remove(hashOf(3));
   assert.deepEqual(reloaded.of(USER), [bets[2], ...bets.slice(4, 15)]);
 });
 
@@ -63,10 +59,6 @@ Deno.test("ServerClock: follows the node with the least delay, and a clock that 
   assert.equal(server.now(), 1_000_480, "the older ones are forgotten");
   server.observe(9_000_000);
   assert.equal(server.now(), 9_000_000);
-});
-
-Deno.test("explain: an unexpected error says what it says", () => {
-  assert.deepEqual(explain(new TypeError("odd")), { code: "UNEXPECTED", text: "odd" });
 });
 
 Deno.test("PriceWindow: shows something before the first price, glides, and jumps when far", () => {
