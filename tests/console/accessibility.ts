@@ -4,8 +4,11 @@ import type { Page } from "puppeteer-core";
 /** The serious and critical violations that axe-core finds on a page, as text. */
 export async function seriousViolations(page: Page): Promise<string[]> {
   // Evaluated through the debugger, which the page's security policy does not concern.
-  await page.evaluate(axe.source);
-  const { violations } = await page.$eval("html", (html) => globalThis.axe.run(html));
+  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
+  const { violations } = await page.$eval(
+    "html",
+    (html) => globalThis.axe.run(html, { resultTypes: ["violations"] }),
+  );
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("\n")}`);
@@ -51,5 +54,5 @@ export async function violationsEverywhere(page: Page): Promise<string[]> {
 
 declare global {
   /** In the page, once the source of axe-core was evaluated there. */
-  var axe: { run(root: unknown): Promise<axe.AxeResults> };
+  var axe: { run(root: unknown, options: axe.RunOptions): Promise<axe.AxeResults> };
 }

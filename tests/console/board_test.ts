@@ -112,7 +112,8 @@ async function playBets(client: RangemakerClient): Promise<void> {
     for (const { id } of watch.theses) {
       await watch.until((thesis) => thesis.id === id && thesis.status !== "open", 30_000);
     }
-    for (let count = 0; count < LONG; count++) await place(60_000 + 5_000 * count, 10_000);
+    // They begin late enough that no price decides them while a slow machine looks at the page.
+    for (let count = 0; count < LONG; count++) await place(60_000 + 5_000 * count, 180_000);
   } finally {
     watch.close();
   }

@@ -254,15 +254,15 @@ Deno.test({
   },
 });
 
-/** Presses Tab until the focus is on a button of this text or a field of this name. */
+/** Presses Tab until the focus is on a button of this text or a field of this name, if it is not yet. */
 async function tabTo({ page }: Visitor, name: string): Promise<void> {
   for (let pressed = 0; pressed < 60; pressed++) {
-    await page.keyboard.press("Tab");
     const focused = await page.$eval(
       ":focus",
       (element) => [element.textContent?.trim() ?? "", element.getAttribute("name") ?? ""],
     ).catch((): string[] => []); // nothing has it at the end of the page
     if (focused.includes(name)) return;
+    await page.keyboard.press("Tab");
   }
   assert.fail(`Tab does not reach ${name}`);
 }

@@ -80,7 +80,7 @@ async function withServices(
     return Response.json({ jsonrpc: "2.0", id: body.id, result });
   });
   const { url } = services;
-  const urls = { solver: `${url}/`, bridge: url, proxy: `${url}/rpc`, proxyWs: url };
+  const urls = { solver: `${url}//`, bridge: url, proxy: `${url}/rpc`, proxyWs: url };
   try {
     await test(new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options }));
   } finally {
@@ -208,12 +208,13 @@ Deno.test("settled: the outcome of one thesis of the wallet's account, then noth
     }
     assert.equal((await settled).status, "lost");
     assert(socket.closed);
-    const watched = client.watch({}, solver.address);
+    const watched = client.watch({}, { solver: solver.address });
     await eventually("another socket", () => network.sockets.length > 1 || undefined);
     await subscribe();
     (await watched).close();
-    const users = asked.map((params) => z.tuple([z.object({ user: z.string() })]).parse(params));
-    assert.deepEqual(users.flat().map(({ user }) => user), [wallet.address, solver.address]);
+    const party = z.object({ user: z.string().optional(), solver: z.string().optional() });
+    const parties = asked.map((params) => z.tuple([party]).parse(params));
+    assert.deepEqual(parties.flat(), [{ user: wallet.address }, { solver: solver.address }]);
   }, { connect: network.connect, clock: systemClock });
 });
 
@@ -241,17 +242,39 @@ Deno.test("settled: follows the thesis of another user, and gives an outcome tha
   }, { connect: network.connect, wallet: undefined });
 });
 
-Deno.test("settled: a thesis that does not appear is unknown, and asking again does not help", () =>
-  withServices({ core_getThesis: () => null }, async (client) => {
-    for (const timeoutMs of [0, 150]) {
+Deno.test("settled: a thesis that does not appear is unknown, and asking again does not help", () => {
+  let reads = 0;
+  return withServices({ core_getThesis: () => (reads += 1, null) }, async (client) => {
+    for (const [timeoutMs, count] of [[0, 1], [150, 3]] as const) {
+      reads = 0;
       await assert.rejects(client.settled(7, timeoutMs), {
         code: "UNKNOWN_THESIS",
         message: "The chain has no thesis 7",
         details: { thesisId: 7 },
         retryable: false,
       });
+      assert.equal(reads, count);
     }
-  }, { clock: systemClock }));
+  }, { clock: { now: Date.now } });
+});
+
+Deno.test("watch, watchPrices: a runtime without WebSocket needs the option connect", async () => {
+  const { WebSocket } = globalThis;
+  Reflect.deleteProperty(globalThis, "WebSocket");
+  try {
+    await withServices({}, async (client) => {
+      await assert.rejects(client.watch(), { code: "NO_WEBSOCKET" });
+      assert.throws(() => client.watchPrices({ onPrices() {} }), { code: "NO_WEBSOCKET" });
+    });
+    const { connect } = new FakeNetwork();
+    await withServices({}, (client) => {
+      client.watchPrices({ onPrices() {} }).close();
+      return Promise.resolve();
+    }, { connect });
+  } finally {
+    Object.assign(globalThis, { WebSocket });
+  }
+});
 
 Deno.test("clock: an object with now() alone suffices", async () => {
   const sent: Record<string, unknown>[] = [];

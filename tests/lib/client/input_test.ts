@@ -75,7 +75,10 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
     (client) => client.watch({}, untyped("me")),
     (client) => client.theses({ user: untyped("me") }).next(),
   ]],
-  ["solver", address, [(client) => client.theses({ solver: untyped("me") }).next()]],
+  ["solver", address, [
+    (client) => client.watch({}, { solver: untyped("me") }),
+    (client) => client.theses({ solver: untyped("me") }).next(),
+  ]],
 ];
 
 Deno.test("Client: wrong arguments are refused by name, before anything is signed or sent", async () => {
@@ -132,10 +135,10 @@ Deno.test("Client: without URLs or chain id it says which are missing", () => {
       ];
     }),
     [{ urls, chainId: 1337, solver: "me" }, address],
-    [
-      { urls, chainId: 1337, clock: {} },
-      /^clock: Expected an object with now\(\): Unix milliseconds/,
-    ],
+    ...[null, {}].map((clock): [unknown, RegExp] => {
+      const message = /^clock: Expected an object with now\(\): Unix milliseconds/;
+      return [{ urls, chainId: 1337, clock }, message];
+    }),
   ];
   for (const [options, message] of cases) {
     const make = () => new RangemakerClient(untyped(options));

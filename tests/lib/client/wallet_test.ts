@@ -150,6 +150,7 @@ Deno.test("signingOf: what is no wallet is refused at once", () => {
     }),
     [{ address }, /an address alone does not sign/],
     [noSigner, /signTypedData is missing/],
+    [{ getAddress: "no function", signTypedData: getAddress }, /signTypedData\(domain/],
     [{ getAddress }, /signTypedData\(domain, types, value\) is missing/],
     [{ getAddress, _signTypedData: getAddress }, /signers of ethers 5 are not supported/],
     ["0x12", /received text: make an account/],
@@ -158,6 +159,21 @@ Deno.test("signingOf: what is no wallet is refused at once", () => {
     // The types forbid these; JavaScript callers have no types.
     const make = () => signingOf(value as unknown as Wallet);
     assert.throws(make, { code: "UNSUPPORTED_WALLET", message });
+  }
+});
+
+Deno.test("signingOf: a signer without a provider that can be asked signs by itself", async () => {
+  const wallet = new EthersWallet(privateKey);
+  const own = {
+    getAddress: () => wallet.getAddress(),
+    signTypedData: wallet.signTypedData.bind(wallet),
+  };
+  const send = () => assert.fail("It was asked");
+  const remote = [undefined, null, "url", {}, { send: "no function" }]
+    .map((provider) => ({ ...own, sendUncheckedTransaction: send, provider }));
+  const expected = await account.signTypedData(typedData);
+  for (const signer of [own, { ...own, provider: { send } }, ...remote]) {
+    assert.equal(await signingOf(signer).sign(address, typedData), expected);
   }
 });
 
