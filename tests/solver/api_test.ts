@@ -5,22 +5,8 @@ import { LOG_ROOT } from "../../lib/log/logging.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
-import { badBodies, type FieldKind } from "../support/bad_bodies.ts";
 import { assertFailure, post } from "../support/envelope.ts";
-import { CHAIN_ID, execution, market, quoteRequest, solver, user, withSolver } from "./support.ts";
-
-const QUOTE_FIELDS: Record<string, FieldKind> = {
-  user: "address",
-  thesisType: "box",
-  base: "address",
-  quote: "address",
-  lowerPrice: "uint64",
-  upperPrice: "uint64",
-  betAmount: "uint64",
-  startTime: "time",
-  endTime: "time",
-  deadline: "time",
-};
+import { CHAIN_ID, quoteRequest, solver, withSolver } from "./support.ts";
 
 async function get(url: string): Promise<unknown> {
   const response = await fetch(url);
@@ -98,44 +84,6 @@ Deno.test("Solver: a quote echoes the request, is signed over its hash and pays 
     assert.ok(quote.payout >= 10_500_000n && quote.payout <= 11_000_000n);
   }));
 
-for (const path of ["quote", "estimate"]) {
-  Deno.test(`Solver: quote solver spec, Errors: every code of POST /${path}`, () =>
-    withSolver(async ({ url }) => {
-      const now = Date.now();
-      const cases: [Record<string, unknown>, string][] = [
-        [{ base: `0x${"9".repeat(40)}` }, "UNSUPPORTED_PAIR: "],
-        [{ quote: market.base }, "UNSUPPORTED_PAIR: "],
-        [{ betAmount: "0" }, "BET_TOO_SMALL: "],
-        [{ betAmount: "1000000000001" }, "BET_TOO_LARGE: "],
-        [{ startTime: now, endTime: now + 999 }, "DURATION_TOO_SHORT: "],
-        [{ startTime: now, endTime: now - 999 }, "DURATION_TOO_SHORT: "],
-        [{ startTime: now, endTime: now + 86_400_001 }, "DURATION_TOO_LONG: "],
-        [{ lowerPrice: "5", upperPrice: "5" }, "INVALID_PRICE_RANGE: "],
-        [{ lowerPrice: "6", upperPrice: "5" }, "INVALID_PRICE_RANGE: "],
-        // The answer names the first rule broken: pair, bet, duration, range.
-        [{ base: user.address, betAmount: "0" }, "UNSUPPORTED_PAIR: "],
-        [{ betAmount: "0", endTime: now, startTime: now }, "BET_TOO_SMALL: "],
-        [
-          { endTime: now, startTime: now, lowerPrice: "9", upperPrice: "5" },
-          "DURATION_TOO_SHORT: ",
-        ],
-      ];
-      for (const [given, error] of cases) {
-        await assertFailure(post(`${url}/${path}`, quoteRequest(given)), 400, error);
-      }
-      const atBounds = [
-        { betAmount: "1" },
-        { startTime: now, endTime: now + 1_000 },
-        { startTime: now, endTime: now + 86_400_000 },
-        { betAmount: "90000000000" },
-      ];
-      for (const given of atBounds) {
-        const { status } = await post(`${url}/${path}`, quoteRequest(given));
-        assert.equal(status, 200, JSON.stringify(given));
-      }
-    }));
-}
-
 Deno.test("Solver: an estimate has the spec's defaults and four decimals, and no signature", () =>
   withSolver(async ({ url }) => {
     const now = Date.now();
@@ -172,47 +120,6 @@ Deno.test("Solver: pages of the allowed origins may call it from a browser, othe
     assert.deepEqual(await allowed(page), [page, page]);
     assert.deepEqual(await allowed("https://other.example"), [null, null]);
   }, { corsOrigins: ["https://bets.example"] }));
-
-Deno.test("Solver: every wrong body of quote and estimate gets the right answer", () =>
-  withSolver(async ({ url }) => {
-    const good = quoteRequest();
-    const { user: _user, ...estimateFields } = QUOTE_FIELDS;
-    const defaulted = ["thesisType", "base", "quote", "deadline"];
-    const cases = [
-      ...badBodies(good, QUOTE_FIELDS).map((bad) => ({ ...bad, path: "quote" })),
-      ...badBodies(good, estimateFields, defaulted).map((bad) => ({ ...bad, path: "estimate" })),
-    ];
-    for (const { name, path, body, status, error } of cases) {
-      await assertFailure(post(`${url}/${path}`, body), status, error)
-        .catch((cause) => assert.fail(`${path} ${name}: ${cause.message}`));
-    }
-  }));
-
-Deno.test("Solver: every wrong body of execute gets the right answer and leaves nothing behind", () =>
-  withSolver(async ({ url }, node) => {
-    const good = await execution(url);
-    const bad = badBodies(good, {
-      "quote.user": "address",
-      "quote.thesisType": "box",
-      "quote.oraclePair.base": "address",
-      "quote.oraclePair.quote": "address",
-      "quote.priceRange.lower": "uint64",
-      "quote.priceRange.upper": "uint64",
-      "quote.betAmount": "uint64",
-      "quote.payout": "uint64",
-      "quote.startTime": "time",
-      "quote.endTime": "time",
-      "quote.deadline": "time",
-      "quote.signature": "signature",
-      userSignature: "signature",
-    });
-    for (const { name, body, status, error } of bad) {
-      await assertFailure(post(`${url}/execute`, body), status, error)
-        .catch((cause) => assert.fail(`${name}: ${cause.message}`));
-    }
-    assert.equal(node.received.length, 0);
-    assert.equal((await post(`${url}/execute`, good)).status, 200);
-  }));
 
 Deno.test("Solver: unknown routes and methods answer 404 in the envelope", () =>
   withSolver(async ({ url }) => {

@@ -8,10 +8,9 @@ import {
   encodeExecution,
   executionRequestSchema,
 } from "../../services/solver/execution/execution.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post, withField } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
-import { withField } from "../support/bad_bodies.ts";
 import {
   askQuote,
   CHAIN_ID,

@@ -4,7 +4,7 @@ import { recoverTypedDataAddress } from "viem";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { estimateRequestSchema, estimateTermsOf } from "../../services/solver/quoting/estimate.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post, withField } from "../support/envelope.ts";
 import {
   askQuote,
   endedWindow,
@@ -186,14 +186,13 @@ const EXECUTE_FIELDS = [
   ...Object.keys(quoteFields).filter((f) => f !== "solver").map((f) => `quote.${f}`),
 ];
 for (const field of EXECUTE_FIELDS) {
-  Deno.test(`quote solver, POST /execute, request, ${field}: required`, async () => {
-    const { quote, userSignature } = await signedExecution(stack.urls.solver, newWallet());
-    const body: Record<string, unknown> = { quote: { ...quote }, userSignature };
-    const [outer = "", inner] = field.split(".");
-    if (inner === undefined) delete body[outer];
-    else delete Object(body[outer])[inner];
+  Deno.test(`quote solver, POST /execute, request, ${field}: required, and of its type`, async () => {
+    const execution = await signedExecution(stack.urls.solver, newWallet());
     const error = new RegExp(`^INVALID_REQUEST: ${field}`);
-    await assertFailure(post(`${stack.urls.solver}/execute`, body), 400, error);
+    for (const value of [undefined, null, "x", {}]) {
+      const body = withField(execution, field, value);
+      await assertFailure(post(`${stack.urls.solver}/execute`, body), 400, error);
+    }
   });
 }
 

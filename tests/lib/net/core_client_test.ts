@@ -17,7 +17,9 @@ const NOBODY = "http://127.0.0.1:2";
 
 /** Runs a test against a node that gives one answer to everything. */
 async function withAnswer(
-  answer: (body: { method: string; params: unknown[] }) => Response | Promise<Response>,
+  answer: (body: { jsonrpc: string; method: string; params: unknown[] }) =>
+    | Response
+    | Promise<Response>,
   test: (client: CoreClient) => Promise<void>,
   timeoutMs = 30_000,
 ): Promise<void> {
@@ -86,10 +88,10 @@ Deno.test("CoreClient: each method sends its parameters in order, and reads the 
   for (const [call, method, params, answer, expected = answer] of calls) {
     const asked: unknown[] = [];
     await withAnswer((body) => {
-      asked.push(body.method, body.params);
+      asked.push(body.jsonrpc, body.method, body.params);
       return result(toWire(answer));
     }, async (client) => assert.deepEqual(await call(client), expected, method));
-    assert.deepEqual(asked, [method, params]);
+    assert.deepEqual(asked, ["2.0", method, params]);
   }
 });
 
@@ -212,9 +214,10 @@ Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert
   ];
   for (const { names, expected } of lists) {
     const methods = names.map((name) => ({ name }));
-    await withAnswer(() => result({ openrpc: "1.3.2", methods }), async (client) => {
-      assert.equal(await client.allowsReverts(), expected);
-    });
+    await withAnswer(({ method, params }) => {
+      assert.deepEqual([method, params], ["rpc.discover", []]);
+      return result({ openrpc: "1.3.2", methods });
+    }, async (client) => assert.equal(await client.allowsReverts(), expected));
   }
 });
 
