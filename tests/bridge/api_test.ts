@@ -126,22 +126,6 @@ Deno.test("Bridge: checks come in the order shape, amount, deadline, signature, 
     await assertFailure(post(`${url}/deposit`, { ...noAmount, user: "0x" }), 400, "user: ");
   }));
 
-Deno.test("Bridge: unknown routes and methods answer 404 in the envelope", () =>
-  withBridge(async ({ url }) => {
-    for (
-      const [method, path] of [
-        ["GET", "/nothing"],
-        ["GET", "/deposit"],
-        ["PUT", "/deposit"],
-        ["POST", "/info"],
-      ] as const
-    ) {
-      const response = await fetch(url + path, { method });
-      const answer = { status: response.status, body: await response.json() };
-      await assertFailure(Promise.resolve(answer), 404, `NOT_FOUND: No route ${method} ${path}`);
-    }
-  }));
-
 Deno.test("Bridge: a refusal by the node's rules has its code", () =>
   withBridge(async ({ url }, node) => {
     node.refusal = "PERMISSION_DENIED";
