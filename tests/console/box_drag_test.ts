@@ -17,8 +17,10 @@ const at = (ms: number, price: number) => [scales.x(NOW_MS + ms), scales.y(price
 const before = draftOf({ fromMs: 10_000, toMs: 20_000, low: 140, high: 160 });
 
 Deno.test("BoxDrag: a drag on free ground draws a new box", () => {
+  for (const [ms, price] of [[5_000, 150], [15_000, 130], [15_000, 170], [25_000, 150]] as const) {
+    assert.deepEqual(gripAt(scales, before, ...at(ms, price), 8), { kind: "new" });
+  }
   const grip = gripAt(scales, before, ...at(25_000, 150), 8);
-  assert.equal(grip.kind, "new");
   const drag = new BoxDrag(grip, before, scales, ...at(25_000, 150));
   assert.deepEqual(
     drag.to(scales, ...at(30_000, 170)),

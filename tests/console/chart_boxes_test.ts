@@ -61,12 +61,14 @@ Deno.test("groupsOf: settled boxes fade after half a minute, below all others; o
     box("won", 1, NOW_MS - 30_001),
     box("won", 2, NOW_MS - 30_000),
     box("open", 3, 0),
+    box("lost", 4),
+    box("lost", 5, NOW_MS - 30_001),
   ], NOW_MS);
   assert.deepEqual(
     groups.map((
       { kind, strength, boxes },
     ) => [kind, strength, boxes.map(({ thesisId }) => thesisId)]),
-    [["won", 0.35, [1]], ["won", 1, [2]], ["open", 1, [3]]],
+    [["lost", 0.35, [5]], ["won", 0.35, [1]], ["lost", 1, [4]], ["won", 1, [2]], ["open", 1, [3]]],
   );
 });
 

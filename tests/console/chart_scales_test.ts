@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   isInside,
+  pastShare,
   PriceWindow,
   scalesOf,
   timeTicks,
@@ -12,6 +13,7 @@ Deno.test("scalesOf: now divides the plot, and prices rise upwards", () => {
   const { plot, x, y } = scalesOf({ width: 800, height: 400 }, view);
   const share = (x(view.nowMs) - plot.left) / (plot.right - plot.left);
   assert(Math.abs(share - 0.58) < 1e-9);
+  assert.deepEqual([480, 481].map(pastShare), [0.42, 0.58], "a narrow one has room for fingers");
   assert.equal(y(10), plot.bottom);
   assert.equal(y(20), plot.top);
 });
@@ -27,7 +29,7 @@ Deno.test("isInside: the plot with its edges, without the labels beside and belo
 });
 
 Deno.test("timeTicks: full seconds and minutes, no closer than asked", () => {
-  for (const spanMs of [20_000, 60_000, 300_000, 3_600_000]) {
+  for (const spanMs of [20_000, 60_000, 300_000, 3_600_000, 36_000_000]) {
     const scales = scalesOf({ width: 800, height: 400 }, { ...view, spanMs });
     const ticks = timeTicks(scales, 90);
     assert(ticks.length >= 3, `${spanMs}`);
@@ -51,6 +53,8 @@ Deno.test("PriceWindow: glides to what is shown, and jumps where that is far awa
   assert(range.high > 103);
   const other = window.next({ low: 5_000, high: 5_001 }, 16);
   assert(other.low < 5_000 && other.high > 5_001 && other.low > 4_000);
+  const { low, high } = window.next({ low: 100, high: 101 }, 16);
+  assert(low > 99 && low < 100 && high > 101 && high < 102, "downwards, too");
 });
 
 Deno.test("PriceWindow: a price that never moves has a height", () => {

@@ -103,15 +103,16 @@ Deno.test("request: a body that trickles ends with the timeout of the whole answ
 });
 
 Deno.test("request: text is put together from chunks that split a character", async () => {
-  const bytes = new TextEncoder().encode("Grüße €");
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-      controller.close();
-    },
-  });
-  await withService(() => new Response(body, { status: 404 }), async (url) => {
-    const { status, text } = await request(url);
-    assert.deepEqual([status, text], [404, "Grüße €"]);
+  const euros = "€".repeat(100_000); // three bytes each, in chunks of a power of two
+  const body = () => new Blob([euros]).stream();
+  await withService(() => new Response(body(), { status: 404 }), async (url) => {
+    const { status, text } = await request(url, { maxBytes: 300_000 });
+    assert.deepEqual([status, text === euros], [404, true]);
+    await assert.rejects(request(url, { maxBytes: 299_999 }), unreachable(/longer than/));
   });
 });
+
+Deno.test("request: an answer without a body has an empty text", () =>
+  withService(() => new Response(null, { status: 204 }), async (url) => {
+    assert.equal((await request(url)).text, "");
+  }));
