@@ -49,6 +49,19 @@ Deno.test("PollingLoop: waits for the interval after each pass, so that passes n
   assert.equal(clock.pending, 0);
 });
 
+Deno.test("PollingLoop: nobody has to be told of a recovery, and a bug is no failed pass", async () => {
+  const { clock, passes, loop, end } = setUp({ onRecovery: undefined });
+  loop.start();
+  await end("away");
+  clock.advance(1_000);
+  await end();
+  clock.advance(1_000);
+  assert.equal(passes.length, 3);
+  const stopped = loop.stop();
+  passes.at(-1)?.reject(new TypeError("a bug"));
+  await assert.rejects(stopped, TypeError);
+});
+
 Deno.test("PollingLoop: the first pass can be delayed", () => {
   const { clock, passes, loop } = setUp();
   loop.start(500);
