@@ -30,6 +30,21 @@ Deno.test("PendingBets: a store that something else wrote to holds no bets", () 
   }
 });
 
+Deno.test("PendingBets: reports what other tabs write, and nothing else, until it is ended", () => {
+  const tabs = new EventTarget();
+  const end = new AbortController();
+  let changes = 0;
+  new PendingBets(memoryStore(), tabs).onOtherTab(() => changes += 1, end.signal);
+  const write = (key: string) => tabs.dispatchEvent(Object.assign(new Event("storage"), { key }));
+  write("rangemaker.drafts");
+  assert.equal(changes, 0);
+  write("rangemaker.pending-bets");
+  assert.equal(changes, 1);
+  end.abort();
+  write("rangemaker.pending-bets");
+  assert.equal(changes, 1);
+});
+
 Deno.test("PendingBets: a user has its own bets alone, the newest 20 of all are kept", () => {
   const betOf = (user: Offer["quote"]["user"], n: number) => {
     return { offer: offerOf(n, { user }), signature: SIGNATURE };

@@ -26,6 +26,8 @@ class FakeClient extends RangemakerClient {
   /** What a successful watch is closed by. */
   opened: { state?: "live"; close(): void } | undefined;
   failure: Error | undefined;
+  /** Whether balances cannot be read. */
+  isAway = false;
   onState: ((state: "live" | "connecting") => void) | undefined;
   onThesis: ((thesis: Thesis) => void) | undefined;
 
@@ -36,6 +38,7 @@ class FakeClient extends RangemakerClient {
 
   override account(): Promise<Account> {
     this.reads += 1;
+    if (this.isAway) return Promise.reject(new Error("away"));
     return Promise.resolve({ address: USER, balance: 7n, locked: 0n, permissions: [] });
   }
 
@@ -104,15 +107,17 @@ Deno.test("Portfolio: a bet after its deadline is sent until the chain is known,
 Deno.test("Portfolio: outcomes of bets that were open are news, those of the past are not", async () => {
   const { client, portfolio, settled } = scene();
   await settle();
+  for (const [id, status] of [[2, "lost"], [3, "won"]] as const) {
+    client.onThesis?.(thesisOf(id, { status: "open" }));
+    client.onThesis?.(thesisOf(id, { status }));
+  }
   client.onThesis?.(thesisOf(1, { status: "won" }));
-  client.onThesis?.(thesisOf(2, { status: "open" }));
-  client.onThesis?.(thesisOf(2, { status: "lost" }));
-  assert.deepEqual(settled, [2]);
-  assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [2, 1], "newest first");
+  assert.deepEqual(settled, [2, 3]);
+  assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [3, 2, 1], "newest first");
   assert.match(portfolio.problem.value ?? "", /no/, "the watch has failed");
   portfolio.close();
-  client.onThesis?.(thesisOf(3, { status: "open" }));
-  assert.equal(portfolio.theses.value.length, 2, "after the end nothing changes");
+  client.onThesis?.(thesisOf(4, { status: "open" }));
+  assert.equal(portfolio.theses.value.length, 3, "after the end nothing changes");
 });
 
 Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until it is closed", async () => {
@@ -138,6 +143,9 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.deepEqual([portfolio.problem.value, client.reads], [undefined, reads + 2]);
   client.onThesis?.(thesisOf(1, { status: "needs_backfill" }));
   assert.equal(client.reads, reads + 3, "a bet changes the balance");
+  client.isAway = true;
+  await portfolio.refresh();
+  assert.equal(portfolio.account.value?.balance, 7n, "the last one stays");
   portfolio.close();
   await settle();
   assert.deepEqual([closed, clock.pending], [1, 0]);

@@ -38,8 +38,8 @@ function setUp() {
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
   const deliver = async (state: "fresh" | "stale" = "fresh") => {
-    const lastUpdate = clock.now();
-    const price = { base, quote, price: 3_001_000_000n, lastUpdate, ageMs: 0 };
+    const lastUpdate = clock.now() - 40;
+    const price = { base, quote, price: 3_001_000_000n, lastUpdate, ageMs: 40 };
     onPrices({ [SYMBOL]: { ...price, decimals: 6, state } });
     await settled();
   };
@@ -97,6 +97,9 @@ Deno.test("PriceFeed: what cannot be loaded at once is loaded later", async () =
   await run(1_500);
   assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
   assert(!node.asked.includes(OTHER), "only what was shown");
+  node.asked = [];
+  await run(3_000);
+  assert.deepEqual(node.asked, [], "nothing is missing");
 });
 
 Deno.test("PriceFeed: while one market cannot be loaded, all that were shown are loaded again", async () => {
@@ -113,7 +116,7 @@ Deno.test("PriceFeed: while one market cannot be loaded, all that were shown are
 });
 
 Deno.test("PriceFeed: history that was not loaded is asked for again, once", async () => {
-  const { feed, node, onState } = setUp();
+  const { clock, feed, node, onState } = setUp();
   const load = () => feed.loadFrom(SYMBOL, START_MS - 700_000);
   await load();
   assert.deepEqual(node.asked, [], "not connected");
@@ -121,10 +124,12 @@ Deno.test("PriceFeed: history that was not loaded is asked for again, once", asy
   node.away = [SYMBOL];
   await load();
   node.away = [];
+  clock.advance(5_000);
   await load();
   assert.deepEqual(node.asked, [SYMBOL, SYMBOL, SYMBOL], "one that failed, and two pages");
   const { times } = feed.seriesOf(SYMBOL);
-  assert.deepEqual([times[0], longestGap(times)], [START_MS - 700_000, 100]);
+  assert.deepEqual([times[0], times.at(-1)], [START_MS - 700_000, clock.now() - 100]);
+  assert.equal(longestGap(times), 100);
   await load();
   assert.equal(node.asked.length, 3);
   feed.clear();
@@ -137,12 +142,13 @@ Deno.test("PriceFeed: says whether a market can be bet on, and when it is connec
   const { feed, node, onState, deliver } = setUp();
   assert.equal(feed.stateOf(SYMBOL), "connecting");
   onState?.("live");
-  assert.equal(feed.stateOf(SYMBOL), "missing");
-  for (const state of ["stale", "fresh"] as const) {
-    await deliver(state);
-    assert.equal(feed.stateOf(SYMBOL), state);
-  }
-  assert.deepEqual(feed.seriesOf(SYMBOL).times, [START_MS], "a stale price is not drawn");
+  assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["missing", 1]);
+  await deliver("stale");
+  assert.equal(feed.stateOf(SYMBOL), "stale");
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, [], "a stale price is not drawn");
+  await deliver();
+  assert.equal(feed.stateOf(SYMBOL), "fresh");
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, [START_MS]);
   onState?.("connecting", "closed");
   assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["away", 1]);
   assert.throws(() => feed.seriesOf("X/Y"), /No market X\/Y/);

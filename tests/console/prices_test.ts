@@ -31,8 +31,9 @@ Deno.test("PriceSeries: one price a slot, the latest; an older one is ignored", 
   series.append(100, 1);
   series.append(200, 2);
   series.append(200, 3);
-  series.append(100, 9);
-  assert.deepEqual([series.times, series.prices], [[100, 200], [1, 3]]);
+  series.append(300, 4);
+  series.append(200, 9);
+  assert.deepEqual([series.times, series.prices], [[100, 200, 300], [1, 3, 4]]);
 });
 
 Deno.test("PriceSeries: history fills gaps, and wins over what came live", () => {
@@ -51,6 +52,8 @@ Deno.test("PriceSeries: memory is bounded, by the oldest prices", () => {
   const { length } = series.times;
   assert(length >= 65_536 && length <= 65_536 + 4_096, `${length} points`);
   assert.equal(series.prices.at(-1), 149_999);
+  series.merge(Array.from({ length: 70_000 }, (_, slot) => ({ time: slot * 100 + 1, price: 1 })));
+  assert.deepEqual([series.times.length, series.prices.at(-1)], [65_536, 149_999]);
 });
 
 Deno.test("PriceSeries: how much the price moves in a second, without gaps and what is older", () => {

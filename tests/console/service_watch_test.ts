@@ -178,7 +178,7 @@ Deno.test("ProvidersWatch: sources of each market; none while the oracle does no
     };
     answers["/providers"] = JSON.stringify(body);
     const clock = new FakeClock();
-    const watch = new ProvidersWatch(`${url}/`, clock);
+    const watch = new ProvidersWatch(`${url}//`, clock);
     watch.poll.start();
     const providers = await eventually("the sources", () => watch.providers.value);
     assert.deepEqual(providers, {
