@@ -95,14 +95,32 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
 Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
   const answers = [quoteOf, () => Promise.reject(new Error("too late to matter"))];
   for (const answer of answers) {
+    let asked = 0;
     const late = Promise.withResolvers<void>();
-    const { slip } = scene({ quote: (bet) => late.promise.then(() => answer(bet)) });
+    const { slip } = scene({ quote: (bet) => (asked += 1, late.promise.then(() => answer(bet))) });
     const quoted = slip.quote();
+    assert.deepEqual(slip.stage.value, { name: "quoting" });
+    await slip.quote();
+    assert.equal(asked, 1, "one at a time");
     slip.edit({ upper: "3020" });
     late.resolve();
     await quoted;
     assert.deepEqual(slip.stage.value, { name: "draft" });
   }
+});
+
+Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", async () => {
+  const refused = new ExecutionError("EXPOSURE_TOO_LARGE", "no");
+  const { slip } = scene({ quote: () => Promise.reject(refused) });
+  slip.draw({ lowerPrice: 1n, upperPrice: 2n, startsInMs: 3_000, durationMs: 5_000 });
+  assert.deepEqual(slip.fields.value, {
+    ...{ lower: "0.000001", upper: "0.000002", startsIn: "3 s", lasts: "5 s", amount: "10" },
+  });
+  await slip.quote();
+  const stage = stageOf(slip);
+  assert(stage.name === "draft");
+  assert.equal(stage.failure?.code, "EXPOSURE_TOO_LARGE");
+  assert.deepEqual(slip.draft?.durationMs, 5_000);
 });
 
 Deno.test("BetSlip: a price that moved at signing leads to a new quote, which has to be signed again", async () => {
@@ -353,7 +371,9 @@ Deno.test("BetSlip: nothing is asked for with a field missing, nor placed withou
 Deno.test("BetSlip: the same market again, or a wrong amount, keeps the box", () => {
   const { slip } = scene();
   const draft = slip.draft;
+  slip.estimator.state.value = { failure: "shown" };
   slip.choose("ETH/USDT");
+  assert.deepEqual(slip.estimator.state.value, { failure: "shown" });
   slip.edit({ amount: "abc" });
   assert.deepEqual(slip.draft, draft);
 });

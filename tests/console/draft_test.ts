@@ -82,6 +82,12 @@ Deno.test("parseFields: each wrong field has its error, and bounds are accepted"
   const parsed = parseFields({ ...FIELDS, lower: "abc", lasts: "" });
   assert("errors" in parsed);
   assert.deepEqual(Object.keys(parsed.errors), ["lower", "lasts"]);
+  for (const wrong of [{ lower: "9999", upper: "ten" }, { lower: "ten", upper: "0.000001" }]) {
+    const both = parseFields({ ...FIELDS, ...wrong, startsIn: "x" });
+    assert("errors" in both);
+    assert.equal(Object.keys(both.errors).length, 2, "a field is compared with a right one only");
+    assert.match(both.errors.startsIn ?? "", /^Enter 0 to 1 d/);
+  }
   for (const fields of [{ lasts: "1 d", startsIn: "1 d" }, { lasts: "1", startsIn: "0" }]) {
     assert("draft" in parseFields({ ...FIELDS, ...fields }));
   }
@@ -107,8 +113,11 @@ Deno.test("betOf: times count from the moment of the quote", () => {
 Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
   for (const price of [60_000_000_000n, 3_000_000_000n, 150_000_000n, 1_000n]) {
     for (const move of [undefined, 0, 0.0001, 1]) {
-      const { lowerPrice, upperPrice } = suggestedDraft(price, move);
+      const { lowerPrice, upperPrice, ...times } = suggestedDraft(price, move);
       assert(lowerPrice < price && price < upperPrice, `${price}`);
+      assert.deepEqual(times, { startsInMs: 3_000, durationMs: 15_000 });
+      const offset = Number(price - lowerPrice) / Number(upperPrice - price);
+      assert(offset > 0.9 && offset < 1.1, `${price}: in the middle`);
     }
   }
 });

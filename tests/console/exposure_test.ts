@@ -19,6 +19,15 @@ Deno.test("exposureGrid: each cell has the loss of the boxes that cover it", () 
   assert.deepEqual([cells[0]?.[11], cells[0]?.[23]], [15, 30]);
 });
 
+Deno.test("exposureGrid: begins now, ends with the last box, and spans all prices", () => {
+  const grid = exposureGrid([bet(1, 100, 104, 0, 36_000), bet(2, 108, 112, 0, 24_000)], 12_000);
+  assert(grid);
+  const { cells, low, high, fromMs, toMs } = grid;
+  assert.deepEqual([low, high, fromMs, toMs], [100, 112, 12_000, 36_000]);
+  const rows = [0, 3, 4, 7, 8, 11].map((row) => [cells[row]?.[11], cells[row]?.[12]]);
+  assert.deepEqual(rows, [[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]]);
+});
+
 Deno.test("exposureGrid: only decided and ended bets give no grid", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   decimalsOf,
   formatAmount,
+  formatDay,
   formatDuration,
   formatGain,
   formatQuotePrice,
@@ -25,6 +26,7 @@ Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
   assert.equal(formatQuotePrice(2_999.5), "2,999.50");
   assert.equal(formatQuotePrice(149.9), "149.900");
   assert.equal(formatQuotePrice(0.5), "0.5000");
+  assert.equal(formatQuotePrice(0.012345), "0.012345");
   assert.deepEqual([0, 1e-9, 1e9].map(decimalsOf), [6, 6, 0]);
 });
 
@@ -33,6 +35,8 @@ Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read
   assert.equal(formatDuration(7_840), "7.8 s");
   assert.equal(formatDuration(125_000), "2 min 05 s");
   assert.equal(formatDuration(4_200_000), "1 h 10 min");
+  assert.deepEqual([60_000, 3_600_000].map(formatDuration), ["1 min 00 s", "1 h 00 min"]);
+  assert.match(formatDay(1_700_000_000_000), /^\d+ Nov, \d\d:\d\d$/);
   assert.match(formatTime(1_700_000_000_000), /^\d\d:\d\d:\d\d$/);
   assert.equal(shortAddress("0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"), "0x19E7…ff2A");
   assert.equal(toNumber(2_999_500_000n), 2_999.5);

@@ -183,6 +183,23 @@ Deno.test("Problems: a service that is away, ill or not ready says why; critical
   assert.equal(anchorOf("Health and readiness"), "docs/operating.md#health-and-readiness");
 });
 
+Deno.test("Problems: a source of prices has its exchange's name, as far as the oracle gave one", () => {
+  const silent = (provider: string) => `oracle_prints_total{provider="${provider}"} 5`;
+  const state = stateOf("oracle", [silent("b"), silent("b")]);
+  const source = { ready: true, streams: {}, reconnects: 0, lastError: null };
+  const providers = {
+    providers: [
+      { ...source, name: "a", exchange: "Alpha" },
+      { ...source, name: "b", exchange: "Beta" },
+    ],
+    pairSources: {},
+  };
+  const textOf = (known?: typeof providers) => findingsOf([state], known)[0]?.text ?? "";
+  assert.match(textOf(providers), /\bBeta\b/);
+  assert.match(textOf(), /\bb\b/);
+  assert(!/Alpha|Beta/.test(textOf({ ...providers, providers: [] })));
+});
+
 Deno.test("Problems: healthy services, and those not asked yet, have none", () => {
   const unknown = { isUp: undefined };
   assert.deepEqual(findingsOf([stateOf("node", [...ALIVE]), stateOf("oracle", [], unknown)]), []);
