@@ -1,52 +1,13 @@
 import assert from "node:assert/strict";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { z } from "zod";
 import { LOG_ROOT } from "../../lib/log/logging.ts";
-import { solver, withSolver } from "./support.ts";
+import { withSolver } from "./support.ts";
 
 async function get(url: string): Promise<unknown> {
   const response = await fetch(url);
   assert.equal(response.status, 200);
   return await response.json();
 }
-
-Deno.test("Solver: health, info, pairs and typed data as in the spec's endpoints", () =>
-  withSolver(async ({ url }, node) => {
-    node.credited.set(solver.address, 123n);
-    assert.deepEqual(await get(`${url}/health`), {
-      status: "ok",
-      solver: solver.address,
-      dryRun: false,
-    });
-    const info = z.object({ balanceTime: z.number() }).loose().parse(await get(`${url}/info`));
-    assert.deepEqual(info, {
-      address: solver.address,
-      balance: "123",
-      balanceTime: info.balanceTime,
-      dryRun: false,
-      pricing: "mock",
-      config: {
-        basePayoutMultiplier: 1.5,
-        maxPayoutRatio: 10,
-        minBetAmount: "1",
-        maxBetAmount: "1000000000000",
-        minDuration: 1000,
-        maxDuration: 86400000,
-      },
-    });
-    assert.deepEqual(await get(`${url}/pairs`), {
-      pairs: ["BTC", "ETH", "SOL"].map((base, index) => ({ symbol: `${base}/USDT`, n: index + 1 }))
-        .map(({ symbol, n }) => ({
-          symbol,
-          decimals: 6,
-          base: `0x000000000000000000000000000000000000000${n}`,
-          quote: "0x0000000000000000000000000000000000000100",
-        })),
-    });
-    const typedData = JSON.stringify(await get(`${url}/typed-data`));
-    assert.match(typedData, /"primaryType":"Core:Quote"/);
-    assert.match(typedData, /"chainId":1337/);
-  }));
 
 Deno.test("Solver: a flood of /info asks the node once a second", () =>
   withSolver(async ({ url }, node) => {
