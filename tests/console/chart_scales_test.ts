@@ -61,3 +61,21 @@ Deno.test("PriceWindow: a price that never moves has a height", () => {
   const { low, high } = new PriceWindow().next({ low: 100, high: 100 }, 16);
   assert(low < 100 && high > 100);
 });
+
+Deno.test("PriceWindow: shows something before the first price, glides, and jumps when far", () => {
+  const window = new PriceWindow();
+  assert.deepEqual(window.next(undefined, 16), { low: 0, high: 1 });
+  const first = window.next({ low: 100, high: 110 }, 16);
+  assert.ok(first.low < 100 && first.high > 110);
+  assert.deepEqual(window.next(undefined, 16), first);
+  const next = window.next({ low: 101, high: 112 }, 16);
+  assert.ok(next.high > first.high && next.high < first.high + 2, "part of the way");
+  assert.ok(window.next({ low: 900, high: 910 }, 16).low > 800);
+});
+
+Deno.test("timeTicks: a span of days has labels, too", () => {
+  const scales = scalesOf({ width: 300, height: 200 }, {
+    ...{ nowMs: 0, spanMs: 30 * 86_400_000, low: 1, high: 2 },
+  });
+  assert.ok(timeTicks(scales, 80).length > 0);
+});

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { calibrationOf } from "../../services/console/page/maker/calibration.ts";
 import { Counter, Gauge, Registry } from "prom-client";
 import {
+  Metrics,
   MetricsHistory,
   parseMetrics,
   WINDOW_MS,
@@ -61,4 +62,12 @@ solver_predicted_probability_sum{predicted="0-0.1"} 0.1
     { range: "60 – 70 %", settled: 4, held: 3, predicted: 0.65 },
   ]);
   assert.deepEqual(calibrationOf(parseMetrics("")), []);
+});
+
+Deno.test("parseMetrics: infinite values are numbers, and an empty history has none", () => {
+  const metrics = parseMetrics('up{le="+Inf"} +Inf\ndown -Inf');
+  assert.deepEqual([metrics.sum("up"), metrics.sum("down")], [Infinity, -Infinity]);
+  const history = new MetricsHistory();
+  assert.deepEqual([history.latest, history.spanMs], [new Metrics(new Map()), 0]);
+  assert.equal(history.increase("up"), 0);
 });

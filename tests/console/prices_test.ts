@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { ServerClock } from "../../services/console/page/data/server_clock.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 
 Deno.test("ServerClock: the message that travelled fastest counts", () => {
   let local = 10_000;
@@ -78,4 +79,13 @@ Deno.test("PriceSeries: forgets a chain that is gone", () => {
   series.clear();
   assert.deepEqual([series.times, series.prices], [[], []]);
   assert(series.version > version, "what is drawn has changed");
+});
+
+Deno.test("ServerClock: follows the node with the least delay, and a clock that jumps", () => {
+  const clock = new FakeClock(1_000_000);
+  const server = new ServerClock(() => clock.now());
+  for (const delayMs of [40, 5, 90, ...Array(100).fill(20)]) server.observe(1_000_500 - delayMs);
+  assert.equal(server.now(), 1_000_480, "the older ones are forgotten");
+  server.observe(9_000_000);
+  assert.equal(server.now(), 9_000_000);
 });
