@@ -119,11 +119,11 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   };
 }
 
-/** One line for each of several read nodes that is out of rotation. */
+/** One line for each of several read nodes that does not serve. */
 function excludedNodeLines({ hasSeveral, readNodes }: Proxy["nodes"]): string[] {
   if (!hasSeveral) return [];
   return readNodes.states.filter(({ isUp }) => !isUp)
-    .map(({ name, reason }) => `Read node ${name} is out: ${reason}`);
+    .map(({ name, reason }) => `Read node ${name} does not serve: ${reason}`);
 }
 
 export const run = serviceCommand({

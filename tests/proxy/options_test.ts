@@ -146,9 +146,9 @@ async function observeOnOthers(observe: Observe<typeof options>): Promise<void> 
   await withStarted(lagging, async ({ url }) => {
     await observe(lagging, {
       readNodeMaxLag: () =>
-        eventually("the last is out", async () => {
+        eventually("the last is removed", async () => {
           const health = await (await fetch(`${url}/health`)).text();
-          return health.includes(`:${nodes[2]?.node.port} is out`) || undefined;
+          return health.includes(`:${nodes[2]?.node.port} does not serve`) || undefined;
         }, 15_000).then(() => {}),
     });
   });

@@ -212,7 +212,7 @@ Deno.test("Several read nodes: heads that clients have seen are dropped when the
     await client.close();
   }));
 
-Deno.test("Several read nodes: health and metrics name the node that is out", () =>
+Deno.test("Several read nodes: health and metrics name the node that is removed", () =>
   withNodes(async ({ url, nodes, metric }) => {
     assert.equal(await (await fetch(`${url}/health`)).text(), "OK");
     const label = `{node="127.0.0.1:${nodes[0]!.node.port}"}`;
@@ -222,14 +222,17 @@ Deno.test("Several read nodes: health and metrics name the node that is out", ()
     );
     await nodes[0]!.node.stop();
     await eventually(
-      "it is out",
+      "it is removed",
       async () => await metric(`proxy_read_node_up${label}`) === 0 || undefined,
     );
     assert.equal(await metric(`proxy_read_node_leads${label}`), 0);
     const health = await fetch(`${url}/health`);
     const text = await health.text();
     assert.equal(health.status, 200);
-    assert(text.startsWith(`OK\nRead node 127.0.0.1:${nodes[0]!.node.port} is out: `), text);
+    assert(
+      text.startsWith(`OK\nRead node 127.0.0.1:${nodes[0]!.node.port} does not serve: `),
+      text,
+    );
   }));
 
 Deno.test("Several read nodes: each needs its WebSocket, where one is given", async () => {

@@ -1,7 +1,13 @@
+import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
+import { ByteBudget } from "../../services/proxy/byte_budget.ts";
+import { MethodTable } from "../../services/proxy/calls/methods.ts";
 import { Placement } from "../../services/proxy/calls/placement.ts";
+import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
+import { ProxyMetrics } from "../../services/proxy/metrics.ts";
+import { askOverHttp } from "../../services/proxy/node/node_http.ts";
+import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
@@ -57,10 +63,24 @@ export async function withProxy(
   }
 }
 
-/** The placement of a single read node. */
-export function singleNode(): Placement {
-  const options = { names: ["a"], maxLag: 9, clock: new FakeClock(), random: () => 0 };
-  return new Placement(new ReadNodes(options));
+/** A router in front of a single read node, all over HTTP. */
+export function routerTo(
+  nodes: RouterOptions["nodes"],
+  given: Partial<RouterOptions> = {},
+): Router {
+  const single = { names: ["a"], maxLag: 9, clock: new FakeClock(), random: () => 0 };
+  let id = 1_000;
+  return new Router({
+    methods: new MethodTable(),
+    nodes,
+    reads: { ask: (read) => askOverHttp(nodes.read, read, id += 1) },
+    placement: new Placement(new ReadNodes(single)),
+    maxBatch: 10,
+    coalesceReads: false,
+    budget: new ByteBudget(Infinity),
+    metrics: new ProxyMetrics(new Registry()),
+    ...given,
+  });
 }
 
 /** Reads until a read goes over the socket for reads; these reads are forgotten. */

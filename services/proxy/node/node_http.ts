@@ -3,7 +3,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
-import type { NodeReply } from "../envelope.ts";
+import { type Answer, answerTo, callText, type NodeReply, readAnswer } from "../envelope.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "../failures.ts";
 import {
@@ -14,6 +14,7 @@ import {
   type PostError,
   ReplyTimeoutError,
 } from "./http_pool.ts";
+import type { Read } from "./open_reads.ts";
 import { ReplyBudgetError } from "./reply_body.ts";
 
 const log = serviceLog("proxy");
@@ -92,4 +93,20 @@ export async function ask(
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const reply = await node.post(text, { forwardedFor: "127.0.0.1" });
   return parseResponse(parseJson(reply.body)).result;
+}
+
+/**
+ * Sends a plain read, again if it was lost on a stale connection, and to another node if this one
+ * fails.
+ *
+ * @throws {ProxyError} As {@link NodePort.post}, and 502 if the node answered another call.
+ */
+export async function askOverHttp(
+  nodes: NodePort,
+  { rest, node, forwardedFor }: Read,
+  id: number,
+): Promise<Answer> {
+  const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
+  const options = { forwardedFor, node, isPlain: true, isAnswer };
+  return answerTo(id, await nodes.post(callText(rest, id), options), "read");
 }

@@ -3,11 +3,9 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { ProxyOptions } from "../options.ts";
-import { type Head, quantitySchema } from "./head.ts";
-import { HeadWatch } from "./head_watch.ts";
-import { HttpReads } from "./http_reads.ts";
+import type { Head } from "./head.ts";
 import type { HttpPool } from "./http_pool.ts";
-import { ask, nodeHttp } from "./node_http.ts";
+import { nodeHttp } from "./node_http.ts";
 import { registerNodeMetrics } from "./node_metrics.ts";
 import { readNodeUrls } from "./node_urls.ts";
 import { ProbeRounds } from "./probe_rounds.ts";
@@ -46,13 +44,11 @@ export class NodeLink<L extends NodeListener> {
   readonly write: HttpPool;
   readonly read: ReadPool;
   /** Plain reads, by the way of `--reads`. */
-  readonly reads: Pick<HttpReads, "ask">;
+  readonly reads: Pick<ReadPool, "ask">;
   readonly readNodes: ReadNodes;
   readonly #readSocket: ReadSocket | undefined;
   readonly #upstream: Upstream;
-  readonly #headWatch: HeadWatch;
-  /** A single node cannot be compared with any other. */
-  readonly #probeRounds: ProbeRounds | undefined;
+  readonly #probeRounds: ProbeRounds;
   readonly #clock: Clock;
   readonly listener: L;
 
@@ -70,16 +66,13 @@ export class NodeLink<L extends NodeListener> {
       random: Math.random,
       moved: (leader, reason) => this.#moved(names[leader] ?? "", reason),
       changed(node, reason) {
-        if (reason === undefined) log.info("Read node {node} is in", { node: names[node] });
-        else log.warn("Read node {node} is out: {reason}", { node: names[node], reason });
+        const facts = { node: names[node], reason };
+        if (reason === undefined) log.info("Read node {node} added to the read group", facts);
+        else log.warn("Read node {node} removed from the read group: {reason}", facts);
       },
     });
     registerNodeMetrics(metrics.registry, () => readNodes.states);
     const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
-    const probe = (node: number) => read.probe(node);
-    this.#probeRounds = urls.length > 1
-      ? new ProbeRounds({ nodes: readNodes, clock, probe })
-      : undefined;
     const hub = this.listener = listener(this);
     this.#upstream = new Upstream({
       urls: wsUrls,
@@ -95,24 +88,24 @@ export class NodeLink<L extends NodeListener> {
         received: (text) => hub.receive(text),
       },
     });
-    this.#headWatch = new HeadWatch({
+    this.#probeRounds = new ProbeRounds({
+      nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      isSubscribed: () => hub.followsHeads,
-      readHead: async () => quantitySchema.parse(await ask(read, "eth_blockNumber", [])),
+      followed: () => hub.followsHeads ? this.#upstream.node : undefined,
+      probe: (node) => read.probe(node),
       drop: (reason) => this.drop(reason),
     });
-    const httpReads = new HttpReads(read);
     const nodes = names.map((name, node) => ({ name, wsUrl: wsUrls[node] ?? "" }));
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
       nodes,
       leader: () => readNodes.leader,
-      overHttp: (read) => httpReads.ask(read),
+      overHttp: (call) => read.ask(call),
       clock: monotonicClock,
       timeoutMs,
       ...reconnects,
     });
-    this.reads = this.#readSocket ?? httpReads;
+    this.reads = this.#readSocket ?? read;
   }
 
   /** Whether subscriptions reach a read node, or reads could. */
@@ -142,7 +135,7 @@ export class NodeLink<L extends NodeListener> {
 
   /** The node announced a head, possibly in an unknown form. @returns False if it cannot be true. */
   announced(head: Head | undefined): boolean {
-    this.#headWatch.announced(head);
+    this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
   }
 
@@ -153,29 +146,27 @@ export class NodeLink<L extends NodeListener> {
 
   /** Connects to the nodes. */
   start(): void {
-    this.#headWatch.start();
     this.#upstream.start();
-    this.#probeRounds?.start();
+    this.#probeRounds.start();
   }
 
   stop(): void {
     this.#readSocket?.stop();
-    this.#headWatch.stop();
     this.#upstream.stop();
-    this.#probeRounds?.stop();
+    this.#probeRounds.stop();
     this.read.stop();
     this.write.stop();
   }
 
   #opened(node: number): void {
     this.readNodes.onConnected(node);
-    this.#headWatch.restart();
+    this.#probeRounds.reconnected();
     this.listener.upstreamOpened(this.#clock.now());
   }
 
   #lost(node: number, reason: string): void {
     this.listener.upstreamClosed();
-    // With 1013 a node asks for another one to be used: it is out until its probes show that it keeps up.
+    // With 1013 a node asks for another one to be used, so it is removed until its probes show that it keeps up.
     this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
   }
 

@@ -10,7 +10,7 @@ interface NodeMetric {
 const GAUGES: readonly NodeMetric[] = [
   {
     name: "proxy_read_node_up",
-    help: "0 while a read node is out or does not answer, else 1.",
+    help: "0 while a read node is removed from the read group or does not answer, else 1.",
     value: ({ isUp }) => isUp ? 1 : 0,
   },
   {
@@ -26,7 +26,7 @@ const GAUGES: readonly NodeMetric[] = [
   {
     name: "proxy_read_node_probe_seconds",
     help:
-      "How long each of several read nodes takes to answer a probe; a single one is not probed: 0.",
+      "How long each read node takes to answer a probe, 0 before the first; a single one is probed only while it announces no heads.",
     value: ({ tookMs }) => tookMs === Infinity ? 0 : tookMs / 1000,
   },
 ];
@@ -45,8 +45,8 @@ const COUNTERS: readonly NodeMetric[] = [
   },
   {
     name: "proxy_read_node_outs_total",
-    help: "How often each of several read nodes left the rotation, 0 for a single one.",
-    value: ({ outsTotal }) => outsTotal,
+    help: "How often each of several read nodes was removed from the read group, 0 for a single one.",
+    value: ({ removalsTotal }) => removalsTotal,
   },
 ];
 

@@ -1,4 +1,5 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { Head } from "./head.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 
 /** Interval at which every node is asked for its head. */
@@ -8,13 +9,28 @@ export const ROUND_MS = 1_000;
 export interface ProbeRoundsOptions {
   nodes: ReadNodes;
   clock: Clock;
+  /** How long `newHeads` may be silent, in milliseconds. */
+  silenceMs: number;
+  /** The node whose `newHeads` the hub follows; undefined while it has no such subscription. */
+  followed: () => number | undefined;
   /** Asks a node for its head and reports the outcome; never rejects. */
-  probe: (node: number) => Promise<void>;
+  probe: (node: number) => Promise<Head | undefined>;
+  /** Replaces the connection to the node that is followed. */
+  drop: (reason: string) => void;
 }
 
-/** Asks all read nodes for their heads at the same moment, once a round. */
+/**
+ * Asks read nodes for their heads, once a round and all at the same moment. A single node cannot be
+ * compared with others: it is asked only while it should announce heads and does not. If a node's chain
+ * went on in two rounds without an announcement, its connection is replaced; an idle chain has no effect.
+ */
 export class ProbeRounds {
   readonly #options: ProbeRoundsOptions;
+  /** The newest block that was announced on this connection, or else the first that was read. */
+  #announced: number | undefined;
+  #announcedAtMs = 0;
+  /** Whether the chain was ahead of the announcements in the last round. */
+  #isSuspect = false;
   #cancel: CancelTimer | undefined;
   #stopped = false;
 
@@ -23,6 +39,7 @@ export class ProbeRounds {
   }
 
   start(): void {
+    this.reconnected();
     this.#play();
   }
 
@@ -31,15 +48,53 @@ export class ProbeRounds {
     this.#cancel?.();
   }
 
+  /** Earlier announcements do not apply to a new connection. */
+  reconnected(): void {
+    this.#announced = undefined;
+    this.announced(undefined);
+  }
+
+  /** A head was announced; one in an unknown form is still a sign of life. */
+  announced(head: Head | undefined): void {
+    this.#announcedAtMs = this.#options.clock.now();
+    this.#isSuspect = false;
+    if (head !== undefined) this.#announced = head.number;
+  }
+
+  get #silentMs(): number {
+    return this.#options.clock.now() - this.#announcedAtMs;
+  }
+
+  /** The node that should announce heads and does not. */
+  get #silentNode(): number | undefined {
+    const { silenceMs, followed } = this.#options;
+    return this.#silentMs >= silenceMs ? followed() : undefined;
+  }
+
   #play(): void {
     const { nodes, clock, probe } = this.#options;
     const startedAtMs = clock.now();
-    const due = nodes.names.map((_, node) => node).filter((node) => nodes.isDue(node));
-    Promise.all(due.map(probe)).then(() => {
+    const silent = this.#silentNode;
+    const isGroup = nodes.names.length > 1;
+    const due = nodes.names.map((_, node) => node)
+      .filter((node) => nodes.isDue(node) && (isGroup || node === silent));
+    Promise.all(due.map(probe)).then((heads) => {
       if (this.#stopped) return;
-      nodes.endRound();
+      if (isGroup) nodes.endRound();
+      // It may have announced one meanwhile, or another node may be followed.
+      const head = silent === this.#silentNode ? heads[due.indexOf(silent ?? NaN)] : undefined;
+      if (head !== undefined) this.#judgeSilence(head);
       const leftMs = Math.max(0, startedAtMs + ROUND_MS - clock.now());
       this.#cancel = clock.after(leftMs, () => this.#play());
     });
+  }
+
+  #judgeSilence({ number }: Head): void {
+    this.#announced ??= number;
+    const isAhead = number > this.#announced;
+    if (isAhead && this.#isSuspect) {
+      this.#options.drop(`no new head for ${this.#silentMs} ms while the chain went on`);
+    }
+    this.#isSuspect = isAhead;
   }
 }

@@ -1,6 +1,7 @@
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
+import type { RoundReport } from "./verdict.ts";
 
 /** Waits before a node that does not answer is tried again. */
 const RETRY = { initialMs: 1_000, maxMs: 10_000 };
@@ -8,13 +9,13 @@ const RETRY = { initialMs: 1_000, maxMs: 10_000 };
 /** Weight of the newest probe in a node's average time. */
 const NEWEST_WEIGHT = 0.3;
 
-/** A node behind another one counts as lagging only if its block is older by this many seconds. */
-const OLDER_S = 2;
+/** The head of a node that has not answered for this long is deleted. */
+const HEAD_KEPT_MS = 30_000;
 
 /** The state of a node for people and metrics. */
 export interface NodeState {
   name: string;
-  /** The reason why it is out or dead; undefined if it is neither. */
+  /** The reason why it is removed or dead; undefined if it is neither. */
   reason: string | undefined;
   isUp: boolean;
   leads: boolean;
@@ -23,32 +24,33 @@ export interface NodeState {
   tookMs: number;
   readsTotal: number;
   errorsTotal: number;
-  outsTotal: number;
+  removalsTotal: number;
 }
 
 /** The known state of one of several read nodes. */
-export class ReadNode {
+export class ReadNode implements RoundReport {
   readonly name: string;
   head: Head | undefined;
-  headAtMs = -Infinity;
-  /** Its answer of this round. */
+  #headAtMs = -Infinity;
+  /** Its answer of this round, and of the one before. */
   probed: Head | undefined;
+  probedBefore: Head | undefined;
   /** Average time of its probes: other reads differ too much to be compared. */
   tookMs = Infinity;
   /** Probes without an answer, in a row. */
   failures = 0;
   /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
   isDead = false;
-  /** Rounds in a row in which it was behind while in, or in step while out. */
+  /** Rounds in a row after which it should have been removed, or, while it is removed, added. */
   rounds = 0;
   /** Reads of this round, and those of them that failed. */
   reads = 0;
   errors = 0;
   readsTotal = 0;
   errorsTotal = 0;
-  outsTotal = 0;
-  /** The reason why it is out. */
-  out: string | undefined;
+  removalsTotal = 0;
+  /** The reason why it is removed; undefined while it is in the read group. */
+  removedFor: string | undefined;
   readonly retry: Backoff;
   retryAtMs = -Infinity;
 
@@ -61,7 +63,7 @@ export class ReadNode {
   /** It has a block. */
   reached(head: Head, nowMs: number): void {
     this.head = head;
-    this.headAtMs = nowMs;
+    this.#headAtMs = nowMs;
   }
 
   /** It answered a probe with its newest block. */
@@ -76,25 +78,20 @@ export class ReadNode {
     this.retryAtMs = -Infinity;
   }
 
+  /** The round is over. */
+  endRound(nowMs: number): void {
+    this.probedBefore = this.probed;
+    this.probed = undefined;
+    this.reads = this.errors = 0;
+    // Forget the head of a silent node, so that reads of its blocks do not wait for it.
+    if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
+  }
+
   /** The current state of the node. */
   state(leads: boolean): NodeState {
-    const { name, head, tookMs, readsTotal, errorsTotal, outsTotal } = this;
-    const reason = this.out ?? (this.isDead ? "it does not answer" : undefined);
-    const counts = { readsTotal, errorsTotal, outsTotal };
+    const { name, head, tookMs, readsTotal, errorsTotal, removalsTotal } = this;
+    const reason = this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
+    const counts = { readsTotal, errorsTotal, removalsTotal };
     return { name, reason, isUp: !reason, leads, head: head?.number, tookMs, ...counts };
   }
-}
-
-/**
- * How many blocks a node is behind the others; negative if it is ahead. From three nodes on it is
- * compared with the second-highest, so that one node with a far too high head excludes no other. Of
- * two, either may be right: the lower one is behind only if its block is older, too.
- */
-export function blocksBehind(own: Head, others: readonly Head[], nowMs: number): number {
-  const [highest, second] = [own, ...others].toSorted((a, b) => b.number - a.number);
-  if (highest === undefined || second === undefined) return 0;
-  if (others.length > 1) return second.number - own.number;
-  // A time in the future cannot be right.
-  const isOlder = Math.min(highest.timestampS, nowMs / 1000) - own.timestampS >= OLDER_S;
-  return isOlder ? highest.number - own.number : 0;
 }

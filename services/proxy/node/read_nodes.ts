@@ -1,27 +1,13 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
-import { blocksBehind, type NodeState, ReadNode } from "./read_node.ts";
+import { type NodeState, ReadNode } from "./read_node.ts";
+import { blocksAbove, ROUNDS, type Verdict, verdictOf } from "./verdict.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
 
-/** Consecutive rounds a node must lag, or keep up, before it leaves or rejoins the rotation. */
-export const ROUNDS = 3;
-
-/** Consecutive rounds a node must be far above all others before it leaves the rotation. */
-const ROUNDS_ABOVE = 2;
-
-/** A node is far above the others from this many times `maxLag` on, or this many blocks. */
-const FAR_ABOVE = { lags: 10, blocks: 32 };
-
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const MOVE_EVERY_MS = 30_000;
-
-/** The head of a node that has not answered for this long is deleted. */
-const HEAD_KEPT_MS = 30_000;
-
-/** A node leaves the rotation if this share of its reads in a round fail, given enough reads. */
-const ERRORS = { readsMin: 10, share: 0.5 };
 
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */
 const SLOWER_MS = 50;
@@ -39,15 +25,15 @@ export interface ReadNodesOptions {
   random: RandomSource;
   /** Called when another node becomes the leader. */
   moved?: (leader: number, reason: string) => void;
-  /** Called when a node leaves the rotation, with the reason, or rejoins it, without one. */
+  /** Called when a node is removed from the read group, with the reason, or added, without one. */
   changed?: (node: number, reason: string | undefined) => void;
 }
 
 /**
- * Decides which of the read nodes, one or more, serves. One node leads: reads go to it and the hub
- * follows it, so that a client can read the block that it was just notified of. The first of the list leads first. When it
- * is out of rotation, the fastest other node becomes leader. This class does no I/O: its owner
- * reports events, and asks every node for its head once a round.
+ * Decides which of the read nodes, one or more, serves. One node of the read group leads: reads go to
+ * it and the hub follows it, so that a client can read the block that it was just notified of. The
+ * first of the list leads first; when it is removed, the fastest other node does. This class does no
+ * I/O: its owner reports events, and asks every node for its head once a round.
  */
 export class ReadNodes {
   readonly #options: ReadNodesOptions;
@@ -56,8 +42,6 @@ export class ReadNodes {
   #movedAtMs = -Infinity;
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
-  /** Heads of the previous round: on a fast chain, heads of one round differ in timing. */
-  #before: (Head | undefined)[] = [];
 
   constructor(options: ReadNodesOptions) {
     this.#options = options;
@@ -74,9 +58,9 @@ export class ReadNodes {
     return this.#options.names;
   }
 
-  /** Whether at least one node is in rotation and responding. */
+  /** Whether at least one node of the read group responds. */
   get isAnyAlive(): boolean {
-    return this.#nodes.some(({ out, isDead }) => out === undefined && !isDead);
+    return this.#nodes.some(({ removedFor, isDead }) => removedFor === undefined && !isDead);
   }
 
   /** The current state of all nodes. */
@@ -103,7 +87,7 @@ export class ReadNodes {
    * Picks the node for reading a block: the leader if it has the block or if no node has it yet,
    * otherwise another node that has it.
    *
-   * @returns Undefined if the block exists only on nodes that are out of rotation or dead.
+   * @returns Undefined if the block exists only on nodes that are removed or dead.
    */
   nodeForBlock(block: number): number | undefined {
     if (this.#nodes.length === 1) return this.#leader;
@@ -121,9 +105,8 @@ export class ReadNodes {
 
   /** A node announced a block. @returns False if it is far above those of all others. */
   onHead(index: number, head: Head): boolean {
-    if (this.#blocksAbove(index, head.number, this.#nodes.map(({ head }) => head)) > 0) {
-      return false;
-    }
+    const others = this.#othersThan(index).map(({ head }) => head);
+    if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
     this.#at(index).reached(head, this.#options.clock.now());
     return true;
   }
@@ -132,7 +115,7 @@ export class ReadNodes {
   onProbeAnswered(index: number, head: Head, tookMs: number): void {
     const node = this.#at(index);
     node.answeredProbe(head, tookMs, this.#options.clock.now());
-    // The last node stays in, dead or not, until another one answers.
+    // The last node is not removed, dead or not, until another one answers.
     const leader = this.#at(this.#leader);
     if (leader.isDead) this.#removeNow(this.#leader, "it does not answer");
   }
@@ -142,7 +125,9 @@ export class ReadNodes {
     const node = this.#at(index);
     node.failures += 1;
     node.rounds = 0;
-    if (node.failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
+    // A single node is asked only in doubt: its reads show themselves whether it is slow.
+    const isComparable = this.#nodes.length > 1;
+    if (isComparable && node.failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
   }
 
   /** A node refused the connection of a probe. */
@@ -181,57 +166,39 @@ export class ReadNodes {
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
-    const nowMs = this.#options.clock.now();
-    for (const [index, node] of this.#nodes.entries()) {
-      const { reads, errors, probed, out } = node;
-      node.reads = node.errors = 0;
-      // Forget the head of a silent node, so that reads of its blocks do not wait for it.
-      if (nowMs - node.headAtMs >= HEAD_KEPT_MS) node.head = undefined;
-      if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
-        node.rounds = 0;
-        this.#remove(index, `${errors} of ${reads} reads failed`);
-      } else if (probed !== undefined) {
-        const others = this.#before.filter((_, at) => at !== index);
-        const lag = blocksBehind(probed, others.filter((head) => head !== undefined), nowMs);
-        const above = this.#blocksAbove(
-          index,
-          probed.number,
-          this.#nodes.map(({ probed }) => probed),
-        );
-        const isBehind = lag > this.#options.maxLag;
-        const isOutOfStep = isBehind || above > 0;
-        node.rounds = isOutOfStep === (out === undefined) ? node.rounds + 1 : 0;
-        if (node.rounds >= (above > 0 ? ROUNDS_ABOVE : ROUNDS)) {
-          node.rounds = 0;
-          if (isBehind) this.#remove(index, `it is ${lag} blocks behind`);
-          else if (above > 0) {
-            this.#removeNow(index, `it is ${above} blocks above all others`);
-          } else this.#returnToRotation(index);
-        }
-      }
+    const limits = { maxLag: this.#options.maxLag, nowMs: this.#options.clock.now() };
+    const verdicts = this.#nodes.map((node, index) =>
+      verdictOf(node, this.#othersThan(index), limits)
+    );
+    for (const node of this.#nodes) node.endRound(limits.nowMs);
+    for (const [index, verdict] of verdicts.entries()) {
+      if (verdict !== undefined) this.#apply(index, verdict);
     }
-    this.#before = this.#nodes.map(({ probed }) => probed);
-    for (const node of this.#nodes) node.probed = undefined;
     this.#replaceSlowLeader();
   }
 
-  /** How many blocks a head is above all others; 0 if that is not far, or there are too few others. */
-  #blocksAbove(index: number, number: number, heads: readonly (Head | undefined)[]): number {
-    const others = heads.filter((head, at) => at !== index && head !== undefined);
-    // Of two nodes, either may be right.
-    if (others.length < 2) return 0;
-    const above = number - Math.max(...others.map((head) => head?.number ?? 0));
-    const far = Math.max(FAR_ABOVE.blocks, FAR_ABOVE.lags * this.#options.maxLag);
-    return above > far ? above : 0;
+  #apply(index: number, { fault, rounds, isUrgent }: Verdict): void {
+    const node = this.#at(index);
+    const isChange = (fault === undefined) !== (node.removedFor === undefined);
+    node.rounds = isChange ? node.rounds + 1 : 0;
+    if (node.rounds < rounds) return;
+    node.rounds = 0;
+    if (fault === undefined) this.#addBack(index);
+    else if (isUrgent) this.#removeNow(index, fault);
+    else this.#remove(index, fault);
   }
 
-  /** Takes a node that works out of rotation; it leads on if no other one serves as well. */
+  #othersThan(index: number): ReadNode[] {
+    return this.#nodes.filter((_, at) => at !== index);
+  }
+
+  /** Removes a node that works; it leads on if no other one serves as well. */
   #remove(index: number, reason: string): void {
     if (index === this.#leader) this.#replaceLeader(reason);
     this.#exclude(index, reason);
   }
 
-  /** Removes a node that cannot be used from rotation; another one that answers leads instead. */
+  /** Removes a node that cannot be used; another one that answers leads instead. */
   #removeNow(index: number, reason: string): void {
     if (index === this.#leader) this.#replaceLeaderNow(reason);
     this.#exclude(index, reason);
@@ -239,18 +206,18 @@ export class ReadNodes {
 
   #exclude(index: number, reason: string): void {
     const node = this.#at(index);
-    const isLast = this.#nodes.every((other) => other === node || other.out !== undefined);
-    if (node.out !== undefined || isLast) return;
+    const isLast = this.#othersThan(index).every(({ removedFor }) => removedFor !== undefined);
+    if (node.removedFor !== undefined || isLast) return;
     node.rounds = 0;
-    node.out = reason;
-    node.outsTotal += 1;
+    node.removedFor = reason;
+    node.removalsTotal += 1;
     this.#options.changed?.(index, reason);
   }
 
-  #returnToRotation(index: number): void {
+  #addBack(index: number): void {
     const node = this.#at(index);
-    if (node.out === undefined) return;
-    node.out = undefined;
+    if (node.removedFor === undefined) return;
+    node.removedFor = undefined;
     node.rounds = 0;
     this.#options.changed?.(index, undefined);
   }
@@ -270,16 +237,16 @@ export class ReadNodes {
     this.#leader = candidate;
     this.#movedAtMs = this.#options.clock.now();
     this.#slowRounds = 0;
-    this.#returnToRotation(candidate); // it may lag, but no better node is available
+    this.#addBack(candidate); // it may lag, but no better node is available
     this.#options.moved?.(candidate, reason);
   }
 
   #replaceSlowLeader(): void {
     const leader = this.#at(this.#leader);
-    // The leader is already out of rotation; no replacement was available earlier.
-    if (leader.out !== undefined) {
-      if (leader.isDead) this.#replaceLeaderNow(leader.out);
-      else this.#replaceLeader(leader.out);
+    // The leader is removed; no replacement was available earlier.
+    if (leader.removedFor !== undefined) {
+      if (leader.isDead) this.#replaceLeaderNow(leader.removedFor);
+      else this.#replaceLeader(leader.removedFor);
       return;
     }
     const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_MS);
@@ -291,18 +258,18 @@ export class ReadNodes {
   }
 
   #serves(index: number, block: number): boolean {
-    const { out, isDead, head } = this.#at(index);
-    return out === undefined && !isDead &&
+    const { removedFor, isDead, head } = this.#at(index);
+    return removedFor === undefined && !isDead &&
       (block < 0 || (head !== undefined && head.number >= block));
   }
 
-  /** The fastest of some nodes; of those that are out, the one furthest ahead. */
+  /** The fastest of some nodes; of removed ones, the one furthest ahead. */
   #best(isCandidate: (index: number) => boolean): number | undefined {
     const all = this.#indexes().filter(isCandidate);
     // Prefer nodes whose head is known: the lag of the others is unknown.
     const known = all.filter((index) => this.#at(index).head !== undefined);
     const candidates = known.length > 0 ? known : all;
-    if (candidates.some((index) => this.#at(index).out !== undefined)) {
+    if (candidates.some((index) => this.#at(index).removedFor !== undefined)) {
       return candidates.toSorted((a, b) => (this.headOf(b) ?? -1) - (this.headOf(a) ?? -1))[0];
     }
     const fastestMs = Math.min(...candidates.map((index) => this.#at(index).tookMs));

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
-import { headSchema } from "./head.ts";
-import type { NodeReply } from "../envelope.ts";
+import { type Head, headSchema } from "./head.ts";
+import { type Answer, firstId, type NodeReply } from "../envelope.ts";
+import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 import {
   ask,
+  askOverHttp,
   nodeHttp,
   type NodeHttpOptions,
   type NodePort,
@@ -36,6 +38,7 @@ export class ReadPool implements NodePort {
   /** Probes have connections and a deadline of their own. */
   readonly #probes: readonly HttpPool[];
   readonly #clock: Clock;
+  #lastId = firstId();
   #stopped = false;
 
   constructor({ urls, nodes, ...options }: ReadPoolOptions) {
@@ -60,14 +63,23 @@ export class ReadPool implements NodePort {
     return this.#at(this.#pools, options.node ?? this.#nodes.leader).post(text, options);
   }
 
-  /** Asks a node for its newest block and reports the answer or the failure; never rejects. */
-  async probe(node: number): Promise<void> {
+  /** Sends a plain read: see {@link askOverHttp}. */
+  ask(read: Read): Promise<Answer> {
+    return askOverHttp(this, read, this.#lastId += 1);
+  }
+
+  /**
+   * Asks a node for its newest block and reports the answer or the failure; never rejects.
+   * @returns Undefined if it did not answer.
+   */
+  async probe(node: number): Promise<Head | undefined> {
     const startedAtMs = this.#clock.now();
     try {
       const head = headSchema.parse(
         await ask(this.#probe(node), "eth_getBlockByNumber", ["latest", false]),
       );
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
+      return head;
     } catch (thrown) {
       if (this.#stopped) return;
       if (isRefused(thrown)) this.#nodes.onProbeRefused(node, reasonOf(thrown));

@@ -1,26 +1,18 @@
 /** The router between two nodes that a test plays: what each is posted, and what a caller gets. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
-import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
-import { MethodTable } from "../../../services/proxy/calls/methods.ts";
 import type { PostOptions } from "../../../services/proxy/node/node_http.ts";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/envelope.ts";
-import {
-  type MessageContext,
-  Router,
-  type RouterOptions,
-} from "../../../services/proxy/calls/router.ts";
+import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import { Placement } from "../../../services/proxy/calls/placement.ts";
-import { HttpReads } from "../../../services/proxy/node/http_reads.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
 import type { Answer } from "../../../services/proxy/envelope.ts";
 import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { call, singleNode } from "../support.ts";
+import { call, routerTo } from "../support.ts";
 
 interface Posted {
   target: "read" | "write";
@@ -42,17 +34,7 @@ function scene(given: Partial<RouterOptions> = {}) {
     },
   });
   const nodes = { read: node("read"), write: node("write") };
-  const router = new Router({
-    methods: new MethodTable(),
-    nodes,
-    reads: new HttpReads(nodes.read),
-    placement: singleNode(),
-    maxBatch: 10,
-    coalesceReads: true,
-    budget,
-    metrics: new ProxyMetrics(new Registry()),
-    ...given,
-  });
+  const router = routerTo(nodes, { budget, coalesceReads: true, ...given });
   const askText = (text: string, caller: Partial<MessageContext> = {}) =>
     router.answer(text, { forwardedFor: "x", key: "x", ...caller });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>

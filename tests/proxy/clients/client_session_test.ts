@@ -6,15 +6,12 @@ import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
-import { HttpReads } from "../../../services/proxy/node/http_reads.ts";
-import { MethodTable } from "../../../services/proxy/calls/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/envelope.ts";
-import { Router } from "../../../services/proxy/calls/router.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
-import { call, singleNode } from "../support.ts";
+import { call, routerTo } from "../support.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
 const ADDRESS_MESSAGES_MAX = 300;
@@ -64,16 +61,7 @@ function scene(
   const session = new ClientSession({
     openRequests,
     hub,
-    router: new Router({
-      methods: new MethodTable(),
-      nodes: { read: node, write: node },
-      reads: new HttpReads(node),
-      placement: singleNode(),
-      maxBatch: 10,
-      coalesceReads: false,
-      budget,
-      metrics,
-    }),
+    router: routerTo({ read: node, write: node }, { budget, metrics }),
     sink: {
       room: () => admits.room,
       spareRoom: () => 0,

@@ -6,17 +6,14 @@ import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/by
 import type { NodeReply } from "../../../services/proxy/envelope.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../services/proxy/clients/cors.ts";
-import { HttpReads } from "../../../services/proxy/node/http_reads.ts";
-import { MethodTable } from "../../../services/proxy/calls/methods.ts";
 import { RUNTIME_BYTES_MAX } from "../../../services/proxy/clients/request_bodies.ts";
-import { Router } from "../../../services/proxy/calls/router.ts";
 import {
   RpcEndpoint,
   type RpcEndpointOptions,
 } from "../../../services/proxy/clients/rpc_endpoint.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
-import { call, singleNode } from "../support.ts";
+import { call, routerTo } from "../support.ts";
 
 const GOOD = "https://good.example";
 const READ = call(1, "eth_getLogs");
@@ -37,16 +34,7 @@ function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
       return Promise.resolve({ status: 200, body });
     },
   };
-  const router = new Router({
-    methods: new MethodTable(),
-    nodes: { read: node, write: node },
-    reads: new HttpReads(node),
-    placement: singleNode(),
-    maxBatch: 10,
-    coalesceReads: false,
-    budget: new ByteBudget(Infinity),
-    metrics,
-  });
+  const router = routerTo({ read: node, write: node }, { metrics });
   const endpoint = new RpcEndpoint({
     router,
     cors: new Cors([GOOD]),

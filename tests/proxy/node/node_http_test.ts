@@ -4,9 +4,15 @@ import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
 import { CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import { ask, nodeHttp } from "../../../services/proxy/node/node_http.ts";
+import {
+  ask,
+  askOverHttp,
+  nodeHttp,
+  type PostOptions,
+} from "../../../services/proxy/node/node_http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
+import { answerUnder } from "../../../services/proxy/envelope.ts";
 import { type Asked, Server } from "./http_pool_scene.ts";
 
 const TIMEOUT_MS = 1_000;
@@ -124,4 +130,26 @@ Deno.test("ask: the result of a call; an error that the node answers is thrown",
   });
   assert.equal(await ask(nodeOf({ result: "0x1f" }), "eth_blockNumber", []), "0x1f");
   await assert.rejects(ask(nodeOf({ error: { code: 1, message: "" } }), "eth_blockNumber", []));
+});
+
+Deno.test("askOverHttp: a read may be repeated and moved, and gets its own answer alone", async () => {
+  let body = '{"id":8,"result":7}';
+  const posted: [text: string, options: PostOptions][] = [];
+  const nodes = {
+    post(...given: [text: string, options: PostOptions]) {
+      posted.push(given);
+      return Promise.resolve({ status: 200, body });
+    },
+  };
+  const read = { method: "eth_call", node: 1, caller: "a", forwardedFor: "x", fitsSocket: true };
+  const asked = () => askOverHttp(nodes, { ...read, rest: ',"method":"eth_call"}' }, 8);
+  assert.equal(answerUnder(await asked(), "5"), '{"id":5,"result":7}');
+  const [[text, { isAnswer, ...options }]] = posted as [typeof posted[number]];
+  assert.equal(text, '{"jsonrpc":"2.0","id":8,"method":"eth_call"}');
+  assert.deepEqual(options, { forwardedFor: "x", node: 1, isPlain: true });
+  const isTaken = [8, 9, null].map((id) => isAnswer?.(JSON.stringify({ id })));
+  assert.deepEqual(isTaken, [true, false, true]);
+  for (body of ['{"id":9}', "<html>"]) {
+    await assert.rejects(asked(), { status: 502, rpcCode: -32002 });
+  }
 });

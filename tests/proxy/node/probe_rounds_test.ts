@@ -1,70 +1,203 @@
 import assert from "node:assert/strict";
+import { type Head, headOf } from "../../../services/proxy/node/head.ts";
 import { ProbeRounds, ROUND_MS } from "../../../services/proxy/node/probe_rounds.ts";
 import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
+const SILENCE_MS = 15_000;
+
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 }
 
-Deno.test("ProbeRounds: every node that is due is asked once a round, which ends with the slowest answer", async () => {
-  const clock = new FakeClock();
-  const nodes = new ReadNodes({ names: ["a", "b"], maxLag: 3, clock, random: () => 0 });
-  const asked: number[] = [];
-  const pending: PromiseWithResolvers<void>[] = [];
-  const rounds = new ProbeRounds({
-    nodes,
-    clock,
-    probe(node) {
-      asked.push(node);
-      const answer = Promise.withResolvers<void>();
-      pending.push(answer);
-      return answer.promise;
-    },
-  });
-  /** All nodes answer. @returns Those that were asked since the last call. */
-  const answer = async () => {
-    for (const { resolve } of pending.splice(0)) resolve();
+/** Probes of nodes that have the head `head`, and what they led to. */
+class Scene {
+  readonly clock = new FakeClock();
+  readonly nodes: ReadNodes;
+  readonly rounds: ProbeRounds;
+  readonly dropped: string[] = [];
+  /** Nodes that were asked. */
+  asked: number[] = [];
+  head: number | undefined = 1;
+  isFollowed = true;
+  /** While it is set, no probe is answered. */
+  pending: PromiseWithResolvers<void>[] | undefined;
+
+  constructor(names: string[] = ["a"]) {
+    this.nodes = new ReadNodes({ names, maxLag: 3, clock: this.clock, random: () => 0 });
+    this.rounds = new ProbeRounds({
+      nodes: this.nodes,
+      clock: this.clock,
+      silenceMs: SILENCE_MS,
+      followed: () => this.isFollowed ? 0 : undefined,
+      probe: (node) => this.#probe(node),
+      drop: (reason) => this.dropped.push(reason),
+    });
+    this.rounds.start();
+  }
+
+  async #probe(node: number): Promise<Head | undefined> {
+    this.asked.push(node);
+    const { head } = this; // as the node has it when it is asked
+    const answer = Promise.withResolvers<void>();
+    if (this.pending?.push(answer)) await answer.promise;
+    return head === undefined ? undefined : { number: head, timestampS: 0 };
+  }
+
+  /** The chain is at this block, and the node announces it. */
+  announce(number: number): void {
+    this.head = number;
+    this.rounds.announced({ number, timestampS: 0 });
+  }
+
+  async pass(totalMs: number): Promise<void> {
+    for (let passedMs = 0; passedMs < totalMs; passedMs += 500) {
+      await settled();
+      this.clock.advance(500);
+    }
     await settled();
-    return asked.splice(0);
-  };
+  }
+
+  /** All probes are answered. @returns The nodes that were asked since the last call. */
+  async answer(): Promise<number[]> {
+    for (const { resolve } of this.pending?.splice(0) ?? []) resolve();
+    await settled();
+    return this.asked.splice(0);
+  }
+}
+
+Deno.test("ProbeRounds: every node of a group that is due is asked once a round, which ends with the slowest answer", async () => {
+  const scene = new Scene(["a", "b"]);
+  const { clock, nodes, rounds } = scene;
+  scene.pending = [];
+  await scene.pass(ROUND_MS);
+  assert.deepEqual(await scene.answer(), [0, 1, 0, 1], "the first round, and the second");
   for (let read = 0; read < 10; read += 1) nodes.onReadFailed(0);
-  rounds.start();
-  clock.advance(600);
-  pending.shift()?.resolve();
-  await settled();
+  clock.advance(ROUND_MS);
   assert.equal(nodes.leader, 0, "the round goes on");
-  assert.deepEqual(await answer(), [0, 1]);
+  assert.deepEqual(await scene.answer(), [0, 1]);
   assert.equal(nodes.leader, 1, "its end applies the limits");
-  clock.advance(ROUND_MS - 601);
-  assert.deepEqual(asked, []);
-  clock.advance(1);
-  clock.advance(2 * ROUND_MS);
+  clock.advance(3 * ROUND_MS);
   nodes.onProbeRefused(1, "gone"); // not due for a while
-  assert.deepEqual(await answer(), [0, 1]);
+  assert.deepEqual(await scene.answer(), [0, 1]);
   clock.advance(0);
-  assert.deepEqual(asked, [0], "a long round is followed by the next one at once");
+  assert.deepEqual(scene.asked, [0], "a long round is followed by the next one at once");
   rounds.stop();
-  await answer();
+  await scene.answer();
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ProbeRounds: the end also ends the wait for the next round", async () => {
-  const clock = new FakeClock();
-  const nodes = new ReadNodes({ names: ["a"], maxLag: 3, clock, random: () => 0 });
-  let asked = 0;
-  const rounds = new ProbeRounds({
-    nodes,
-    clock,
-    probe() {
-      asked += 1;
-      return Promise.resolve();
-    },
+Deno.test("ProbeRounds: the connection to a node whose chain goes on without announcements is replaced", async () => {
+  for (const hasAnnounced of [true, false]) {
+    const scene = new Scene();
+    if (hasAnnounced) scene.announce(1);
+    else await scene.pass(SILENCE_MS); // its head is read
+    scene.head = 5;
+    await scene.pass(SILENCE_MS + ROUND_MS - 500);
+    assert.deepEqual(hasAnnounced ? scene.dropped : [], []);
+    await scene.pass(ROUND_MS);
+    assert.match(scene.dropped[0] ?? "", /^no new head for \d+ ms while the chain went on$/);
+    scene.rounds.stop();
+  }
+});
+
+const quiet: [name: string, isAsked: boolean, play: (scene: Scene) => Promise<void>][] = [
+  ["announces heads", false, async (scene) => {
+    for (let number = 1; number < 10; number += 1) {
+      scene.announce(number);
+      await scene.pass(SILENCE_MS / 2);
+    }
+  }],
+  ["has an idle chain", true, async (scene) => {
+    scene.announce(1);
+    await scene.pass(3 * SILENCE_MS);
+  }],
+  ["has no subscription to newHeads", false, async (scene) => {
+    scene.isFollowed = false;
+    scene.announce(1);
+    scene.head = 9;
+    await scene.pass(3 * SILENCE_MS);
+  }],
+  ["does not answer", true, async (scene) => {
+    scene.announce(1);
+    scene.head = undefined;
+    await scene.pass(3 * SILENCE_MS);
+  }],
+  ["announces its head just after it was read", true, async (scene) => {
+    scene.announce(1);
+    scene.head = 2;
+    await scene.pass(SILENCE_MS);
+    scene.announce(2);
+    await scene.pass(3 * SILENCE_MS);
+  }],
+  ["announces something that is no head", true, async (scene) => {
+    scene.announce(2);
+    scene.rounds.announced(undefined);
+    await scene.pass(3 * SILENCE_MS);
+  }],
+  ["has another chain on a new connection", true, async (scene) => {
+    scene.announce(100);
+    scene.rounds.reconnected();
+    scene.head = 1;
+    await scene.pass(3 * SILENCE_MS);
+  }],
+  ["was read before a new connection", true, async (scene) => {
+    scene.pending = [];
+    await scene.pass(SILENCE_MS);
+    scene.rounds.reconnected();
+    scene.head = 100; // of the new one, whose chain is idle
+    await scene.answer();
+    scene.pending = undefined;
+    await scene.pass(3 * SILENCE_MS);
+  }],
+];
+for (const [name, isAsked, play] of quiet) {
+  Deno.test(`ProbeRounds: a single node that ${name} keeps its connection`, async () => {
+    const scene = new Scene();
+    await play(scene);
+    assert.deepEqual([scene.dropped, scene.asked.length > 0], [[], isAsked]);
+    scene.rounds.stop();
   });
-  rounds.start();
+}
+
+Deno.test("ProbeRounds: a silent node is read after the whole silence, and dropped a round later", async () => {
+  const scene = new Scene();
+  scene.announce(1);
+  scene.head = 2;
+  await scene.pass(SILENCE_MS - 500);
+  scene.clock.advance(499);
+  assert.deepEqual(scene.asked, []);
+  scene.clock.advance(1);
+  assert.deepEqual(scene.asked, [0]);
   await settled();
-  assert.equal(clock.pending, 1);
-  rounds.stop();
-  clock.advance(10 * ROUND_MS);
-  assert.deepEqual([asked, clock.pending], [1, 0]);
+  scene.clock.advance(ROUND_MS - 1);
+  await settled();
+  assert.deepEqual(scene.dropped, []);
+  scene.clock.advance(1);
+  await settled();
+  assert.deepEqual(scene.dropped, ["no new head for 16000 ms while the chain went on"]);
+  scene.rounds.stop();
+});
+
+Deno.test("ProbeRounds: after stop nothing is asked, not even once a probe is answered", async () => {
+  const scene = new Scene();
+  scene.pending = [];
+  await scene.pass(SILENCE_MS);
+  scene.rounds.stop();
+  assert.deepEqual(await scene.answer(), [0]);
+  await scene.pass(2 * SILENCE_MS);
+  assert.deepEqual([scene.asked, scene.clock.pending], [[], 0]);
+});
+
+Deno.test("headOf: reads number and timestamp of a head, undefined for anything else", () => {
+  assert.deepEqual(headOf({ number: "0xA", timestamp: "0x6921a1b3", more: 1 }), {
+    number: 10,
+    timestampS: 0x6921a1b3,
+  });
+  for (const timestamp of [undefined, 7, "now", "0x"]) {
+    assert.deepEqual(headOf({ number: "0x0", timestamp }), { number: 0, timestampS: 0 });
+  }
+  const numbers = [undefined, null, 10, "10", "0x", "0xg", "0x1 ", " 0x1", `0x${"1".repeat(17)}`];
+  for (const number of [...numbers, {}]) assert.equal(headOf({ number }), undefined);
+  for (const block of [undefined, null, "0x1", 7, []]) assert.equal(headOf(block), undefined);
 });

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { type RoundReport, verdictOf } from "../../../services/proxy/node/verdict.ts";
+
+const NOW_S = 1_000;
+
+function report(number?: number, agoS = 0, counts = { reads: 0, errors: 0 }): RoundReport {
+  const head = number === undefined ? undefined : { number, timestampS: NOW_S - agoS };
+  return { probed: head, probedBefore: head, ...counts };
+}
+
+const verdict = (own: RoundReport, others: RoundReport[], maxLag = 0) =>
+  verdictOf(own, others, { maxLag, nowMs: NOW_S * 1_000 });
+
+type Age = [number: number, agoS?: number];
+
+Deno.test("verdictOf: lag counts from the second-highest head of three or more nodes, and between two from one with a newer block", () => {
+  const rows: [own: Age, others: Age[], behind: number][] = [
+    [[10], [], 0],
+    [[10], [[12], [14]], 2],
+    [[10], [[12], [1_000_000]], 2],
+    [[14], [[12], [10]], 0],
+    [[12], [[12], [10]], 0],
+    [[10], [[11], [12], [13]], 2],
+    [[10, 2], [[12]], 2],
+    [[10, 1.9], [[12]], 0],
+    [[10, 0], [[12]], 0],
+    [[12], [[10, 9]], 0],
+    // A time in the future counts as now.
+    [[10, 1], [[12, -9]], 0],
+    [[10, 2], [[12, -9]], 2],
+  ];
+  for (const [own, others, behind] of rows) {
+    const fault = behind > 0 ? `it is ${behind} blocks behind` : undefined;
+    assert.deepEqual(
+      verdict(report(...own), others.map((other) => report(...other))),
+      { fault, rounds: 3, isUrgent: false },
+      `${own} ${others}`,
+    );
+  }
+  const others = [report(12), report(12)];
+  assert.equal(verdict(report(10), others, 2)?.fault, undefined, "as much as is allowed");
+  const ahead = { ...report(10), probedBefore: report(20).probed };
+  assert.equal(verdict(report(12), [ahead, ahead])?.fault, "it is 8 blocks behind");
+  assert.equal(verdict(report(20), [ahead, ahead])?.fault, undefined, "the round before counts");
+});
+
+Deno.test("verdictOf: a head over 32 blocks, or ten times the lag, above two others is an urgent fault", () => {
+  const rows: [own: number, others: number[], maxLag: number, isFault: boolean][] = [
+    [132, [100, 90], 3, false],
+    [133, [100, 90], 3, true],
+    [140, [100, 90], 4, false],
+    [141, [100, 90], 4, true],
+    [9_000, [100], 3, false],
+  ];
+  for (const [own, others, maxLag, isFault] of rows) {
+    const found = verdict(report(own), others.map((other) => report(other)), maxLag);
+    const above = {
+      fault: `it is ${own - 100} blocks above all others`,
+      rounds: 2,
+      isUrgent: true,
+    };
+    const keepsUp = { fault: undefined, rounds: 3, isUrgent: false };
+    assert.deepEqual(found, isFault ? above : keepsUp, `${own} ${others}`);
+  }
+});
+
+Deno.test("verdictOf: half of ten or more failed reads are a fault, and a node without an answer gets no verdict", () => {
+  const failed = (errors: number, reads: number) =>
+    verdict(report(undefined, 0, { reads, errors }), [report(5), report(5)]);
+  assert.deepEqual(failed(5, 10), { fault: "5 of 10 reads failed", rounds: 1, isUrgent: false });
+  for (const [errors, reads] of [[9, 9], [10, 21], [0, 0]] as const) {
+    assert.equal(failed(errors, reads), undefined, `${errors} of ${reads}`);
+  }
+});
