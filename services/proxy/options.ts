@@ -62,7 +62,8 @@ export const options = optionsFor("proxy", {
   readNodeMaxLag: {
     flags: "--read-node-max-lag <blocks>",
     kind: kinds.integer(0, 1_000_000),
-    description: "how many blocks one of several read nodes may be behind before it is removed from the read group",
+    description:
+      "how many blocks one of several read nodes may be behind before it is removed from the read group",
     default: "3",
   },
   broadcastCapacity: {

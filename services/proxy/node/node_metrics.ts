@@ -45,7 +45,8 @@ const COUNTERS: readonly NodeMetric[] = [
   },
   {
     name: "proxy_read_node_outs_total",
-    help: "How often each of several read nodes was removed from the read group, 0 for a single one.",
+    help:
+      "How often each of several read nodes was removed from the read group, 0 for a single one.",
     value: ({ removalsTotal }) => removalsTotal,
   },
 ];
