@@ -129,7 +129,7 @@ export const options = optionsFor("proxy", {
     description:
       "most different subscriptions with parameters at the read node, an eighth of it for one " +
       "address; the node accepts 4096 per socket",
-    default: "1024",
+    default: "2048",
   },
   rateLimit: { ...limiterOptions.rateLimit, default: "0" },
   rateLimitTotal: { ...limiterOptions.rateLimitTotal, default: "0" },

@@ -153,35 +153,6 @@ Deno.test("Proxy, HTTP: an invalid or missing answer of a node is -32002 with 50
     }, { write: { answer: () => new Response("<html>", { status: 503 }) } }));
 });
 
-/** A node that answers nothing until `wanted` requests have come. */
-function gate(wanted: number) {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let arrived = 0;
-  return async (text: string) => {
-    arrived += 1;
-    if (arrived >= wanted) resolve();
-    await promise;
-    const { id } = JSON.parse(text);
-    return Response.json({ jsonrpc: "2.0", id, result: arrived });
-  };
-}
-
-Deno.test("Proxy, HTTP: reads that are the same and in flight together are sent once", () =>
-  withProxy(async ({ url, read }) => {
-    const equal = [1, 2, 3].map((id) => post(url, call(id, "core_getAccount", ["a"])));
-    await eventually("all three are in the proxy", async () => {
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      return metrics.includes('proxy_rpc_methods_total{method="core_getAccount"} 3') || undefined;
-    });
-    // Another read is what opens the gate.
-    const other = post(url, call(4, "core_getAccount", ["b"]));
-    const answers = await Promise.all(
-      [...equal, other].map(async (answer) => await (await answer).json()),
-    );
-    assert.deepEqual(answers.map(({ id }) => id), [1, 2, 3, 4]);
-    assert.equal(read.requests.length, 2);
-  }, { read: { answer: gate(2) } }));
-
 Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a write is sent once", () => {
   const answer = (text: string, { over }: Received): Response | Promise<Response> => {
     const { id, method } = JSON.parse(text);

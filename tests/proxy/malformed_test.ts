@@ -52,6 +52,11 @@ const single: Row[] = [
     `{"jsonrpc":"2.0","id":1,"method":"${"a".repeat(257)}"}`,
     { id: 1, code: -32600 },
   ],
+  ["method as a list", '{"jsonrpc":"2.0","id":1,"method":["a"]}', { id: 1, code: -32600 }],
+  ["params as a number", '{"jsonrpc":"2.0","id":1,"method":"a","params":7}', {
+    id: 1,
+    code: -32600,
+  }],
   ["params as text", '{"jsonrpc":"2.0","id":1,"method":"a","params":"b"}', { id: 1, code: -32600 }],
   ["params null", '{"jsonrpc":"2.0","id":1,"method":"a","params":null}', { id: 1, code: -32600 }],
   ["id as an object", '{"jsonrpc":"2.0","id":{},"method":"a"}', invalid],

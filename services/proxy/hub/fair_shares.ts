@@ -1,5 +1,6 @@
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
-import type { HubClient, SharedSubscription } from "./hub_client.ts";
+import type { HubClient } from "./hub_client.ts";
+import type { SharedSubscription } from "./shared_subscription.ts";
 
 /** The part of all places that one address may have. */
 const ADDRESS_SHARE = 1 / 8;

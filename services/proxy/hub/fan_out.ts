@@ -1,5 +1,6 @@
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { HubClient, HubEvents, Notification, SharedSubscription } from "./hub_client.ts";
+import type { HubClient, HubEvents, Notification } from "./hub_client.ts";
+import type { SharedSubscription } from "./shared_subscription.ts";
 import { OutgoingMessage } from "./messages.ts";
 
 /** A client that is behind and accepted nothing this many times in a row counts as not reading. */

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { type Head, headOf } from "../node/head.ts";
-import type { SharedSubscription } from "./hub_client.ts";
+import type { SharedSubscription } from "./shared_subscription.ts";
 
 const log = serviceLog("proxy");
 
@@ -82,8 +82,14 @@ export class HeadSequence {
     const { number } = announced;
     const stream = this.#streams.get(subscription);
     if (stream === undefined) {
-      const isNew = { behindUntilMs: undefined, waiting: undefined, epoch: 0 };
-      this.#streams.set(subscription, { subscription, send, last: number, ...isNew });
+      this.#streams.set(subscription, {
+        subscription,
+        send,
+        last: number,
+        behindUntilMs: undefined,
+        waiting: undefined,
+        epoch: 0,
+      });
       return send(text);
     }
     const head = { number, text };

@@ -13,10 +13,12 @@ import {
   type Delivery,
   HubClient,
   type HubEvents,
-  type SharedSubscription,
-  type SubscribeOutcome,
-  type SubscriptionsByKey,
 } from "./hub_client.ts";
+import type {
+  SharedSubscription,
+  SubscribeOutcome,
+  SubscriptionsByKey,
+} from "./shared_subscription.ts";
 import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 

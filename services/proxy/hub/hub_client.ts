@@ -3,7 +3,7 @@ import type { Limit } from "../metrics.ts";
 import type { Head } from "../node/head.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
-import type { SubscriptionRequest } from "./subscription_request.ts";
+import type { SharedSubscription } from "./shared_subscription.ts";
 
 /** Close codes for clients (RFC 6455, section 7.4, and its registry). */
 export const CloseCode = { tooBig: 1009, serviceRestart: 1012, tryAgainLater: 1013 } as const;
@@ -61,120 +61,6 @@ export interface Notification {
   /** Its number among the notifications of the subscription, from 0. */
   index: number;
   message: OutgoingMessage;
-}
-
-/** Why a subscription was not made, or ended. */
-export interface SubscribeError {
-  /** JSON text of a JSON-RPC error. */
-  errorText: string;
-}
-
-/** The answer to a subscribe. */
-export type SubscribeOutcome = { id: string } | SubscribeError;
-
-/** A client that waits for the node's answer. */
-export interface Waiter {
-  /** Unix milliseconds after which the subscribe fails. */
-  deadlineMs: number;
-  answer: (outcome: SubscribeOutcome) => void;
-}
-
-/**
- * One subscription, shared by all clients that requested it. At the node its state is one of: wanted
- * (neither id is set), asked (`askedAs` is set) or live (`upstreamId` is set). The hub filters some
- * subscriptions from the {@link feed} of another one; they are live while that is.
- */
-export class SharedSubscription {
-  readonly request: SubscriptionRequest;
-  /** The subscription at the node that this one is filtered from; undefined if it is at the node. */
-  readonly feed: SharedSubscription | undefined;
-  /** Those that are filtered from this one, by filter. */
-  filtered: SubscriptionsByKey | undefined;
-  /** The id given to clients, kept over reconnects. */
-  publicId: string | undefined;
-  /** The node's id on the present connection. */
-  upstreamId: string | undefined;
-  /** Id of the request to the node that is not answered yet. */
-  askedAs: number | undefined;
-  /** Refusals in a row by a node that had granted the subscription before. */
-  refusals = 0;
-  /** Number of notifications so far. */
-  emitted = 0;
-  /** Number of notifications that the ring no longer has: always the first ones. */
-  evicted = 0;
-  /** The newest notifications, those since the last flush of the hub. */
-  fresh: OutgoingMessage[] = [];
-  /** Bytes of {@link fresh}. */
-  freshBytes = 0;
-  /** The client whose address this counts for: one that uses it, or the last one that used it. */
-  quotaOwner: HubClient;
-  readonly members = new Set<HubClient>();
-  readonly waiters = new Map<HubClient, Waiter>();
-
-  constructor(request: SubscriptionRequest, quotaOwner: HubClient, feed?: SharedSubscription) {
-    this.request = request;
-    this.quotaOwner = quotaOwner;
-    this.feed = feed;
-  }
-
-  /** Whether the node sends what its clients are to get. */
-  get isLive(): boolean {
-    return (this.feed ?? this).upstreamId !== undefined;
-  }
-
-  /** How many clients use it or wait for it. */
-  get users(): number {
-    return this.members.size + this.waiters.size;
-  }
-
-  /** Clients that use it or wait for it. */
-  get clients(): HubClient[] {
-    return [...this.members, ...this.waiters.keys()];
-  }
-
-  /** This one and those that are filtered from it. */
-  *withFiltered(): IterableIterator<SharedSubscription> {
-    yield this;
-    if (this.filtered !== undefined) yield* this.filtered.all();
-  }
-
-  /** Whether a client uses this subscription or waits for it. */
-  involves(client: HubClient): boolean {
-    return this.members.has(client) || this.waiters.has(client);
-  }
-
-  /** Whether nobody uses this subscription or waits for it. */
-  get idle(): boolean {
-    return this.users === 0 && this.filtered?.isEmpty !== false;
-  }
-}
-
-/** Subscriptions by a key: several if one client requested the same more than once. */
-export class SubscriptionsByKey {
-  readonly #lists = new Map<string, readonly SharedSubscription[]>();
-
-  get isEmpty(): boolean {
-    return this.#lists.size === 0;
-  }
-
-  *all(): IterableIterator<SharedSubscription> {
-    for (const list of this.#lists.values()) yield* list;
-  }
-
-  /** Those with a key. */
-  of(key: string): readonly SharedSubscription[] {
-    return this.#lists.get(key) ?? [];
-  }
-
-  add(key: string, subscription: SharedSubscription): void {
-    this.#lists.set(key, [...this.of(key), subscription]);
-  }
-
-  delete(key: string, subscription: SharedSubscription): void {
-    const others = this.of(key).filter((other) => other !== subscription);
-    if (others.length === 0) this.#lists.delete(key);
-    else this.#lists.set(key, others);
-  }
 }
 
 /** A client of the hub: its subscriptions, and how far it has read. */

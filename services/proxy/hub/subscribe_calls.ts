@@ -1,5 +1,5 @@
 import { memberText } from "../json_text.ts";
-import type { SharedSubscription } from "./hub_client.ts";
+import type { SharedSubscription } from "./shared_subscription.ts";
 
 /** The hub's side of the connection to the node. */
 export interface UpstreamPort {

@@ -1,7 +1,7 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { FairShares, type NoPlace } from "./fair_shares.ts";
-import type { SharedSubscription, SubscribeError } from "./hub_client.ts";
+import type { SharedSubscription, SubscribeError } from "./shared_subscription.ts";
 import { PINNED_KEYS } from "./subscription_request.ts";
 
 /**

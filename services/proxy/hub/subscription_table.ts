@@ -1,5 +1,6 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import { type HubClient, SharedSubscription, SubscriptionsByKey } from "./hub_client.ts";
+import type { HubClient } from "./hub_client.ts";
+import { SharedSubscription, SubscriptionsByKey } from "./shared_subscription.ts";
 import { internalError, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";

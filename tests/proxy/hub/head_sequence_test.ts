@@ -5,7 +5,7 @@ import {
   FILL,
   HeadSequence,
 } from "../../../services/proxy/hub/head_sequence.ts";
-import type { SharedSubscription } from "../../../services/proxy/hub/hub_client.ts";
+import type { SharedSubscription } from "../../../services/proxy/hub/shared_subscription.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** HeadSequence uses no other member. */

@@ -231,23 +231,6 @@ Deno.test("Hub: ends at most 256 unknown subscriptions a sweep", () => {
   assert.equal(scene.asked.length, 256);
 });
 
-Deno.test("Hub: a subscription counts for another user's address once its first client left", async () => {
-  const scene = new Scene({ maxSubscriptions: 8 }); // an address may cause one
-  const [first, second] = [scene.client(address("a")), scene.client(address("b"))];
-  const subscribe = (client: HubClient, topic: string) => scene.subscribe(client, topic);
-  const shared = [subscribe(first, "x"), subscribe(second, "x")];
-  scene.answer({ result: "0x1" });
-  await Promise.all(shared);
-  assert.match(JSON.stringify(await subscribe(first, "y")), /from this address/);
-  scene.hub.disconnect(first);
-  assert.match(JSON.stringify(await subscribe(second, "y")), /from this address/);
-  const third = subscribe(scene.client(address("a")), "y");
-  scene.answer({ result: "0x2" });
-  assert.deepEqual(await third, { id: "0x2" });
-  scene.hub.disconnect(second);
-  assert.equal(scene.hub.table.count, 1);
-});
-
 Deno.test("Hub: over the bound a subscribe is refused and does not reach the node", async () => {
   const refused: string[] = [];
   const events = {

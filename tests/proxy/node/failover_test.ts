@@ -1,10 +1,6 @@
 /** Reads that move to another node. */
 import assert from "node:assert/strict";
-import {
-  AbandonedError,
-  HttpPool,
-  ReplyTimeoutError,
-} from "../../../services/proxy/node/http_pool.ts";
+import { AbandonedError, HttpPool } from "../../../services/proxy/node/http_pool.ts";
 import { ConnectionError } from "../../../services/proxy/node/http_connection.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -80,37 +76,6 @@ Deno.test("HttpPool: a read on a reused connection that was closed is sent again
     first.abandon("it hangs");
     assert.equal((await read).body, "1");
     assert.deepEqual(asked, ["first 0", "first 1", "second 1"]);
-  }));
-
-Deno.test("HttpPool: a read that takes too long fails, and no other node is kept busy with it", () =>
-  play(async ({ clock, first, asked, open }) => {
-    const read = first.post("read", READ);
-    const failed = assert.rejects(
-      read,
-      (thrown) => thrown instanceof ConnectionError && thrown.cause instanceof ReplyTimeoutError,
-    );
-    await eventually("it was sent", () => open.length === 1 || undefined);
-    clock.advance(TIMEOUT_MS);
-    await failed;
-    assert.deepEqual(asked, ["first read"]);
-  }));
-
-Deno.test("HttpPool: an answer that says that the node is busy moves a read, and is passed on otherwise", () =>
-  play(async ({ first, asked, open }) => {
-    const change = first.post("change", CHANGE);
-    await eventually("it was sent", () => open.length === 1 || undefined);
-    open[0]?.response.writeHead(503).end("busy");
-    assert.equal((await change).status, 503);
-    for (const [n, status] of [429, 500, 503].entries()) {
-      const read = first.post("read", READ);
-      await eventually("it was sent", () => open.length === n + 2 || undefined);
-      open[n + 1]?.response.writeHead(status).end("busy");
-      assert.deepEqual([(await read).status, asked.at(-1)], [200, "second read"], `${status}`);
-    }
-    const read = first.post("read", READ);
-    await eventually("it was sent", () => open.length === 5 || undefined);
-    open[4]?.response.writeHead(499).end("no");
-    assert.equal((await read).status, 499);
   }));
 
 Deno.test("HttpPool: each node is told how long it took itself, and a moved read is sent again to a closed connection", () =>

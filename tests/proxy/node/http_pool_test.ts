@@ -4,7 +4,6 @@ import type { IncomingMessage } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { FailureStage } from "../../../services/proxy/node/http_connection.ts";
 import {
-  BusyError,
   CONNECTIONS_MAX,
   HttpPool,
   ReplyTimeoutError,
@@ -83,15 +82,6 @@ Deno.test("HttpPool: a byte order mark comes back", () =>
       const { body } = await node.post(hex, READ);
       assert.equal(new Uint8Array(await new Response(body).arrayBuffer()).toHex(), hex);
     }
-  }));
-
-Deno.test("HttpPool: a connection that the node ended at rest is not used again", () =>
-  play(echo, async ({ node, server }) => {
-    await node.post("a", READ);
-    for (const socket of server.sockets) socket.end();
-    await eventually("its end", () => server.sockets.size === 0 || undefined);
-    assert.equal((await node.post("b", READ)).body, "b");
-    assert.equal(server.opened, 2);
   }));
 
 Deno.test("HttpPool: the end of one connection leaves those at rest", () =>
@@ -196,28 +186,6 @@ Deno.test("HttpPool: once stopped, nothing is posted any more", () =>
     assert.equal(server.opened, 1);
   }));
 
-Deno.test("HttpPool: where nobody listens, a request fails", async () => {
-  const server = new Server(echo);
-  const url = new URL(`http://127.0.0.1:${await server.listen()}`);
-  await server.stop();
-  const clock = new FakeClock();
-  const node = new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS });
-  await assert.rejects(node.post("a", READ), failed("connecting", /^ECONNREFUSED$/));
-  node.stop();
-  assert.equal(clock.pending, 0);
-});
-
-Deno.test("HttpPool: no more are opened than the bound", () =>
-  play(() => {}, async ({ node, clock }) => {
-    const open = Promise.allSettled(
-      Array.from({ length: CONNECTIONS_MAX }, () => node.post("a", READ)),
-    );
-    const refused = assert.rejects(node.post("b", READ), BusyError);
-    clock.advance(TIMEOUT_MS);
-    await refused;
-    assert((await open).every(({ status }) => status === "rejected"));
-  }));
-
 Deno.test("HttpPool: names and IPv6 addresses are looked up", async () => {
   for (const [listen, host] of [["127.0.0.1", "localhost"], ["::1", "[::1]"]] as const) {
     const server = new Server(echo);
@@ -253,14 +221,4 @@ Deno.test("HttpPool: requests that were answered do not count towards the bound"
   play(echo, async ({ node }) => {
     await Promise.all(Array.from({ length: CONNECTIONS_MAX }, () => node.post("a", READ)));
     assert.equal((await node.post("b", READ)).body, "b");
-  }));
-
-Deno.test("HttpPool: a connection on which the node spoke unasked is not used again", () =>
-  play(({ response, text }) => response.end(`answer to ${text}`), async ({ node, server }) => {
-    await node.post("a", READ);
-    const unasked = "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\nunasked";
-    for (const socket of server.sockets) socket.write(unasked);
-    await eventually("its end", () => server.sockets.size === 0 || undefined);
-    assert.equal((await node.post("b", READ)).body, "answer to b");
-    assert.equal(server.opened, 2);
   }));

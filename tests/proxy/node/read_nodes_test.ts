@@ -119,15 +119,6 @@ Deno.test("ReadNodes: a leader that lags or is slow is replaced once in thirty s
   assert.equal(moves.length, 3);
 });
 
-Deno.test("ReadNodes: a leader is slow if another node takes half as long, for three rounds", () => {
-  const { nodes, moves, play } = scene(2);
-  play(50, [0, 0], [100, 60]);
-  assert.deepEqual(moves, []);
-  play(50, [0, 0], [300, 60]);
-  assert.deepEqual(moves, [[1, "it is slow"]]);
-  assert.equal(nodes.leader, 1);
-});
-
 Deno.test("ReadNodes: the last node leads on, until another one answers", () => {
   const { nodes, moves, play, isOut } = scene(2);
   play(5, [0, 0]);
@@ -310,7 +301,7 @@ Deno.test("ReadNodes: a leader twice as slow as another and by 50 ms is replaced
   ) {
     const { moves: seen, play } = scene(2);
     play(20, [0, 0], [own, other]);
-    assert.equal(seen.length, moves, `${own} ${other}`);
+    assert.deepEqual(seen, moves === 1 ? [[1, "it is slow"]] : [], `${own} ${other}`);
   }
   const { moves, nodes, play } = scene(2);
   nodes.onDied(1, "gone");
