@@ -29,10 +29,10 @@ export async function createPricing(
   clock: Clock,
   exposure: ExposureBook,
   store: IntentStore,
-): Promise<Running & { strategy: PricingStrategy; book: MarketData | undefined }> {
+): Promise<Running & { strategy: PricingStrategy; marketData: MarketData | undefined }> {
   if (options.pricing === "mock") {
     const strategy = new MockStrategy(Math.random);
-    return { strategy, book: undefined, start() {}, stop: () => Promise.resolve() };
+    return { strategy, marketData: undefined, start() {}, stop: () => Promise.resolve() };
   }
   const keeper = new VolatilityKeeper({
     store,
@@ -44,9 +44,9 @@ export async function createPricing(
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
   };
-  const book = new MarketData(volatility, markets, await keeper.load(markets, volatility));
+  const marketData = new MarketData(volatility, markets, await keeper.load(markets, volatility));
   const correlatedRisk = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
-  const parts = { marketView: book.of.bind(book), clock, markets, correlatedRisk };
+  const parts = { marketView: marketData.of.bind(marketData), clock, markets, correlatedRisk };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({
@@ -59,14 +59,14 @@ export async function createPricing(
       skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
     : (await loadStrategy(options.pricing))(strategyContext(parts));
-  const reader = historyReader({ node, book, clock });
+  const reader = historyReader({ node, marketData, clock });
   let starting = Promise.resolve();
   let isStopping = false;
   return {
     strategy,
-    book,
+    marketData,
     start() {
-      starting = keeper.start(book).then(() => {
+      starting = keeper.start(marketData).then(() => {
         if (!isStopping) reader.start();
       });
     },

@@ -5,7 +5,6 @@ import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
 import { NodeFeed } from "./market/node_feed.ts";
 import type { MinimumBet } from "./limits.ts";
-import type { SolverOptions } from "./options.ts";
 import { ChainCheck } from "./readiness.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { readOpenTheses } from "./risk/read_open_theses.ts";
@@ -16,21 +15,26 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/**
- * Follows the node's WebSocket: the solver's theses update its exposure, prices the market data.
- *
- * @param minimumBet Told of the smallest bet that the chain accepts.
- * @param reservations Released as theses settle; absent in a dry run.
- */
+/** Dependencies of {@link followNode}. */
+export interface FollowNodeOptions {
+  wsUrl: string;
+  chainId: number;
+  solver: Address;
+  node: CoreClient;
+  clock: Clock;
+  exposure: ExposureBook;
+  /** Is set to the smallest bet that the chain accepts. */
+  minimumBet: MinimumBet;
+  /** Released as theses settle; undefined in a dry run. */
+  reservations: Pick<Reservations, "settled" | "reconcileOrLog"> | undefined;
+  /** Gets the prices; undefined if the strategy needs none. */
+  marketData: MarketData | undefined;
+}
+
+/** Follows the node's WebSocket: the solver's theses update its exposure, prices the market data. */
 export function followNode(
-  { wsUrl, chainId }: SolverOptions,
-  solver: Address,
-  node: CoreClient,
-  clock: Clock,
-  exposure: ExposureBook,
-  minimumBet: MinimumBet,
-  reservations: Pick<Reservations, "settled" | "reconcileOrLog"> | undefined,
-  book: MarketData | undefined,
+  { wsUrl, chainId, solver, node, clock, exposure, minimumBet, reservations, marketData }:
+    FollowNodeOptions,
 ): Running {
   const chain = new ChainCheck(node, chainId);
   const feed = new NodeFeed({
@@ -51,7 +55,7 @@ export function followNode(
         exposure.apply(thesis);
         void reservations?.settled(thesis);
       },
-      onPrices: (prices) => book?.takeSpots(prices, clock.now()),
+      onPrices: (prices) => marketData?.takeSpots(prices, clock.now()),
     },
   });
   return {

@@ -69,26 +69,27 @@ export async function startSolver(
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
   const pricing = await createPricing(options, markets, client, clock, exposure, store);
-  const calibration = pricing.book?.calibration.bind(pricing.book);
+  const { strategy, marketData } = pricing;
+  const calibration = marketData?.calibration.bind(marketData);
   metrics.watchCalibration(calibration ?? (() => []));
-  const { strategy } = pricing;
   const quoteSigner = new QuoteSigner(signer);
   const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
   const core = { intents, client, signer, quoteSigner, markets, strategy, exposure, clock };
   const { executor, reservations, work } = createExecution(options, core, metrics, probabilities);
   const minimumBet = new MinimumBet();
-  const follower = followNode(
-    options,
+  const follower = followNode({
+    wsUrl: options.wsUrl,
+    chainId,
     solver,
-    client,
+    node: client,
     clock,
     exposure,
     minimumBet,
-    dryRun ? undefined : reservations,
-    pricing.book,
-  );
+    reservations: dryRun ? undefined : reservations,
+    marketData,
+  });
   const limiter = new RequestLimiter(options, registry);
-  const unpriced = () => pricing.book?.unpriced() ?? [];
+  const unpriced = () => marketData?.unpriced() ?? [];
   const needed = { store, node: client, account: account.read, exposure, unpriced };
   const readiness = () => checkReadiness({ ...needed, chainId, dryRun, wsUrl: options.wsUrl });
   const timeBounds = options.pricing === "mock" ? undefined : options;

@@ -76,9 +76,9 @@ function betAt(nowMs: number) {
 }
 
 Deno.test("Pricing: the mock needs no prices", () =>
-  withPricing({ pricing: "mock" }, async ({ strategy, book, start, stop, node }) => {
+  withPricing({ pricing: "mock" }, async ({ strategy, marketData, start, stop, node }) => {
     start();
-    assert.deepEqual([strategy.name, book], ["mock", undefined]);
+    assert.deepEqual([strategy.name, marketData], ["mock", undefined]);
     assert.ok(strategy.price(betAt(0)).payout > 100_000_000n);
     await stop().then(() => assert.deepEqual(node.queries, []));
   }));
@@ -94,11 +94,11 @@ for (const [given, skew] of bounds) {
   Deno.test(`Pricing: barrier charges its options on the node's prices, its skew of ${of}`, () =>
     withPricing(
       { pricing: "barrier", ...charges, ...given },
-      async ({ strategy, book, start, clock, node, exposure }) => {
+      async ({ strategy, marketData, start, clock, node, exposure }) => {
         const bet = betAt(clock.now());
         const { base, quote, symbol } = market;
         const price = { base, quote, price: SPOT, decimals: 6 as const, ageMs: 0 };
-        book?.takeSpots(
+        marketData?.takeSpots(
           { [symbol]: { ...price, lastUpdate: clock.now(), state: "fresh" } },
           clock.now(),
         );

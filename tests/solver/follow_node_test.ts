@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/cli/options.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { followNode } from "../../services/solver/follow_node.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";
-import { options } from "../../services/solver/options.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
@@ -22,17 +20,18 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
     node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
     const exposure = new ExposureBook(undefined);
     const minimumBet = new MinimumBet();
-    const book = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
+    const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
     const theses: number[] = [];
     let reconciled = 0;
-    const { start, stop } = followNode(
-      withDefaults(options, { privateKey: solver, rpcUrl: node.url, wsUrl: node.wsUrl }),
-      solver.address,
-      new CoreClient({ url: node.url }),
-      systemClock,
+    const { start, stop } = followNode({
+      wsUrl: node.wsUrl,
+      chainId: 1337,
+      solver: solver.address,
+      node: new CoreClient({ url: node.url }),
+      clock: systemClock,
       exposure,
       minimumBet,
-      {
+      reservations: {
         settled: ({ id }) => Promise.resolve(void theses.push(id)),
         reconcileOrLog() {
           assert.ok(exposure.complete);
@@ -40,8 +39,8 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
           return Promise.resolve();
         },
       },
-      book,
-    );
+      marketData,
+    });
     try {
       assert.equal(node.feed.count("prices"), 0, "it waits for its start");
       start();
@@ -51,8 +50,8 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
       assert.deepEqual(records.map(({ properties }) => properties.event), ["chain_mismatch"]);
       node.feed.publish("theses", toWire(thesisOf(7)));
       publishPrice(node);
-      await eventually("a price", () => book.of(market).spot);
-      assert.deepEqual([book.of(market).spot?.price, theses], [BigInt(SPOT), [7]]);
+      await eventually("a price", () => marketData.of(market).spot);
+      assert.deepEqual([marketData.of(market).spot?.price, theses], [BigInt(SPOT), [7]]);
       node.paused = true;
       await node.feed.disconnect();
       await eventually("the loss", () => exposure.complete ? undefined : true);

@@ -19,12 +19,12 @@ const PAGES_MAX = 16;
 
 export interface HistoryReaderOptions {
   node: Pick<CoreClient, "getPriceHistory">;
-  book: MarketData;
+  marketData: MarketData;
   clock: Clock;
 }
 
 /** Keeps a {@link MarketData} up to date: reads the node's whole history, then its additions. */
-export function historyReader({ node, book, clock }: HistoryReaderOptions): PollingLoop {
+export function historyReader({ node, marketData, clock }: HistoryReaderOptions): PollingLoop {
   const log = serviceLog("solver");
   /** The first unknown slot of each market. */
   const nextFromMs = new Map<Market, number>();
@@ -36,7 +36,7 @@ export function historyReader({ node, book, clock }: HistoryReaderOptions): Poll
     const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices } of pagesOf(read, PAGES_MAX)) {
       newestMs = prices.at(-1)?.time ?? newestMs;
-      book.of(market).takeHistory(prices, newestMs + SLOT_MS);
+      marketData.of(market).takeHistory(prices, newestMs + SLOT_MS);
       if (signal.aborted) return;
     }
     nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));
@@ -45,7 +45,7 @@ export function historyReader({ node, book, clock }: HistoryReaderOptions): Poll
     clock,
     intervalMs: INTERVAL_MS,
     async poll(signal) {
-      for (const market of book.markets) await readMarket(market, signal);
+      for (const market of marketData.markets) await readMarket(market, signal);
     },
     // Missing prices also show in the quotes that are refused.
     onFailure: ({ message }) =>

@@ -51,7 +51,7 @@ export class MarketPrices implements MarketView {
       if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
       this.stillness.add(time / SLOT_MS, price);
-      this.volatility.addSlot(time, price, this.stillness.probability);
+      this.volatility.addSlot(time, price, this.stillness.share);
     }
     this.#historyEndMs = Math.max(this.#historyEndMs, endMs);
   }
@@ -100,9 +100,9 @@ export class MarketData {
 
   /** Records a notification of the node's `prices` subscription, by symbol. */
   takeSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
-    for (const [market, book] of this.#prices) {
+    for (const [market, known] of this.#prices) {
       const price = prices[market.symbol];
-      if (price !== undefined) book.takeSpot(price, nowMs);
+      if (price !== undefined) known.takeSpot(price, nowMs);
     }
   }
 }

@@ -22,7 +22,7 @@ const SAVED_NAME = "volatility";
 /** Time between two saves: a crash loses about as much. */
 const SAVE_INTERVAL_MS = 60_000;
 
-/** The longest memory of the volatility is half a day, so older states are useless. */
+/** Older states are not used, and no more past candles than this are read. */
 const PAST_MAX_MS = 7 * 86_400_000;
 
 /** How long the first quote may wait for past candles. */
@@ -55,7 +55,7 @@ export class VolatilityKeeper {
   readonly #log = serviceLog("solver");
   readonly #filling = new AbortController();
   readonly #saving: PollingLoop;
-  #book: MarketData | undefined;
+  #marketData: MarketData | undefined;
   #isStopping = false;
 
   constructor(options: VolatilityKeeperOptions) {
@@ -103,12 +103,12 @@ export class VolatilityKeeper {
    * Adds the candles from the end of the known history until now, then begins to save. Read the node's
    * prices afterwards: candles older than known prices are ignored.
    */
-  async start(book: MarketData): Promise<void> {
-    this.#book = book;
+  async start(marketData: MarketData): Promise<void> {
+    this.#marketData = marketData;
     const { history, clock } = this.#options;
     if (history !== undefined) {
       const cancel = clock.after(FILL_MS_MAX, () => this.#filling.abort());
-      await this.#fill(book, history);
+      await this.#fill(marketData, history);
       cancel();
     }
     if (!this.#isStopping) this.#saving.start(SAVE_INTERVAL_MS);
@@ -134,13 +134,13 @@ export class VolatilityKeeper {
     });
   }
 
-  async #fill(book: MarketData, history: ExchangeHistory): Promise<void> {
+  async #fill(marketData: MarketData, history: ExchangeHistory): Promise<void> {
     const { signal } = this.#filling;
     const nowMs = this.#options.clock.now();
     const to = Math.floor(nowMs / CANDLE_MS) * CANDLE_MS;
     let count = 0;
-    const fills = await Promise.allSettled([...book.markets].map(async (market) => {
-      const { volatility } = book.of(market);
+    const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
+      const { volatility } = marketData.of(market);
       const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
       for await (const candle of exchangeCandles(history, market, { from, to }, signal)) {
         volatility.addCandle(candle);
@@ -161,10 +161,10 @@ export class VolatilityKeeper {
 
   async #save(): Promise<void> {
     const { store, clock, dryRun } = this.#options;
-    const book = this.#book;
-    if (dryRun || book === undefined) return;
-    const states = [...book.markets].flatMap((market) => {
-      const { volatility } = book.of(market);
+    const marketData = this.#marketData;
+    if (dryRun || marketData === undefined) return;
+    const states = [...marketData.markets].flatMap((market) => {
+      const { volatility } = marketData.of(market);
       return volatility.candlesEndMs === 0 ? [] : [[market.symbol, volatility.toJSON()] as const];
     });
     if (states.length === 0) return;

@@ -40,9 +40,9 @@ class FakeHistory {
 }
 
 function reader(node: FakeHistory, clock = new FakeClock()) {
-  const book = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
-  const prices = book.of(market);
-  return { reader: historyReader({ node, book, clock }), clock, prices };
+  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
+  const prices = marketData.of(market);
+  return { reader: historyReader({ node, marketData, clock }), clock, prices };
 }
 
 /** Lets everything that is ready happen. */

@@ -10,37 +10,41 @@ const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as c
 const price = { ...entry, price: 7n, lastUpdate: 1_500 };
 
 Deno.test("Market data: prices go to their markets; an update from the future counts as now", () => {
-  const book = new MarketData(settings);
+  const marketData = new MarketData(settings);
   const stale = { ...price, state: "stale" as const };
-  book.takeSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
-  assert.deepEqual(book.of(market).spot, { price: 7n, lastUpdateMs: 1_000, fresh: false });
+  marketData.takeSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
+  assert.deepEqual(marketData.of(market).spot, { price: 7n, lastUpdateMs: 1_000, fresh: false });
   for (const other of MARKETS.filter((one) => one.symbol !== symbol)) {
-    assert.equal(book.of(other).spot, undefined);
+    assert.equal(marketData.of(other).spot, undefined);
   }
-  assert.deepEqual(book.unpriced(), MARKETS.map((one) => one.symbol));
-  book.takeSpots({ [symbol]: price }, 2_000);
-  assert.deepEqual(book.of(market).spot, { price: 7n, lastUpdateMs: 1_500, fresh: true });
-  assert.deepEqual(book.unpriced(), ["BTC/USDT", "SOL/USDT"]);
+  assert.deepEqual(marketData.unpriced(), MARKETS.map((one) => one.symbol));
+  marketData.takeSpots({ [symbol]: price }, 2_000);
+  assert.deepEqual(marketData.of(market).spot, { price: 7n, lastUpdateMs: 1_500, fresh: true });
+  assert.deepEqual(marketData.unpriced(), ["BTC/USDT", "SOL/USDT"]);
 });
 
 Deno.test("Market data: has the markets it is given, with the volatilities of those that have one", () => {
   const [one, two] = MARKETS as [typeof market, typeof market];
   const volatility = new MarketVolatility(settings);
-  const book = new MarketData(settings, new Markets([one, two]), new Map([[two, volatility]]));
-  assert.deepEqual([...book.markets], [one, two]);
-  assert.equal(book.of(two).volatility, volatility);
-  assert.notEqual(book.of(one).volatility, volatility);
-  assert.throws(() => book.of({ ...one, base: user.address }), TypeError);
+  const marketData = new MarketData(
+    settings,
+    new Markets([one, two]),
+    new Map([[two, volatility]]),
+  );
+  assert.deepEqual([...marketData.markets], [one, two]);
+  assert.equal(marketData.of(two).volatility, volatility);
+  assert.notEqual(marketData.of(one).volatility, volatility);
+  assert.throws(() => marketData.of({ ...one, base: user.address }), TypeError);
 });
 
 Deno.test("Market data: the calibration has the horizons of each market that have windows", () => {
-  const book = new MarketData(settings);
-  const { volatility } = book.of(market);
+  const marketData = new MarketData(settings);
+  const { volatility } = marketData.of(market);
   for (let minute = 0; minute < 6; minute++) {
     const timeMs = minute * 60_000;
     volatility.addCandle({ timeMs, durationMs: 60_000, open: 7, high: 8, low: 6, close: 7 });
   }
-  const calibration = book.calibration();
+  const calibration = marketData.calibration();
   assert.deepEqual(calibration.map((one) => one.symbol), MARKETS.map((one) => one.symbol));
   for (const { symbol: other, horizons } of calibration) {
     const lengths = horizons.map(({ horizonMs }) => horizonMs);
@@ -52,8 +56,8 @@ Deno.test("Market data: the calibration has the horizons of each market that hav
 });
 
 Deno.test("Market data: what is no price of a slot is left out", () => {
-  const book = new MarketData(settings);
-  const prices = book.of(market);
+  const marketData = new MarketData(settings);
+  const prices = marketData.of(market);
   assert.equal(prices.historyEndMs, 0);
   const slots = [[0, 4n], [100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [
     200,
@@ -71,9 +75,9 @@ Deno.test("Market data: what is no price of a slot is left out", () => {
 
 Deno.test("Market data: recorded prices count in volatility and in how often prices are still", () => {
   const prices = new MarketData(settings).of(market);
-  const before = prices.stillness.probability;
+  const before = prices.stillness.share;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
   prices.takeHistory(slots, 120_000);
-  assert.ok(prices.stillness.probability > before);
+  assert.ok(prices.stillness.share > before);
   assert.ok(prices.volatility.historyMs >= 60_000);
 });

@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const settings = { floor: 0.01, minHistoryMs: 60_000 };
 
-/** One run of a solver on a store: what it loads, and the book that it goes on with. */
+/** One run of a solver on a store: what it loads, and the market data that it continues with. */
 async function run(
   store: Pick<IntentStore, "saveValue" | "savedValue">,
   { clock = new FakeClock(), historyUrl, dryRun = false }: {
@@ -30,10 +30,14 @@ async function run(
     ? undefined
     : new ExchangeHistory(historyUrl, clock, { attemptsMax: 2 });
   const keeper = new VolatilityKeeper({ store, clock, history, dryRun });
-  const book = new MarketData(settings, SPEC_MARKETS, await keeper.load(SPEC_MARKETS, settings));
-  const { volatility } = book.of(market);
+  const marketData = new MarketData(
+    settings,
+    SPEC_MARKETS,
+    await keeper.load(SPEC_MARKETS, settings),
+  );
+  const { volatility } = marketData.of(market);
   const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
-  return { keeper, book, clock, volatility, forecast };
+  return { keeper, marketData, clock, volatility, forecast };
 }
 
 /** Adds minutes that end now, whose price swings. */
@@ -58,7 +62,7 @@ function memoryStore(): Promise<IntentStore> {
 Deno.test("Volatility keeper: what is known at the stop is known after the start", async () => {
   const store = await memoryStore();
   const first = await run(store);
-  await first.keeper.start(first.book);
+  await first.keeper.start(first.marketData);
   addMinutes(first, 600);
   await first.keeper.stop();
   first.clock.advance(MINUTE_MS);
@@ -71,7 +75,7 @@ Deno.test("Volatility keeper: what is known at the stop is known after the start
 Deno.test("Volatility keeper: saves every minute, so a killed process loses a minute", async () => {
   const store = await memoryStore();
   const { clock, ...first } = await run(store);
-  await first.keeper.start(first.book);
+  await first.keeper.start(first.marketData);
   addMinutes({ clock, ...first }, 10);
   clock.advance(59_999);
   await setImmediate();
@@ -88,14 +92,14 @@ Deno.test("Volatility keeper: saves every minute, so a killed process loses a mi
 Deno.test("Volatility keeper: a dry run uses what is saved, and saves nothing", async () => {
   const store = await memoryStore();
   const first = await run(store);
-  await first.keeper.start(first.book);
+  await first.keeper.start(first.marketData);
   addMinutes(first, 10);
   await first.keeper.stop();
   const saved = await store.savedValue("volatility");
   first.clock.advance(5 * MINUTE_MS);
   const dry = await run(store, { clock: first.clock, dryRun: true });
   assert.equal(dry.volatility.candlesEndMs, first.volatility.candlesEndMs);
-  await dry.keeper.start(dry.book);
+  await dry.keeper.start(dry.marketData);
   addMinutes(dry, 2);
   dry.clock.advance(2 * MINUTE_MS);
   await dry.keeper.stop();
@@ -106,7 +110,7 @@ Deno.test("Volatility keeper: a dry run uses what is saved, and saves nothing", 
 Deno.test("Volatility keeper: a state older than a week or from the future does not count", async () => {
   const store = await memoryStore();
   const first = await run(store);
-  await first.keeper.start(first.book);
+  await first.keeper.start(first.marketData);
   addMinutes(first, 100);
   await first.keeper.stop();
   const endMs = first.volatility.candlesEndMs;
@@ -129,8 +133,8 @@ Deno.test("Volatility keeper: without prices, or before its start, it saves noth
   withLogs("info", async (records) => {
     const store = await memoryStore();
     await (await run(store)).keeper.stop();
-    const { keeper, book } = await run(store);
-    await keeper.start(book);
+    const { keeper, marketData } = await run(store);
+    await keeper.start(marketData);
     await keeper.stop();
     assert.deepEqual([await store.savedValue("volatility"), records.length], [undefined, 0]);
     await store.close();
@@ -140,7 +144,7 @@ Deno.test("Volatility keeper: without prices, or before its start, it saves noth
 async function goodState(): Promise<string> {
   const store = await memoryStore();
   const first = await run(store);
-  await first.keeper.start(first.book);
+  await first.keeper.start(first.marketData);
   addMinutes(first, 10);
   await first.keeper.stop();
   const { value } = await store.savedValue("volatility") ?? assert.fail("Nothing was saved");
@@ -153,8 +157,8 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | un
   ["another version", (good) => good.replace('"version":1', '"version":2'), /version 1/],
   [
     "another version of a market",
-    (good) => good.replace('"version":3', '"version":2'),
-    /version 3/,
+    (good) => good.replace('"version":4', '"version":3'),
+    /version 4/,
   ],
   ["a negative weight", (good) => good.replace('"weight":', '"weight":-'), /weight/],
   ["no number", (good) => good.replace('"sum":', '"sum":null,"x":'), /sum/],
@@ -188,7 +192,7 @@ Deno.test("Volatility keeper: a store that fails is a cold start, and logged onc
   };
   await withLogs("info", async (records) => {
     const first = await run(store);
-    await first.keeper.start(first.book);
+    await first.keeper.start(first.marketData);
     addMinutes(first, 2);
     const minutes = async (count: number) => {
       for (let minute = 0; minute < count; minute++) {
@@ -215,7 +219,7 @@ Deno.test("Volatility keeper: a start takes a week of candles, and after a stop 
   const store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
   await withLogs("info", async (records) => {
-    await first.keeper.start(first.book);
+    await first.keeper.start(first.marketData);
     const logged = records.map(({ level, properties: { count } }) => [level, count]);
     assert.deepEqual(logged, [["info", 3 * 7 * 1_440]]);
   });
@@ -226,7 +230,7 @@ Deno.test("Volatility keeper: a start takes a week of candles, and after a stop 
   exchange.queries.length = 0;
   first.clock.advance(90 * MINUTE_MS);
   const second = await run(store, { clock: first.clock, historyUrl: exchange.url });
-  await second.keeper.start(second.book);
+  await second.keeper.start(second.marketData);
   assert.equal(exchange.queries.length, SPEC_MARKETS.list.length);
   const from = Math.floor(first.clock.now() / MINUTE_MS) * MINUTE_MS - 90 * MINUTE_MS;
   for (const query of exchange.queries) assert.equal(query.get("startTime"), String(from));
@@ -257,11 +261,11 @@ for (const [name, answer, reason] of bad) {
     const clock = new FakeClock(1_699_999_980_000);
     exchange.failures = SPEC_MARKETS.list.map(() => answer(clock.now()));
     await withLogs("info", async (records) => {
-      const { keeper, book, forecast } = await run(await memoryStore(), {
+      const { keeper, marketData, forecast } = await run(await memoryStore(), {
         clock,
         historyUrl: exchange.url,
       });
-      await keeper.start(book);
+      await keeper.start(marketData);
       assert.equal(forecast(), undefined);
       const logged = records.map(({ level, properties: { count } }) => [level, count]);
       assert.deepEqual(logged, [["warning", 0]]);
@@ -287,8 +291,10 @@ for (const [name, answer] of slow) {
       const exchange = startFakeCandles();
       const { promise, resolve } = Promise.withResolvers<Response>();
       exchange.failures = Array.from({ length: 9 }, () => answer(promise));
-      const { keeper, book, clock } = await run(await memoryStore(), { historyUrl: exchange.url });
-      const starting = keeper.start(book);
+      const { keeper, marketData, clock } = await run(await memoryStore(), {
+        historyUrl: exchange.url,
+      });
+      const starting = keeper.start(marketData);
       await eventually("the questions", () => exchange.queries.length >= 3 ? true : undefined);
       if (stops) await keeper.stop();
       else clock.advance(15_000);
