@@ -49,37 +49,16 @@ export function noTouchProbability(corridor: Corridor): number {
   };
   const width = near.toLower + near.toUpper;
   const probability = variance < SWITCH_RATIO * width * width
-    ? shortImageSum(near)
+    ? imageSum(near)
     : fourierSum(near, FOURIER_TERMS);
   return Math.min(1, Math.max(0, probability));
 }
 
-/** {@link noTouchProbability} as a sum over reflections of the path: short windows need few. */
-export function imageSum(corridor: Corridor, reflections: number): number {
-  const { toLower: x, toUpper, variance, drift } = corridor;
-  const width = x + toUpper;
-  const tilt = drift / variance;
-  const deviation = Math.sqrt(variance);
-  let sum = 0;
-  for (let n = -reflections; n <= reflections; n++) {
-    const shift = 2 * n * width;
-    sum += Math.exp(shift * tilt) * normalBetween(
-      (-x - shift - drift) / deviation,
-      (width - x - shift - drift) / deviation,
-    );
-    sum -= Math.exp((shift - 2 * x) * tilt) * normalBetween(
-      (x - shift - drift) / deviation,
-      (width + x - shift - drift) / deviation,
-    );
-  }
-  return sum;
-}
-
 /**
- * {@link imageSum} where variance is below {@link SWITCH_RATIO} of w²: written out without the terms that
- * are then below 1e-13.
+ * {@link noTouchProbability} as a sum over reflections of the path: where variance is below
+ * {@link SWITCH_RATIO} of w², all other terms are below 1e-13.
  */
-function shortImageSum({ toLower: x, toUpper, variance, drift }: Corridor): number {
+function imageSum({ toLower: x, toUpper, variance, drift }: Corridor): number {
   const width = x + toUpper;
   const tilt = drift / variance;
   const scale = 1 / Math.sqrt(variance);

@@ -19,9 +19,6 @@ const HALF_LIVES_MS = [5, 60, 720, 8_640, 103_680].map((minutes) => minutes * MI
 /** The half-life with the highest weight for a horizon, as a share of the horizon. */
 const HALF_LIFE_PER_HORIZON = 0.4;
 
-/** A mean below this share of the next slower one is more likely from a still price. */
-const FLOOR_OF_SLOWER = 0.3;
-
 /** A mean range with its half-life. */
 export interface DecayedRange {
   halfLifeMs: number;
@@ -55,20 +52,17 @@ export class RangeMemory {
    * @returns Undefined without data.
    */
   logOver(horizonMs: number, fast?: DecayedRange): number | undefined {
-    let slower = 0;
     let logs = 0;
     let weights = 0;
-    const include = (mean: number | undefined, halfLifeMs: number) => {
-      const range = Math.max(mean ?? 0, mean === undefined ? 0 : FLOOR_OF_SLOWER * slower);
-      if (range <= 0) return;
-      slower = range;
+    const memories = this.#means.map(({ mean = 0, halfLifeMs }) => ({ mean, halfLifeMs }));
+    if (fast !== undefined) memories.push(fast);
+    for (const { mean, halfLifeMs } of memories) {
+      if (mean === 0) continue;
       const u = halfLifeMs / (HALF_LIFE_PER_HORIZON * horizonMs);
       const weight = Math.sqrt(u) / (1 + u);
-      logs += weight * Math.log(range);
+      logs += weight * Math.log(mean);
       weights += weight;
-    };
-    for (const { mean, halfLifeMs } of this.#means.toReversed()) include(mean, halfLifeMs);
-    if (fast !== undefined) include(fast.mean, fast.halfLifeMs);
+    }
     return weights === 0 ? undefined : logs / weights;
   }
 

@@ -5,7 +5,6 @@ import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts"
 import {
   type Corridor,
   fourierSum,
-  imageSum,
   noTouchProbability,
 } from "../../../services/solver/pricing/double_no_touch.ts";
 import { corridorOf, type Option, seconds, worth } from "./reference.ts";
@@ -80,7 +79,7 @@ Deno.test("Double no-touch: monitoring at 250 times instead of every moment", ()
   assertNear(value, 4.033291, 0.006, "against exact quadrature");
 });
 
-Deno.test("Double no-touch: image and Fourier sum agree within 1e-10 on a grid", () => {
+Deno.test("Double no-touch: it agrees within 1e-10 with sixty Fourier terms on a grid", () => {
   for (let ratio = 0.03; ratio < 3; ratio *= 1.1) {
     for (let place = 0.02; place < 1; place += 0.07) {
       for (const width of [0.001, 0.02, 0.5, 2]) {
@@ -93,9 +92,7 @@ Deno.test("Double no-touch: image and Fourier sum agree within 1e-10 on a grid",
             drift: tilt * variance,
           };
           const long = fourierSum(corridor, 60);
-          const name = JSON.stringify(corridor);
-          assertNear(imageSum(corridor, 8), long, 1e-10, name);
-          assertNear(noTouchProbability(corridor), long, 1e-10, name);
+          assertNear(noTouchProbability(corridor), long, 1e-10, JSON.stringify(corridor));
         }
       }
     }
