@@ -37,7 +37,7 @@ for (let slot = HISTORY_SLOTS; slot > 0; slot--) {
   const timeMs = NOW_MS - slot * 100;
   const price = BigInt(Math.round(Math.exp(log)));
   stillness.add(timeMs / 100, price);
-  volatility.addSlot(timeMs, price, stillness.probability);
+  volatility.addSlot(timeMs, price, stillness.share);
   history.append(timeMs, price);
 }
 const spot = Math.round(Math.exp(log));

@@ -20,7 +20,7 @@ const create: StrategyFactory = ({ market }) => ({
       details: {
         probability,
         chargedProbability: probability,
-        ...{ volatility: 0, volatilitySpread: 0, stillProbability: 0, spotAgeMs: 0, margin: 0 },
+        ...{ volatility: 0, volatilitySpread: 0, stillShare: 0, spotAgeMs: 0, margin: 0 },
         skew: 0,
         spot: (market(bet).spot?.price ?? 0n).toString(),
       },

@@ -234,7 +234,7 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
       return {
         spot: price === undefined ? undefined : { price, lastUpdateMs: world.now, fresh: true },
         volatility: { forecast: () => forecastOf(VOLATILITY, 0.3) },
-        stillness: { probability: 0, tick: undefined },
+        stillness: { share: 0, tick: undefined },
         history: chain.state.historyOf(ETH),
         historyEndMs: chain.head.timestampMs + SLOT_MS,
       };

@@ -24,7 +24,7 @@ const pricingSchema = z.strictObject({
   chargedProbability: z.number().min(0).max(1),
   volatility: z.number().positive(),
   volatilitySpread: z.number().positive(),
-  stillProbability: z.number().min(0).max(1),
+  stillShare: z.number().min(0).max(1),
   spot: z.literal(String(SPOT)),
   spotAgeMs: z.number().int().nonnegative(),
   margin: z.literal(0.05),

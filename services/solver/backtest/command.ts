@@ -15,7 +15,7 @@ import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
 import { loadStrategy } from "../pricing/load_strategy.ts";
 import type { Maker } from "./maker.ts";
 import { options } from "./options.ts";
-import { reportOn } from "./report.ts";
+import { type Report, reportOn } from "./report.ts";
 import { describeReport } from "./report_text.ts";
 import { HarModel } from "./rivals/har.ts";
 import { BaseRate, MockMaker, TerminalOnly } from "./rivals/simple.ts";
@@ -55,23 +55,11 @@ export const run = command({
     ["rangemaker solver backtest --candles btc-1m.csv --strategy ./mine.ts", "a strategy of yours"],
   ],
   async run(options, context) {
-    const source = await openSource(options);
-    const plan = planOf(options, source);
-    const participants = await createParticipants(options, plan, source);
-    const results = await runBacktest(source, {
-      ...plan,
-      onProgress(doneMs, totalMs) {
-        const total = Math.round(totalMs / 1_000);
-        context.progress(progressBar(total * doneMs / totalMs, total, "s of prices"));
-      },
-    }, participants);
-    context.progress("");
-    const report = reportOn(results, {
-      ...plan,
-      makers: participants.makers.map(({ name }) => name),
-      focus: participants.focus,
-      compared: "HAR, fitted",
+    const report = await backtest(options, await openSource(options), (doneMs, totalMs) => {
+      const total = Math.round(totalMs / 1_000);
+      context.progress(progressBar(total * doneMs / totalMs, total, "s of prices"));
     });
+    context.progress("");
     describeReport(report).forEach(context.print);
     if (options.svg !== undefined) {
       for (const { name, svg } of drawReport(report)) {
@@ -83,6 +71,30 @@ export const run = command({
     return ExitCode.ok;
   },
 });
+
+/** The rival with the most freedom. */
+const COMPARED = "HAR, fitted";
+
+/**
+ * Runs the backtest of the options on prices.
+ *
+ * @throws {BacktestError} If the prices are too short or too coarse for the options.
+ */
+export async function backtest(
+  options: BacktestOptions,
+  source: BarSource,
+  onProgress?: BacktestPlan["onProgress"],
+): Promise<Report> {
+  const plan = planOf(options, source);
+  const participants = await createParticipants(options, plan, source);
+  const results = await runBacktest(source, { ...plan, onProgress }, participants);
+  return reportOn(results, {
+    ...plan,
+    makers: participants.makers.map(({ name }) => name),
+    focus: participants.focus,
+    compared: COMPARED,
+  });
+}
 
 async function openSource({ tape, candles }: BacktestOptions): Promise<BarSource> {
   if (tape !== undefined && candles === undefined) return tradeBars(await readTape(tape));

@@ -25,7 +25,7 @@ export interface BacktestPlan extends UserPlan {
   compareFromMs: number;
   /** Annualised volatility, if known: the unit of widths. */
   volatility?: number | undefined;
-  onProgress?: (doneMs: number, totalMs: number) => void;
+  onProgress?: ((doneMs: number, totalMs: number) => void) | undefined;
 }
 
 /** The market and the makers of a backtest. */

@@ -64,7 +64,7 @@ export class TapeMarket implements MarketView {
     }
     const price = BigInt(bar.close);
     this.#stillness.add(bar.timeMs / SLOT_MS, price);
-    this.#estimate.addSlot(bar.timeMs, price, this.#stillness.probability);
+    this.#estimate.addSlot(bar.timeMs, price, this.#stillness.share);
     this.#slots.append(bar.timeMs, price);
   }
 
@@ -75,7 +75,7 @@ export class TapeMarket implements MarketView {
   /** Candles show how often the price moves by how seldom it goes nowhere. */
   get stillness(): MarketView["stillness"] {
     if (this.#slots.newest !== undefined) return this.#stillness;
-    return { probability: this.#estimate.stillProbability, tick: undefined };
+    return { share: this.#estimate.stillShare, tick: undefined };
   }
 
   get spot(): MarketView["spot"] {

@@ -66,7 +66,7 @@ export class BarrierStrategy implements PricingStrategy {
       chargedProbability,
       volatility: model.forecast.volatility,
       volatilitySpread: model.forecast.spread,
-      stillProbability: model.stillProbability,
+      stillShare: model.stillShare,
       spot: spot.toString(),
       spotAgeMs,
       margin,
@@ -120,7 +120,11 @@ export class BarrierStrategy implements PricingStrategy {
     requireInside(bet, spot);
     this.#requireWidth(bet, view);
     requireUnbroken(bet, view, nowMs);
-    const model = { forecast, stillProbability: view.stillness.probability };
+    const model = {
+      forecast,
+      stillShare: view.stillness.share,
+      startFactor: startFactorOf(view, forecast, nowMs, bet.startTime),
+    };
     const box = {
       spot,
       lower: bet.lowerPrice,
@@ -170,6 +174,17 @@ function requireForecast(
   const lagMs = forecast === undefined ? null : nowMs - historyEndMs;
   if (forecast !== undefined && lagMs !== null && lagMs <= HISTORY_LAG_MAX_MS) return forecast;
   throw refusal("VOLATILITY_UNAVAILABLE", { symbol, lagMs, maxLagMs: HISTORY_LAG_MAX_MS });
+}
+
+/** Where the price is at the start is another matter than how far it goes until then. */
+function startFactorOf(
+  { volatility }: MarketView,
+  forecast: VolatilityForecast,
+  nowMs: number,
+  startMs: number,
+): number {
+  const start = startMs > nowMs ? volatility.forecast(nowMs, startMs) : undefined;
+  return start === undefined ? 1 : start.endFactor * start.volatility / forecast.volatility;
 }
 
 function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void {

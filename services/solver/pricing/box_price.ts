@@ -14,8 +14,10 @@ export interface Charges {
 /** The model's state of a market. */
 export interface MarketModel {
   forecast: VolatilityForecast;
-  /** Probability that the price does not move from one slot to the next. */
-  stillProbability: number;
+  /** Share of slots in which the price does not move. */
+  stillShare: number;
+  /** Volatility until a window that begins later, as a share of the forecast's; 1 by default. */
+  startFactor?: number | undefined;
 }
 
 /** Probabilities that the user wins. */
@@ -70,13 +72,13 @@ export function leadPays(box: Box, model: MarketModel, leadMs: number, worth: nu
   if (leadMs <= 0) return false;
   const later = checksOf({ ...box, nowMs: box.nowMs + leadMs });
   if (later === undefined) return true;
-  const { forecast: { volatility }, stillProbability } = model;
+  const { forecast: { volatility }, stillShare, startFactor } = model;
   const reach = LEAD_REACH * volatility * Math.sqrt(leadMs / YEAR_MS);
   const { toLower, toUpper } = later;
   if (toLower <= reach || toUpper <= reach) return true;
   const after = (move: number) => {
     const moved = { ...later, toLower: toLower + move, toUpper: toUpper - move };
-    return noTouchAtChecks(moved, { volatility, stillProbability });
+    return noTouchAtChecks(moved, { volatility, stillShare, startFactor });
   };
   // Between the three, it is as good as a parabola. Its mean over all moves is the worth of today.
   const [low, middle, high] = [after(-reach), after(0), after(reach)];
@@ -96,12 +98,12 @@ export function leadPays(box: Box, model: MarketModel, leadMs: number, worth: nu
 
 function mixedProbability(
   checks: Checks | undefined,
-  { forecast, stillProbability }: MarketModel,
+  { forecast, stillShare, startFactor }: MarketModel,
 ): number {
   if (checks === undefined) return 1;
   let sum = 0;
   for (const { volatility, weight } of forecast.nodes) {
-    sum += weight * noTouchAtChecks(checks, { volatility, stillProbability });
+    sum += weight * noTouchAtChecks(checks, { volatility, stillShare, startFactor });
   }
   return Math.min(1, sum);
 }

@@ -3,7 +3,7 @@ import { shiftedDistance } from "./barrier_shift.ts";
 import { noTouchByStep } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { forwardNoTouchProbability } from "./forward_start.ts";
-import { CENTRE_WEIGHT, OUTER_WEIGHT } from "./largest_move.ts";
+import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 import { YEAR_MS } from "./units.ts";
 
 /** A box thesis at one moment, not broken so far. */
@@ -32,8 +32,10 @@ export interface Checks {
 export interface PriceMotion {
   /** Annualised. */
   volatility: number;
-  /** Probability that the price does not move from one slot to the next, 0 to below 1. */
-  stillProbability?: number | undefined;
+  /** Share of slots in which the price does not move, 0 to below 1. */
+  stillShare?: number | undefined;
+  /** Volatility until a window that begins later, as a share of the other; 1 by default. */
+  startFactor?: number | undefined;
 }
 
 /** Up to this many expected moves the recursion is used; beyond, shifted barriers err by under 0.005. */
@@ -43,10 +45,10 @@ const EXACT_MOVES_MAX = 25;
 const COUNTED_MOVES_MAX = 300;
 
 /** Below this share of still slots, the effect is too small to see. */
-const STILL_PROBABILITY_MIN = 1e-6;
+const STILL_SHARE_MIN = 1e-6;
 
 /** The highest share of still slots that is used: a price that never moves would never lose a bet. */
-const STILL_PROBABILITY_MAX = 0.9999;
+const STILL_SHARE_MAX = 0.9999;
 
 /**
  * The checks of the box to come (protocol, "Settlement of a box thesis": one per 100 ms slot of
@@ -81,20 +83,21 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
   const { toLower, toUpper, waitMs, steps } = checks;
   const begun = waitMs < SLOT_MS;
   if (begun && (toLower < 0 || toUpper < 0)) return 0;
-  const still = believedStill(motion.stillProbability ?? 0);
+  const still = believedStill(motion.stillShare ?? 0);
   const perMs = motion.volatility * motion.volatility / YEAR_MS;
+  const waitVariance = perMs * waitMs * (begun ? 1 : (motion.startFactor ?? 1) ** 2);
   const moves = steps * (1 - still);
   // Rarer moves are larger, so that the variance over time stays the same.
   const stepVariance = perMs * SLOT_MS / (1 - still);
   if (moves <= EXACT_MOVES_MAX) {
-    const exact = exactNoTouch(checks, perMs * waitMs, stepVariance, still);
+    const exact = exactNoTouch(checks, waitVariance, stepVariance, still);
     if (exact !== undefined) return exact;
   }
   const stepDeviation = Math.sqrt(stepVariance);
   const noTouchAfter = begun
     // The current slot may move as well, for the part of it that is left.
     ? (count: number) => {
-      const variance = stepVariance * count + perMs * waitMs;
+      const variance = stepVariance * count + waitVariance;
       return noTouchProbability({
         toLower: shiftedDistance(toLower, stepDeviation),
         toUpper: shiftedDistance(toUpper, stepDeviation),
@@ -105,28 +108,27 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
     }
     : (count: number) => {
       const variance = stepVariance * count;
-      const startVariance = perMs * waitMs;
       return forwardNoTouchProbability({
         toLower,
         toUpper,
         variance,
         drift: -variance / 2,
-        startVariance,
-        startDrift: -startVariance / 2,
+        startVariance: waitVariance,
+        startDrift: -waitVariance / 2,
         stepDeviation,
       });
     };
   // The number of moves is binomial. Where there are many, survival near a barrier falls like their
   // inverse root: its mean is the survival of 0.75 `still` fewer moves, rounded up here.
   if (moves > COUNTED_MOVES_MAX || still === 0) return noTouchAfter(moves - still);
-  // Otherwise three counts with the weights of Gauss and Hermite have its mean and variance.
-  const reach = Math.sqrt(3 * moves * still);
+  // Otherwise three counts have its mean and variance.
+  const reach = OUTER_DEVIATIONS * Math.sqrt(moves * still);
   return CENTRE_WEIGHT * noTouchAfter(moves) +
     OUTER_WEIGHT * (noTouchAfter(Math.max(0, moves - reach)) + noTouchAfter(moves + reach));
 }
 
 function believedStill(probability: number): number {
-  return probability < STILL_PROBABILITY_MIN ? 0 : Math.min(STILL_PROBABILITY_MAX, probability);
+  return probability < STILL_SHARE_MIN ? 0 : Math.min(STILL_SHARE_MAX, probability);
 }
 
 /** Exact for the number of moves, averaged over how many of the steps are moves. */

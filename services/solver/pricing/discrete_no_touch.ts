@@ -5,7 +5,7 @@
  * by 0.03 for 10 checks. The value function is carried backwards from check to check by quadrature
  * (Aitsahlia and Lai, "Valuation of discrete barrier and hindsight options", 1997).
  */
-import { gaussLegendre, type Quadrature } from "./gauss_legendre.ts";
+import { gaussLegendre, type Quadrature } from "./quadrature.ts";
 
 /** A normal move, in logarithms of the price. */
 export interface Move {

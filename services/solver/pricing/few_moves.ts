@@ -78,7 +78,7 @@ export class FewMoves {
       for (const { deviation, weight } of deviations) {
         expected += weight * noTouchAtChecks(checks, {
           volatility: deviation * Math.sqrt(YEAR_MS / (MINUTE_CHECKS * SLOT_MS)),
-          stillProbability: 1 - moves / MINUTE_CHECKS,
+          stillShare: 1 - moves / MINUTE_CHECKS,
         });
       }
       if (expected > seen) fewest = moves;

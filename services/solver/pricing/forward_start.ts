@@ -1,6 +1,6 @@
 import { barrierShift, shiftedDistance } from "./barrier_shift.ts";
 import { type Corridor, noTouchProbability } from "./double_no_touch.ts";
-import { gaussLegendre, integrate, type Quadrature } from "./gauss_legendre.ts";
+import { gaussLegendre, integrate, type Quadrature } from "./quadrature.ts";
 import { normalBetween } from "./normal.ts";
 
 /** A corridor whose window begins later; until then the price moves freely. */

@@ -3,11 +3,11 @@
  *
  * The largest move of one motion is its deviation times a known random variable. If the deviation is
  * uncertain, the logarithm of the largest move is spread further, to either side by its own amount.
- * Three quantiles of what windows did therefore determine three deviations, with the weights of Gauss
- * and Hermite. A single bet sees one of them, so averaging prices over them is consistent (Piterbarg,
+ * Three quantiles of what windows did therefore determine the three deviations of a quadrature. A single bet sees one of them, so averaging prices over them is consistent (Piterbarg,
  * "Mixture of models: a simple recipe for a … hangover?", 2003).
  */
 import { noTouchProbability } from "./double_no_touch.ts";
+import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 
 /** The logarithm of an uncertain deviation. */
 export interface LogDeviation {
@@ -17,9 +17,6 @@ export interface LogDeviation {
   /** Variance of the logarithm towards higher deviations. */
   above: number;
 }
-
-export const OUTER_WEIGHT = 1 / 6;
-export const CENTRE_WEIGHT = 2 / 3;
 
 /**
  * Median of the logarithm of the largest absolute value of a Brownian motion at time 1, and the variances
@@ -58,14 +55,14 @@ function unitMoveBelow(log: number): number {
 /** Probability that the logarithm of the largest move is at most `log`. */
 export function largestMoveBelow(log: number, { middle, below, above }: LogDeviation): number {
   const relative = log - middle;
-  return OUTER_WEIGHT * unitMoveBelow(relative + Math.sqrt(3 * below)) +
+  return OUTER_WEIGHT * unitMoveBelow(relative + OUTER_DEVIATIONS * Math.sqrt(below)) +
     CENTRE_WEIGHT * unitMoveBelow(relative) +
-    OUTER_WEIGHT * unitMoveBelow(relative - Math.sqrt(3 * above));
+    OUTER_WEIGHT * unitMoveBelow(relative - OUTER_DEVIATIONS * Math.sqrt(above));
 }
 
 /** The logarithm that the largest move stays below with a probability. */
 export function largestMoveQuantile(probability: number, deviation: LogDeviation): number {
-  const reach = 3 + Math.sqrt(3 * Math.max(deviation.below, deviation.above));
+  const reach = 3 + OUTER_DEVIATIONS * Math.sqrt(Math.max(deviation.below, deviation.above));
   let [from, to] = [deviation.middle - reach, deviation.middle + reach];
   for (let halving = 0; halving < HALVINGS; halving++) {
     const centre = (from + to) / 2;

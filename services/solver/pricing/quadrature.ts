@@ -41,3 +41,11 @@ export function integrate(
   for (let i = 0; i < points.length; i++) sum += weights[i]! * f(middle + half * points[i]!); // same length
   return half * sum;
 }
+
+/**
+ * The rule of Gauss and Hermite with three points: the mean of a smooth function of a normal variable is
+ * that of its values at the variable's mean and {@link OUTER_DEVIATIONS} below and above, with these weights.
+ */
+export const CENTRE_WEIGHT = 2 / 3;
+export const OUTER_WEIGHT = 1 / 6;
+export const OUTER_DEVIATIONS: number = Math.sqrt(3);

@@ -47,8 +47,8 @@ export class StillPrices {
     if (moved) this.#anchor = price;
   }
 
-  /** Probability that the price does not move in the next slot; 0 without data. */
-  get probability(): number {
+  /** Share of slots in which the price does not move, as expected of the next ones; 0 without data. */
+  get share(): number {
     return Math.max(...this.#still.map(({ mean }) => mean ?? 0));
   }
 

@@ -21,7 +21,7 @@ export const pricingDetailsSchema = z.object({
   volatility: z.number().describe("Annualised, forecast for the time to the end of the window"),
   volatilitySpread: z.number()
     .describe("Standard deviation of the logarithm of the volatility; prices are averaged over it"),
-  stillProbability: z.number()
+  stillShare: z.number()
     .describe("That the price does not move from one 100 ms slot to the next"),
   spot: described(uint64Schema, "Current price, 6 decimals"),
   spotAgeMs: z.number().int().nonnegative().describe("Age of that price, milliseconds"),
@@ -118,7 +118,7 @@ export interface MarketView {
   /** Forecasts by horizon. */
   readonly volatility: VolatilityForecaster;
   /** How often prices are still, and their smallest move. */
-  readonly stillness: { readonly probability: number; readonly tick: bigint | undefined };
+  readonly stillness: { readonly share: number; readonly tick: bigint | undefined };
   /** Past prices by slot. */
   readonly history: PriceReader;
   /** The history reaches up to here, Unix milliseconds, this moment not included; 0 for none. */

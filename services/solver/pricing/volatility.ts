@@ -3,7 +3,8 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { barrierShift } from "./barrier_shift.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
 import { FewMoves, fewMovesSchema } from "./few_moves.ts";
-import { CENTRE_WEIGHT, type LogDeviation, OUTER_WEIGHT } from "./largest_move.ts";
+import type { LogDeviation } from "./largest_move.ts";
+import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
 import { RecentRange } from "./recent_range.ts";
 import { Season, seasonStateSchema } from "./season.ts";
@@ -34,6 +35,8 @@ export interface VolatilityForecast {
   spread: number;
   /** From the lowest to the highest. */
   nodes: readonly VolatilityNode[];
+  /** Deviation of where the price ends, as a share of what follows from how far it goes. */
+  endFactor: number;
 }
 
 /**
@@ -43,12 +46,17 @@ export interface VolatilityForecast {
  */
 export function forecastOf(volatility: number, below: number, above = below): VolatilityForecast {
   const nodes = [
-    { volatility: volatility * Math.exp(-Math.sqrt(3) * below), weight: OUTER_WEIGHT },
+    { volatility: volatility * Math.exp(-OUTER_DEVIATIONS * below), weight: OUTER_WEIGHT },
     { volatility, weight: CENTRE_WEIGHT },
-    { volatility: volatility * Math.exp(Math.sqrt(3) * above), weight: OUTER_WEIGHT },
+    { volatility: volatility * Math.exp(OUTER_DEVIATIONS * above), weight: OUTER_WEIGHT },
   ];
   const spread = (below + above) / 2;
-  return { volatility, spread, nodes: spread === 0 ? [{ volatility, weight: 1 }] : nodes };
+  return {
+    volatility,
+    spread,
+    nodes: spread === 0 ? [{ volatility, weight: 1 }] : nodes,
+    endFactor: 1,
+  };
 }
 
 /** Forecasts the volatility of one market from now to the end of a window. */
@@ -87,7 +95,7 @@ const HORIZON_MS_MIN = 1_000;
 
 /** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
-  version: z.literal(3, { error: "Expected a volatility state of version 3" }),
+  version: z.literal(4, { error: "Expected a volatility state of version 4" }),
   memory: rangeMemorySchema,
   season: seasonStateSchema,
   fewMoves: fewMovesSchema,
@@ -141,18 +149,18 @@ export class MarketVolatility implements VolatilityForecaster {
   /**
    * Adds the price of a slot that is later than all before; slots may be left out.
    *
-   * @param stillProbability That a price does not move from one slot to the next.
+   * @param stillShare Share of slots in which the price does not move.
    */
-  addSlot(timeMs: number, price: bigint, stillProbability = 0): void {
+  addSlot(timeMs: number, price: bigint, stillShare = 0): void {
     const value = Number(price);
-    const moving = Math.max(MOVING_MIN, 1 - stillProbability);
+    const moving = Math.max(MOVING_MIN, 1 - stillShare);
     this.#slotMoves = CANDLE_MS / SLOT_MS * moving;
     this.#recent.addSlot(timeMs, value, moving);
     const candle = this.#candles.add(timeMs, value);
     if (candle !== undefined) this.#addMinute(candle, candle.firstMs);
     this.#outcomes.slice(0, MINUTE).forEach((outcomes, index) => {
       if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
-      outcomes.observe(timeMs, value, value);
+      outcomes.observe({ endMs: timeMs, high: value, low: value, close: value });
       const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
       if (moves >= SLOT_WINDOW_MOVES_MIN) this.#begin(index, timeMs, SLOT_MS, value);
     });
@@ -175,8 +183,8 @@ export class MarketVolatility implements VolatilityForecaster {
     return Math.max(this.#historyMs, this.#recent.historyMs);
   }
 
-  /** Probability that a price does not move from one slot to the next, from what candles show. */
-  get stillProbability(): number {
+  /** Share of slots in which the price does not move, from what candles show. */
+  get stillShare(): number {
     return 1 - this.#fewMoves.perMinute * SLOT_MS / CANDLE_MS;
   }
 
@@ -190,18 +198,18 @@ export class MarketVolatility implements VolatilityForecaster {
     if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
     const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
-    const { middle, below, above } = this.#learnedOver(horizonMs);
+    const { middle, below, above, endFactor } = this.#learnedOver(horizonMs);
     const lower = Math.sqrt(below) + missing;
     const upper = Math.sqrt(above) + missing;
     const deviation = Math.exp((this.#base(nowMs, horizonMs) ?? -Infinity) + middle);
     const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
-    return forecastOf(volatility, lower, upper);
+    return { ...forecastOf(volatility, lower, upper), endFactor };
   }
 
   /** The state for a restart; what is known of the last minute is learned again. */
   toJSON(): VolatilityState {
     return {
-      version: 3,
+      version: 4,
       memory: this.#memory.toJSON(),
       season: this.#season.toJSON(),
       fewMoves: this.#fewMoves.toJSON(),
@@ -237,7 +245,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#outcomes.forEach((outcomes, index) => {
       if (index < MINUTE) return;
       if (before === undefined) outcomes.drop();
-      outcomes.observe(endMs, high, low);
+      outcomes.observe({ endMs, high, low, close });
       this.#begin(index, endMs, durationMs, close);
     });
   }
@@ -284,18 +292,23 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /** {@link #learned} at any horizon: linear in its logarithm, constant beyond the last ones. */
-  #learnedOver(horizonMs: number): LogDeviation {
+  #learnedOver(horizonMs: number): LogDeviation & { endFactor: number } {
     const learned = this.#learned();
+    const at = (index: number) => {
+      const { endFactor } = this.#outcomes.at(index)!; // one per horizon, as what was learned
+      return { ...learned.at(index)!, endFactor };
+    };
     const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
-    if (next <= 0) return learned.at(next)!; // the first one, or the last one
+    if (next <= 0) return at(next); // the first one, or the last one
     const [from, to] = [HORIZONS_MS[next - 1]!, HORIZONS_MS[next]!];
     const share = Math.log(horizonMs / from) / Math.log(to / from);
-    const [one, other] = [learned[next - 1]!, learned[next]!];
+    const [one, other] = [at(next - 1), at(next)];
     const between = (a: number, b: number) => a + (b - a) * share;
     return {
       middle: between(one.middle, other.middle),
       below: between(one.below, other.below),
       above: between(one.above, other.above),
+      endFactor: between(one.endFactor, other.endFactor),
     };
   }
 

@@ -21,6 +21,9 @@ const MEMORY_WINDOWS = 20;
 /** Weight of the prior, in windows. */
 const PRIOR_WINDOWS = 20;
 
+/** Mean of |W₁| / max |W| of a Brownian motion. */
+const END_SHARE = 0.5845;
+
 /** Windows between two fits: one window hardly moves a quantile. */
 const WINDOWS_PER_FIT = 20;
 
@@ -34,6 +37,8 @@ export const WATCHED_ODDS = [0.25, 0.5, 0.75] as const;
 export const outcomesStateSchema = z.object({
   counts: z.array(z.number().nonnegative()).length(BINS),
   windows: z.number().nonnegative(),
+  /** Sum over windows: how far from its start each ended, as a share of how far it went. */
+  ends: z.number().nonnegative(),
   /** In the order of the odds. */
   held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
   open: z.array(z.object({
@@ -64,6 +69,14 @@ export interface Calibration {
   }[];
 }
 
+/** Prices from the bar before to `endMs`. */
+export interface WindowBar {
+  endMs: number;
+  high: number;
+  low: number;
+  close: number;
+}
+
 /**
  * What windows of one length did, compared with the forecast at their start: how far the price went at
  * most, in logarithms, above a base that follows the volatility of the moment.
@@ -84,6 +97,7 @@ export class WindowOutcomes {
     this.#state = structuredClone(state) ?? {
       counts: new Array<number>(BINS).fill(0),
       windows: 0,
+      ends: 0,
       open: [],
     };
     this.#held = WATCHED_ODDS.map((_, index) => new DecayedShare(horizonMs, state?.held[index]));
@@ -95,7 +109,7 @@ export class WindowOutcomes {
   }
 
   /** Adds a bar to the windows under way and completes those that end with it. */
-  observe(endMs: number, high: number, low: number): void {
+  observe({ endMs, high, low, close }: WindowBar): void {
     const { open } = this.#state;
     for (const window of open) {
       window.high = Math.max(window.high, high);
@@ -103,7 +117,7 @@ export class WindowOutcomes {
     }
     for (let first = open[0]; first !== undefined && first.endMs <= endMs; first = open[0]) {
       open.shift();
-      this.#complete(first);
+      this.#complete(first, close);
     }
   }
 
@@ -129,6 +143,15 @@ export class WindowOutcomes {
     return this.#fitted(prior).deviation;
   }
 
+  /**
+   * Deviation of where windows end, as a share of what follows from how far they go: below 1 if prices
+   * bounce or return, above 1 if they trend.
+   */
+  get endFactor(): number {
+    const { ends, windows } = this.#state;
+    return (ends / END_SHARE + PRIOR_WINDOWS) / (windows + PRIOR_WINDOWS);
+  }
+
   get calibration(): Calibration {
     const boxes = this.#held.flatMap((held, index) => {
       const predicted = WATCHED_ODDS[index]!; // one share for each of the odds
@@ -142,12 +165,17 @@ export class WindowOutcomes {
     return { ...this.#state, held: this.#held.map((held) => held.toJSON()) };
   }
 
-  #complete({ endMs, price, high, low, base, shift, bounds }: State["open"][number]): void {
+  #complete(
+    { endMs, price, high, low, base, shift, bounds }: State["open"][number],
+    close: number,
+  ): void {
     const state = this.#state;
     const weight = this.stepMs / this.horizonMs;
     const keep = 2 ** (-this.stepMs / Math.max(MEMORY_MS, MEMORY_WINDOWS * this.horizonMs));
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const log = Math.log(move + shift) - base;
+    const end = Math.abs(Math.log(close / price));
+    state.ends = state.ends * keep + (end > 0 ? weight * end / (move + shift) : 0);
     state.counts.forEach((count, bin) => state.counts[bin] = count * keep);
     const bin = Math.round((log - LOWEST) / BIN);
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins

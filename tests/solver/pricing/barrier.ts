@@ -25,7 +25,7 @@ export function barrier(given: Partial<MarketView> = {}, options: Partial<Barrie
   const view = {
     spot: { price: SPOT, lastUpdateMs: nowMs, fresh: true },
     volatility: { forecast: () => forecastOf(0.6, 0.3) },
-    stillness: { probability: 0, tick: 10_000n },
+    stillness: { share: 0, tick: 10_000n },
     history: ring,
     historyEndMs: nowMs,
     ...given,

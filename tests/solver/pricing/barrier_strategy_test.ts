@@ -6,6 +6,7 @@ import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
 
 Deno.test("Barrier: pays the bet without the margin over the charged probability", () => {
@@ -25,10 +26,22 @@ Deno.test("Barrier: pays the bet without the margin over the charged probability
       spot: "3005000000",
       spotAgeMs: 0,
       margin: 0.05,
-      stillProbability: 0,
+      stillShare: 0,
       skew: 0,
     },
   );
+});
+
+Deno.test("Barrier: a window that begins later is worth more the nearer prices end to where they began", () => {
+  const worthOf = (endFactor: number, aheadMs: number) => {
+    const forecast = () => ({ ...forecastOf(0.6, 0.3), endFactor });
+    const { strategy, bet } = barrier({ volatility: { forecast } });
+    const [startTime, endTime] = [bet.startTime + aheadMs, bet.endTime + aheadMs];
+    return strategy.price({ ...bet, startTime, endTime }).details.probability;
+  };
+  assert.equal(worthOf(0.8, 0), worthOf(1, 0), "one that begins now depends on the path alone");
+  const ratio = worthOf(0.8, 600_000) / worthOf(1, 600_000);
+  assert.ok(ratio > 1.15 && ratio < 1.25, `${ratio}`);
 });
 
 Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; a hopeless one pays ten times", () => {
@@ -138,12 +151,12 @@ Deno.test("Barrier: a user a second ahead gets no quote for a box of a second", 
 Deno.test("Barrier: a price that stands still in most slots holds more often, and pays less", () => {
   const near = { lowerPrice: SPOT, upperPrice: SPOT + 3_000_000n };
   const moving = barrier();
-  const stillness = barrier({ stillness: { probability: 0.9, tick: 10_000n } });
+  const stillness = barrier({ stillness: { share: 0.9, tick: 10_000n } });
   const bet = { ...moving.bet, ...near, endTime: moving.bet.startTime + 10_000 };
   const [move, stand] = [moving.strategy.price(bet), stillness.strategy.price(bet)];
   assert.ok(stand.details.probability > 2 * move.details.probability);
   assert.ok(stand.payout < move.payout);
-  assert.equal(stand.details.stillProbability, 0.9);
+  assert.equal(stand.details.stillShare, 0.9);
 });
 
 Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimum, naming the option", () => {
@@ -152,7 +165,7 @@ Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimu
   assertRefused(() => strategy.price(narrow), "RANGE_TOO_NARROW", 400, /--min-width-ticks/);
   const short = { ...bet, endTime: bet.startTime + 4_999 };
   assertRefused(() => strategy.price(short), "DURATION_TOO_SHORT", 400, /--min-duration-ms/);
-  const unknown = barrier({ stillness: { probability: 0, tick: undefined } });
+  const unknown = barrier({ stillness: { share: 0, tick: undefined } });
   assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
 

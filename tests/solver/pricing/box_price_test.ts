@@ -10,7 +10,7 @@ const MARGIN = 0.05;
 const SPOT = 60_000_000_000n;
 /** Deviation of a second. */
 const SECOND = Number(SPOT) * VOLATILITY * Math.sqrt(1_000 / YEAR_MS);
-const model = { forecast: forecastOf(VOLATILITY, 0), stillProbability: 0 };
+const model = { forecast: forecastOf(VOLATILITY, 0), stillShare: 0 };
 
 /** A box of a minute whose bounds are so many deviations of a second away. */
 function box(below: number, above: number, aheadMs = 0) {

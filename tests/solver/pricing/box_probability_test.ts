@@ -168,16 +168,16 @@ Deno.test("Box: the last slot is checked too, and after it no check is left", ()
 });
 
 Deno.test("Box: until its only check the price moves, however often it is still", () => {
-  for (const stillProbability of [0, 0.5]) {
+  for (const stillShare of [0, 0.5]) {
     const inside = (toLower: number, waitMs: number) =>
       noTouchAtChecks({ toLower, toUpper: 1, waitMs, steps: 0 }, {
         volatility: 0.5,
-        stillProbability,
+        stillShare,
       });
     assert.ok(Math.abs(inside(0, 10_000) - 0.5) < 1e-3, "a window that lies ahead");
     const deviation = 0.5 * Math.sqrt(10_000 / YEAR_MS);
     assert.ok(Math.abs(inside(deviation, 10_000) - 0.8413) < 1e-3);
-    if (stillProbability === 0) assert.ok(Math.abs(inside(0, 50) - 0.5) < 1e-3, "within a slot");
+    if (stillShare === 0) assert.ok(Math.abs(inside(0, 50) - 0.5) < 1e-3, "within a slot");
   }
 });
 
@@ -199,7 +199,7 @@ Deno.test("Box: prices that are often still hold at most .005 less often than sa
       steps: checks,
     }, {
       volatility: deviation * Math.sqrt((1 - still) * YEAR_MS / 100),
-      stillProbability: still,
+      stillShare: still,
     });
     const error = said - latticeProbability(toLower, toUpper, -deviation / 2, checks, still);
     lowest = Math.min(lowest, error);

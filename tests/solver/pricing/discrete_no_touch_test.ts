@@ -161,7 +161,7 @@ Deno.test("Box: standing slots hold as often as simulated, with few moves and wi
   const volatility = 1;
   const deviation = volatility * Math.sqrt(100 / YEAR_MS);
   for (
-    const [stillProbability, endMs, steps] of [
+    const [stillShare, endMs, steps] of [
       [0.9, nowMs + 3_000, 29],
       [0.5, nowMs + 6_000, 59],
     ] as const
@@ -177,7 +177,7 @@ Deno.test("Box: standing slots hold as often as simulated, with few moves and wi
       startMs: nowMs,
       endMs,
       volatility,
-      stillProbability,
+      stillShare,
     };
     const paths = 20_000;
     const held = simulateChecks(random, paths, {
@@ -186,11 +186,11 @@ Deno.test("Box: standing slots hold as often as simulated, with few moves and wi
       firstDeviation: 0,
       stepDeviation: deviation,
       steps,
-      stillProbability,
+      stillShare,
     });
     const expected = boxProbability(box);
     const error = Math.sqrt(expected * (1 - expected) / paths);
-    const bias = stillProbability === 0.5 ? 0.12 / (steps * 0.5) : 0;
+    const bias = stillShare === 0.5 ? 0.12 / (steps * 0.5) : 0;
     assert.ok(held - expected < 4.5 * error, `${held} held of ${expected}`);
     assert.ok(expected - held < 4.5 * error + bias, `${held} held of ${expected}`);
   }

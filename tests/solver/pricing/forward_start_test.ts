@@ -6,7 +6,7 @@ import {
   type ForwardCorridor,
   forwardNoTouchProbability,
 } from "../../../services/solver/pricing/forward_start.ts";
-import { gaussLegendre, integrate } from "../../../services/solver/pricing/gauss_legendre.ts";
+import { gaussLegendre, integrate } from "../../../services/solver/pricing/quadrature.ts";
 import { normalBelow, normalBetween } from "../../../services/solver/pricing/normal.ts";
 import { corridorOf, moveOver, worth } from "./reference.ts";
 

@@ -85,7 +85,7 @@ export function findFreeBet(scenario: Scenario): { worth: number; scenario: Scen
     startMs: NOW_MS,
     endMs: NOW_MS + (checks + 1) * SLOT_MS,
   };
-  const model = { forecast: forecastOf(volatility, spread), stillProbability: still };
+  const model = { forecast: forecastOf(volatility, spread), stillShare: still };
   const { chargedProbability } = priceBox(box, model, spotAgeMs + userLeadMs, margin);
   const payout = payoutFor(BET, chargedProbability, margin, skew);
   if (payout === undefined) return undefined;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { gaussLegendre, integrate } from "../../../services/solver/pricing/gauss_legendre.ts";
+import { gaussLegendre, integrate } from "../../../services/solver/pricing/quadrature.ts";
 import { normalBelow, normalBetween } from "../../../services/solver/pricing/normal.ts";
 
 function assertNear(actual: number, expected: number, what: string): void {

@@ -89,7 +89,7 @@ function solverAt(nowMs: number) {
   const view = {
     spot: { price: BigInt(SPOT), lastUpdateMs: nowMs, fresh: true },
     volatility: { forecast: () => forecastOf(VOLATILITY, 0) },
-    stillness: { probability: 0, tick: undefined },
+    stillness: { share: 0, tick: undefined },
     history,
     historyEndMs: nowMs,
   };

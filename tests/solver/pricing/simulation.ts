@@ -10,7 +10,7 @@ export interface SimulatedChecks {
   /** Deviation over one step on average; steps that move are larger where others stand still. */
   stepDeviation: number;
   steps: number;
-  stillProbability?: number;
+  stillShare?: number;
 }
 
 /** Share of simulated paths that are inside at every check. */
@@ -19,8 +19,8 @@ export function simulateChecks(
   paths: number,
   checks: SimulatedChecks,
 ): number {
-  const { toLower, toUpper, firstDeviation, stepDeviation, steps, stillProbability = 0 } = checks;
-  const deviation = stepDeviation / Math.sqrt(1 - stillProbability);
+  const { toLower, toUpper, firstDeviation, stepDeviation, steps, stillShare = 0 } = checks;
+  const deviation = stepDeviation / Math.sqrt(1 - stillShare);
   let held = 0;
   for (let path = 0; path < paths; path++) {
     let move = firstDeviation === 0
@@ -28,7 +28,7 @@ export function simulateChecks(
       : firstDeviation * gaussian(random) - firstDeviation ** 2 / 2;
     let inside = move >= -toLower && move <= toUpper;
     for (let step = 0; step < steps && inside; step++) {
-      if (stillProbability > 0 && random() < stillProbability) continue;
+      if (stillShare > 0 && random() < stillShare) continue;
       move += deviation * gaussian(random) - deviation ** 2 / 2;
       inside = move >= -toLower && move <= toUpper;
     }

@@ -25,36 +25,36 @@ function withTick(): StillPrices {
 }
 
 Deno.test("Standing prices: the share of slots that do not move", () => {
-  assert.equal(new StillPrices().probability, 0);
+  assert.equal(new StillPrices().share, 0);
   assert.equal(new StillPrices().tick, undefined);
   const stillness = withTick();
   feed(stillness, 2, 15_000, (price, slot) => slot % 4 === 0 ? price + 15n : price);
-  assert.ok(Math.abs(stillness.probability - 0.75) < 0.02, `${stillness.probability}`);
+  assert.ok(Math.abs(stillness.share - 0.75) < 0.02, `${stillness.share}`);
 });
 
 Deno.test("Still prices: bounces between bid and ask do not count as moves, slow drift does", () => {
   const bouncing = withTick();
   feed(bouncing, 2, 15_000, (_price, slot) => slot % 2 === 0 ? 1_000_000n : 1_000_010n);
-  assert.ok(bouncing.probability > 0.99, `${bouncing.probability}`);
+  assert.ok(bouncing.share > 0.99, `${bouncing.share}`);
   const creeping = withTick();
   feed(creeping, 2, 15_000, (price) => price + 5n);
   // Every third step leaves the two ticks around the last move.
-  assert.ok(Math.abs(creeping.probability - 2 / 3) < 0.02, `${creeping.probability}`);
+  assert.ok(Math.abs(creeping.share - 2 / 3) < 0.02, `${creeping.share}`);
 });
 
 Deno.test("Standing prices: a price that has just stopped counts as stillness at once", () => {
   const stillness = withTick();
   feed(stillness, 2, 15_000, (price) => price + 15n);
-  assert.ok(stillness.probability < 0.01);
+  assert.ok(stillness.share < 0.01);
   feed(stillness, 15_002, 1_200, (price) => price);
-  assert.ok(stillness.probability > 0.9, `${stillness.probability}`);
+  assert.ok(stillness.share > 0.9, `${stillness.share}`);
 });
 
 Deno.test("Standing prices: missing slots say nothing, and ticks are forgotten", () => {
   const stillness = new StillPrices();
   stillness.add(0, 1_000n);
   stillness.add(10, 1_001n);
-  assert.equal(stillness.probability, 0);
+  assert.equal(stillness.share, 0);
   assert.equal(stillness.tick, undefined);
   stillness.add(11, 1_002n);
   assert.equal(stillness.tick, 1n);
@@ -90,9 +90,9 @@ Deno.test("Standing prices: the smallest move of this half hour and of the one b
 Deno.test("Standing prices: a slot after a missing one says nothing, and a fall is a move", () => {
   const stillness = new StillPrices();
   for (const slot of [0, 2, 7]) stillness.add(slot, 500n);
-  assert.equal(stillness.probability, 0);
+  assert.equal(stillness.share, 0);
   stillness.add(8, 500n);
-  assert.equal(stillness.probability, 1);
+  assert.equal(stillness.share, 1);
   stillness.add(9, 400n);
-  assert.ok(stillness.probability > 0.49 && stillness.probability < 0.51);
+  assert.ok(stillness.share > 0.49 && stillness.share < 0.51);
 });

@@ -142,7 +142,7 @@ Deno.test("Volatility: the first seconds of prices, from any moment of the minut
         }
         const price = BigInt(Math.round(Math.exp(log)));
         stillness.add(slot, price);
-        volatility.addSlot(slot * 100, price, stillness.probability);
+        volatility.addSlot(slot * 100, price, stillness.share);
         const place = checkedSlots.indexOf(slot + 1 - first);
         if (place < 0) continue;
         logs[place]! += Math.log(sigmaAt(volatility, slot * 100 + 100, MINUTE_MS) / sigma); // found
@@ -347,7 +347,7 @@ Deno.test("Volatility: candles made of few moves are seen to be so", () => {
     const volatility = new MarketVolatility(settings);
     const walk = { volatility: () => 0.6, minutes: 2_880, steps };
     candles(seededRandom(11), walk).forEach((candle) => volatility.addCandle(candle));
-    const moves = 600 * (1 - volatility.stillProbability);
+    const moves = 600 * (1 - volatility.stillShare);
     assert.ok(moves > lowest && moves < highest, `${moves} moves, not ${steps}`);
   }
 });

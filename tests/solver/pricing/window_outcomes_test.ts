@@ -16,6 +16,8 @@ interface Path {
   /** Deviation of a minute, drawn anew at each window of `windowMinutes`. */
   deviation: () => number;
   windowMinutes: number;
+  /** How far highs and lows are beyond the path. */
+  bounce?: number;
 }
 
 /** Feeds minutes of a path to windows whose base says that a minute moves by 1e-3. */
@@ -36,7 +38,14 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
       high = Math.max(high, log);
       low = Math.min(low, log);
     }
-    outcomes.observe((minute + 1) * MINUTE_MS, Math.exp(high), Math.exp(low));
+    const { bounce = 0 } = path;
+    const [top, bottom, close] = [high + bounce, low - bounce, log].map(Math.exp);
+    outcomes.observe({
+      endMs: (minute + 1) * MINUTE_MS,
+      high: top!, // three values
+      low: bottom!,
+      close: close!,
+    });
   }
 }
 
@@ -80,6 +89,23 @@ Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of
   }
 });
 
+Deno.test("Window outcomes: where windows end is learned apart from how far they go", () => {
+  const factorOf = (bounce: number) => {
+    const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+    feed(outcomes, seededRandom(1), {
+      minutes: 16_000,
+      deviation: () => 1e-3,
+      windowMinutes: 1,
+      bounce,
+    });
+    return outcomes.endFactor;
+  };
+  assert.equal(new WindowOutcomes(MINUTE_MS, MINUTE_MS).endFactor, 1);
+  const [plain, bouncing] = [factorOf(0), factorOf(3e-4)];
+  assert.ok(Math.abs(plain - 1) < 0.03, `${plain}`);
+  assert.ok(bouncing < plain - 0.05, `${bouncing}`);
+});
+
 Deno.test("Window outcomes: without windows the prior counts; a gap forgets those under way", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   assert.throws(() => outcomes.begin(0, 1, 0, 0), TypeError);
@@ -87,7 +113,7 @@ Deno.test("Window outcomes: without windows the prior counts; a gap forgets thos
   assert.ok(Math.abs(middle - PRIOR.middle) < 0.05 && below > 0 && above > 0);
   outcomes.begin(0, 100, -7, 1e-5);
   outcomes.drop();
-  outcomes.observe(MINUTE_MS, 101, 99);
+  outcomes.observe({ endMs: MINUTE_MS, high: 101, low: 99, close: 100 });
   assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, boxes: [] });
 });
 
@@ -96,7 +122,7 @@ Deno.test("Window outcomes: a still price and a jump stay within the histogram",
   for (const [minute, high] of [[0, 100], [1, 1e9]] as const) {
     outcomes.deviation(PRIOR);
     outcomes.begin(minute * MINUTE_MS, 100, -7, 0);
-    outcomes.observe((minute + 1) * MINUTE_MS, high, 100);
+    outcomes.observe({ endMs: (minute + 1) * MINUTE_MS, high, low: 100, close: 100 });
   }
   const { counts } = outcomes.toJSON();
   assert.ok(counts[0]! > 0.9 && counts.at(-1) === 1, JSON.stringify(counts));
@@ -111,7 +137,7 @@ Deno.test("Window outcomes: continue from their state, windows under way include
   const again = new WindowOutcomes(16 * MINUTE_MS, MINUTE_MS, state);
   for (const outcomes of [whole, again]) {
     for (let minute = 403; minute < 420; minute++) {
-      outcomes.observe((minute + 1) * MINUTE_MS, 100.5, 99.5);
+      outcomes.observe({ endMs: (minute + 1) * MINUTE_MS, high: 100.5, low: 99.5, close: 100 });
     }
   }
   assert.deepEqual(again.toJSON(), whole.toJSON());

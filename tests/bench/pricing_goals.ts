@@ -1,0 +1,90 @@
+/**
+ * The goals of the model, a row per market: the given files of candles, and simulated markets that no
+ * constant was chosen on. Other arguments are options of the backtest. Run with
+ * `deno run --allow-read --allow-env tests/bench/pricing_goals.ts [candles.csv …] [--step-ms 1800000 …]`.
+ */
+import { basename } from "node:path";
+import { parseOptions } from "../../lib/cli/options.ts";
+import { seededRandom } from "../../lib/random.ts";
+import { type BarSource, endOf } from "../../services/solver/backtest/bars.ts";
+import { openCandles } from "../../services/solver/backtest/candle_file.ts";
+import { backtest, options } from "../../services/solver/backtest/command.ts";
+import type { DailyMean } from "../../services/solver/backtest/daily_series.ts";
+import type { Report } from "../../services/solver/backtest/report.ts";
+import { formatDuration } from "../../services/solver/backtest/report_text.ts";
+import { USERS } from "../../services/solver/backtest/users.ts";
+import { SIMULATED_MARKETS, simulatedCandles } from "../solver/pricing/simulated_markets.ts";
+
+const MODEL = "barrier";
+const RIVAL = "HAR, fitted";
+const SIMULATED_DAYS = 20;
+
+const files = Deno.args.filter((argument) => argument.endsWith(".csv"));
+const rest = Deno.args.filter((argument) => !files.includes(argument));
+const text = { name: "pricing_goals", description: "", examples: [] };
+const settings = parseOptions(text, options, rest, () => undefined);
+
+/** A simulated market as a file of candles. */
+function simulatedSource(name: string): BarSource {
+  const bars = [
+    ...simulatedCandles(seededRandom(2), SIMULATED_MARKETS[name]!, SIMULATED_DAYS * 1_440), // by its name
+  ].map((candle) => ({ ...candle, knownMs: endOf(candle) }));
+  return {
+    durationMs: 60_000,
+    fromMs: 0,
+    toMs: bars.length * 60_000,
+    async *bars() {
+      yield await Promise.resolve(bars);
+    },
+  };
+}
+
+function twoErrors({ mean, error }: DailyMean): string {
+  return `${mean < 0 ? "" : "+"}${mean.toFixed(3)} ± ${(2 * error).toFixed(3)}`;
+}
+
+/** Cells of duration and width in which a user wins by more than two standard errors. */
+function lostCells(report: Report): string {
+  const isLost = (gain: DailyMean | undefined) =>
+    gain !== undefined && gain.mean + 2 * gain.error < 0;
+  return report.cells(MODEL).filter(({ everyone, informed }) =>
+    isLost(everyone) || isLost(informed)
+  )
+    .map(({ durationMs, width }) => `${formatDuration(durationMs)} at ${width}`).join(", ");
+}
+
+function describe(market: string, report: Report): void {
+  const all = report.scores.length - 1;
+  const own = report.makers.indexOf(MODEL);
+  const rival = report.makers.indexOf(RIVAL);
+  const scoreOf = (maker: number) => report.scores[all]?.byMaker[maker]?.mean.toFixed(4);
+  const less = report.scoresAbove(MODEL)[all]?.[rival];
+  const calibration = [undefined, ...report.durationsMs].map((durationMs) => {
+    const { mean, chance } = report.calibrationError(MODEL, durationMs);
+    const name = durationMs === undefined ? "all" : formatDuration(durationMs);
+    return `${name} ${mean.toFixed(3)} (${chance.toFixed(3)})`;
+  });
+  const gainFrom = (user: string) =>
+    report.gains.find((gain) => gain.maker === MODEL && gain.user === user);
+  const everyone = gainFrom(USERS.everyone);
+  const rows = [
+    ["Brier, and HAR's", `${scoreOf(own)}, ${scoreOf(rival)}: ${less && twoErrors(less)} less`],
+    ["|held - predicted| (chance)", calibration.join(", ")],
+    ["gain from everyone", everyone && twoErrors(everyone.path)],
+    ["less expected", everyone && twoErrors(everyone.surprise)],
+    ...[USERS.informed, USERS.patient].map((user) => {
+      const gain = gainFrom(user);
+      return [`gain, ${user}`, gain && `${twoErrors(gain.path)}, ${gain.path.count} bets`];
+    }),
+    ["a user wins at", lostCells(report)],
+  ];
+  console.log(`${market}: ${report.boxes} boxes, ${report.days} days; ± two standard errors`);
+  for (const [name = "", value = ""] of rows) console.log(`  ${name.padEnd(44)}${value}`);
+}
+
+for (const file of files) {
+  describe(basename(file), await backtest(settings, await openCandles(file)));
+}
+for (const name of Object.keys(SIMULATED_MARKETS)) {
+  describe(name, await backtest(settings, simulatedSource(name)));
+}
