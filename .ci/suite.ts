@@ -10,7 +10,7 @@ import config from "../deno.json" with { type: "json" };
 const ALONE = [
   // Long ones: they start programs and browsers, or simulate hours. They run beside the others.
   /\/death_test\.ts$/,
-  /^tests\/ship\/(package|commands|compile|dockerfile|compose_run|client_examples|prometheus|tutorial|python)_/,
+  /^tests\/ship\/(package|commands|compile|dockerfile|client_examples|prometheus|tutorial|python)_/,
   /^tests\/console\/(outage|trade|one_intention|page_feel|board|chart|api|session)_/,
   /^tests\/(hostile|simulation)\//,
   /^tests\/e2e\/(demo|terminal|restore|client|stack|solver_keystore|command_line)_/,

@@ -4,10 +4,9 @@ import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/location.ts";
 import { SettingsFile } from "./settings_file.ts";
-import { examplesText, subcommandsText, usageOf, variablesText } from "./help_text.ts";
 import type { CommandText, OptionsOf, OptionSpec, OptionTable } from "./option_table.ts";
 import { HelpRequest, UsageError } from "./usage_error.ts";
-import { FILE_SUFFIX, optionsFor, variableOf, variablesOf } from "./variables.ts";
+import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./variables.ts";
 
 export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
 export { HelpRequest, UsageError };
@@ -137,6 +136,33 @@ function readFlags(
     throw new UsageError(describeMisuse(thrown, table));
   }
   return parser.opts();
+}
+
+function examplesText(text: CommandText): string {
+  if (text.examples.length === 0) return "";
+  const rows = text.examples.map(([line, meaning]) => `  ${line}\n      ${meaning}`);
+  return `\nExamples:\n${rows.join("\n")}`;
+}
+
+function usageOf({ operands, subcommands = {} }: CommandText): string {
+  const words = operands ?? (Object.keys(subcommands).length > 0 ? "[command]" : undefined);
+  return words === undefined ? "[options]" : `${words} [options]`;
+}
+
+function subcommandsText({ name, subcommands = {} }: CommandText): string {
+  const rows = Object.entries(subcommands);
+  if (rows.length === 0) return "";
+  const width = Math.max(...rows.map(([command]) => command.length));
+  const lines = rows.map(([command, { summary }]) => `  ${command.padEnd(width)}  ${summary}`);
+  return `\nCommands, each with its own --help (rangemaker ${name} <command>):\n${
+    lines.join("\n")
+  }\n`;
+}
+
+function variablesText({ name, target = name }: CommandText): string {
+  const prefix = variableNamed(target);
+  return `\nWithout its flag an option is read from its variable, ${prefix}_…, or from section ` +
+    `[${target.replaceAll(" ", ".")}]\nof the settings file.\n`;
 }
 
 function addOption(parser: Parser, key: string, spec: OptionSpec): void {

@@ -41,7 +41,7 @@ export class ChainReader {
   /**
    * The hash of the chain's first block. It differs between two chains of the same id, so it shows
    * that a development chain was reset: everything read before is of a chain that is gone. Null if
-   * the node does not tell.
+   * the node does not report.
    *
    * @example
    * ```ts

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { describeInput, shown } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
-import { COMMON_STATUSES, type ErrorStatuses, statusOfCode } from "./error_status.ts";
+import { COMMON_STATUSES, type ErrorStatuses, statusOfCode } from "./failures.ts";
 import { httpFailure } from "./failures.ts";
 import { serviceLog } from "../log/logging.ts";
 

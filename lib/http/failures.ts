@@ -1,5 +1,9 @@
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { z } from "zod";
 import { failuresOf } from "../failures.ts";
+import { failureSchema } from "../protocol/answers.ts";
 import { shown } from "../protocol/scalars.ts";
+import type { Answer } from "./openapi.ts";
 
 /** An error of every HTTP API: text and `details` are made from the same facts. */
 export const httpFailure = failuresOf({
@@ -16,3 +20,58 @@ export const httpFailure = failuresOf({
   RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
     `Too many requests: retry after ${retryAfterMs / 1_000} s`,
 }, ["RATE_LIMITED"]);
+
+/** HTTP statuses by error code. A code that is not listed is a fault of our own: 500. */
+export type ErrorStatuses = Readonly<Record<string, ContentfulStatusCode>>;
+
+/** Codes of every HTTP API; services add their own. */
+export const COMMON_STATUSES = {
+  INVALID_REQUEST: 400,
+  ORIGIN_NOT_ALLOWED: 403,
+  HOST_NOT_ALLOWED: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  BODY_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  UPGRADE_REQUIRED: 426,
+  RATE_LIMITED: 429,
+} as const satisfies ErrorStatuses;
+
+/** HTTP status of an error code, or undefined for a fault of our own. */
+export function statusOfCode(
+  code: string,
+  statuses: ErrorStatuses = COMMON_STATUSES,
+): ContentfulStatusCode | undefined {
+  return Object.hasOwn(statuses, code) ? statuses[code] : undefined;
+}
+
+/** Describes failures of a service, each with codes of its own table. */
+export function failureAnswersOf<S extends ErrorStatuses>() {
+  return (codes: readonly (keyof S & string)[], description: string): Answer => ({
+    description,
+    body: z.object({ ...failureSchema.shape, code: z.enum(codes) }),
+  });
+}
+
+const failureAnswer = failureAnswersOf<typeof COMMON_STATUSES>();
+
+/** Codes of every route that asks the core node. */
+export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
+
+/** For routes that take a body. */
+export const bodyFailures = {
+  403: failureAnswer(["ORIGIN_NOT_ALLOWED"], "A web page whose origin is not in `--cors-origins`"),
+  413: failureAnswer(["BODY_TOO_LARGE"], "The body is over 64 KiB"),
+  415: failureAnswer(["UNSUPPORTED_MEDIA_TYPE"], "The body is not `application/json`"),
+};
+
+/** For rate-limited routes. */
+export const tooMany: Answer = {
+  ...failureAnswer(["RATE_LIMITED"], "Too many requests, from one address or in total"),
+  headers: {
+    "Retry-After": {
+      description: "Seconds after which to try again",
+      schema: { type: "integer", minimum: 1 },
+    },
+  },
+};

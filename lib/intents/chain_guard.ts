@@ -215,7 +215,7 @@ interface Rewind {
 function requireSame(url: string, actual: Hex | null, expected: Hex | null): void {
   if (expected === null || actual === expected) return;
   const has = actual === null
-    ? "does not tell its first block"
+    ? "does not report its first block"
     : `has the chain that begins with ${actual}`;
   throw new ChainError(
     "CHAIN_MISMATCH",

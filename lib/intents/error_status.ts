@@ -1,4 +1,4 @@
-import { COMMON_STATUSES, type ErrorStatuses } from "../http/error_status.ts";
+import { COMMON_STATUSES, type ErrorStatuses } from "../http/failures.ts";
 
 /** HTTP statuses of bridge and solver, which store intents and submit transactions. */
 export const INTENT_STATUSES = {

@@ -67,7 +67,7 @@ export class BoundedSocket implements SocketLike {
     });
     // Text and binary frames are both read as UTF-8; each comes as one Buffer.
     this.#client.on("message", (data: Buffer) => {
-      this.#takeTurns(data.length);
+      this.#yieldTurn(data.length);
       this.onmessage?.({ data: data.toString() });
     });
     this.#client.on("close", (code, reason) => {
@@ -103,7 +103,7 @@ export class BoundedSocket implements SocketLike {
     if (this.#client.readyState === WsClient.OPEN) this.#tcp?.write(frames);
   }
 
-  #takeTurns(bytes: number): void {
+  #yieldTurn(bytes: number): void {
     this.#bytesInTurn += bytes;
     if (this.#bytesInTurn < BYTES_PER_TURN || this.#client.isPaused) return;
     this.#client.pause();

@@ -51,7 +51,7 @@ export class CoreClient extends CoreReader {
   }
 
   /** Whether the node accepts transactions: a read port does not. Nothing is submitted. */
-  async takesTransactions(): Promise<boolean> {
+  async acceptsTransactions(): Promise<boolean> {
     const answer = await this.post("core_sendTransaction", []);
     try {
       parseResponse(answer);

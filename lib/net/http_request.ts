@@ -104,7 +104,7 @@ async function textOf(response: Response, maxBytes: number): Promise<string> {
 
 /** Why the body of an answer is not read. */
 function problemOf({ status, type, headers }: Response, maxBytes: number): string | undefined {
-  // A browser does not tell the status of a redirect.
+  // A browser does not report the status of a redirect.
   if (type === "opaqueredirect" || REDIRECTS.has(status)) {
     return "it answered with a redirect, which is not followed: use the URL that it leads to";
   }

@@ -26,11 +26,11 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
   uint256: (value, words, offset) => writeUint(value, 256, words, offset),
   bytes: (value, words, offset) => words.bytes.set(keccak256(bytesOf(value)), offset),
   string: (value, words, offset) => {
-    if (typeof value !== "string") throw misfit("a string", value);
+    if (typeof value !== "string") throw typeMismatch("a string", value);
     words.bytes.set(hashText(value), offset);
   },
   "uint64[]": (value, words, offset) => {
-    if (!Array.isArray(value)) throw misfit("an array", value);
+    if (!Array.isArray(value)) throw typeMismatch("an array", value);
     words.bytes.set(keccak256(uint64Words(value)), offset);
   },
 };
@@ -60,7 +60,7 @@ export function encodeStruct(
 
 function writeUint(value: unknown, bits: 64 | 256, { view }: Words, offset: number): void {
   if (typeof value !== "bigint" || value < 0n || value >> BigInt(bits) !== 0n) {
-    throw misfit(`an integer of ${bits} bits`, value);
+    throw typeMismatch(`an integer of ${bits} bits`, value);
   }
   let rest = value;
   for (let at = offset + WORD_BYTES - 8; rest !== 0n; at -= 8) {
@@ -75,7 +75,7 @@ function uint64Words(values: readonly unknown[]): Uint8Array {
   const view = new DataView(words.buffer);
   for (const [index, value] of values.entries()) {
     if (typeof value !== "bigint" || BigInt.asUintN(64, value) !== value) {
-      throw misfit("an integer of 64 bits", value);
+      throw typeMismatch("an integer of 64 bits", value);
     }
     view.setBigUint64((index + 1) * WORD_BYTES - 8, value);
   }
@@ -83,21 +83,21 @@ function uint64Words(values: readonly unknown[]): Uint8Array {
 }
 
 function writeHex(value: unknown, length: number, { bytes }: Words, offset: number): void {
-  if (!hasHexPrefix(value)) throw misfit("hex bytes", value);
-  if (value.length !== 2 + 2 * length) throw misfit(`${length} bytes`, value);
+  if (!hasHexPrefix(value)) throw typeMismatch("hex bytes", value);
+  if (value.length !== 2 + 2 * length) throw typeMismatch(`${length} bytes`, value);
   try {
     bytes.subarray(offset, offset + length).setFromHex(value.slice(2));
   } catch {
-    throw misfit("hex bytes", value);
+    throw typeMismatch("hex bytes", value);
   }
 }
 
 function bytesOf(value: unknown): Uint8Array {
-  if (!hasHexPrefix(value)) throw misfit("hex bytes", value);
+  if (!hasHexPrefix(value)) throw typeMismatch("hex bytes", value);
   try {
     return Uint8Array.fromHex(value.slice(2));
   } catch {
-    throw misfit("hex bytes", value);
+    throw typeMismatch("hex bytes", value);
   }
 }
 
@@ -114,6 +114,6 @@ function hashText(text: string): Uint8Array {
   return newestText.hash;
 }
 
-function misfit(expected: string, value: unknown): TypeError {
+function typeMismatch(expected: string, value: unknown): TypeError {
   return new TypeError(`Expected ${expected}: received ${String(value)}`);
 }

@@ -15,5 +15,10 @@
  * @module
  */
 export type { PricePaths } from "./dev_node.ts";
-export { type ChainOptions, type ChainUrls, startChain, TestChain } from "./test_chain.ts";
-export type { TestWallet } from "./wallets.ts";
+export {
+  type ChainOptions,
+  type ChainUrls,
+  startChain,
+  TestChain,
+  type TestWallet,
+} from "./test_chain.ts";

@@ -1,11 +1,12 @@
 import * as z from "zod";
+import { keccak256, toHex } from "viem";
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { type Clock, ShiftedClock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { SLOT_MS } from "../protocol/constants.ts";
-import { type Address, addressSchema } from "../protocol/scalars.ts";
+import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
 import { type Child, startChild } from "./child.ts";
 import { DevNode, type PricePaths } from "./dev_node.ts";
-import { type TestWallet, testWallet } from "./wallets.ts";
 
 /** Options of {@link startChain}. */
 export interface ChainOptions {
@@ -224,4 +225,13 @@ export class TestChain implements AsyncDisposable {
       await new Promise<void>((resolve) => realClock.after(POLL_MS, resolve));
     }
   }
+}
+
+/** An account of viem with its key, for wallets of other libraries. */
+export type TestWallet = PrivateKeyAccount & { readonly privateKey: Hex };
+
+/** A wallet with a key that is the same in every run, and so are its address and signatures. */
+export function testWallet(index: number): TestWallet {
+  const privateKey = keccak256(toHex(`rangemaker test wallet ${index}`));
+  return { ...privateKeyToAccount(privateKey), privateKey };
 }

@@ -9,7 +9,7 @@ import {
   failureAnswersOf,
   NODE_FAILURES,
   tooMany,
-} from "../../lib/http/failure_answers.ts";
+} from "../../lib/http/failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {

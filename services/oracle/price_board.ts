@@ -1,9 +1,9 @@
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { Pair, type PairRules, type Source } from "./pair.ts";
+import { MarketPrice, type PriceRules, type Source } from "./market_price.ts";
 
-export interface PriceBoardOptions extends PairRules {
+export interface PriceBoardOptions extends PriceRules {
   markets: readonly Market[];
 }
 
@@ -13,13 +13,13 @@ export interface PriceBoardOptions extends PairRules {
  * Unix milliseconds.
  */
 export class PriceBoard {
-  readonly #pairs: readonly Pair[];
-  readonly #bySymbol: ReadonlyMap<string, Pair>;
+  readonly #prices: readonly MarketPrice[];
+  readonly #bySymbol: ReadonlyMap<string, MarketPrice>;
   #body = "";
 
   constructor(options: PriceBoardOptions) {
-    this.#pairs = options.markets.map((market) => new Pair(market, options));
-    this.#bySymbol = new Map(this.#pairs.map((pair) => [pair.symbol, pair]));
+    this.#prices = options.markets.map((market) => new MarketPrice(market, options));
+    this.#bySymbol = new Map(this.#prices.map((market) => [market.symbol, market]));
     this.#writeBody(0);
   }
 
@@ -29,7 +29,7 @@ export class PriceBoard {
   }
 
   get symbols(): string[] {
-    return this.#pairs.map((pair) => pair.symbol);
+    return this.#prices.map((market) => market.symbol);
   }
 
   /** The valid price of a market, or undefined. */
@@ -49,25 +49,27 @@ export class PriceBoard {
 
   /** How many markets a provider contributes to. */
   pricesOf(provider: ProviderName): number {
-    return this.#pairs.filter((pair) => pair.sources.some((source) => source.provider === provider))
+    return this.#prices.filter((market) =>
+      market.sources.some((source) => source.provider === provider)
+    )
       .length;
   }
 
   /** How many markets have a valid price. */
   get pairsWithPrices(): number {
-    return this.#pairs.filter((pair) => pair.entry !== undefined).length;
+    return this.#prices.filter((market) => market.entry !== undefined).length;
   }
 
   /** The newest `lastUpdate` of any valid price, Unix milliseconds; 0 without one. */
   get lastPriceUpdateMs(): number {
-    return Math.max(0, ...this.#pairs.map((pair) => pair.entry?.lastUpdate ?? 0));
+    return Math.max(0, ...this.#prices.map((market) => market.entry?.lastUpdate ?? 0));
   }
 
   /** Takes a price. Unknown markets are ignored. */
   update(provider: ProviderName, symbol: string, price: bigint, timeMs: number): void {
-    const pair = this.#bySymbol.get(symbol);
-    if (pair === undefined) return;
-    pair.update(provider, price, timeMs);
+    const market = this.#bySymbol.get(symbol);
+    if (market === undefined) return;
+    market.update(provider, price, timeMs);
     this.#writeBody(timeMs);
   }
 
@@ -78,14 +80,16 @@ export class PriceBoard {
 
   /** Notes that the provider has nothing to send in any market. */
   keepAlive(provider: ProviderName, timeMs: number): void {
-    const changed = this.#pairs.filter((pair) => pair.keepAlive(provider, timeMs));
+    const changed = this.#prices.filter((market) => market.keepAlive(provider, timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 
   /** Removes a provider's price of one market, or of all: its connection is gone. */
   drop(provider: ProviderName, timeMs: number, symbol?: string): void {
-    const pairs = this.#pairs.filter((pair) => symbol === undefined || pair.symbol === symbol);
-    const changed = pairs.filter((pair) => pair.drop(provider, timeMs));
+    const affected = this.#prices.filter((market) =>
+      symbol === undefined || market.symbol === symbol
+    );
+    const changed = affected.filter((market) => market.drop(provider, timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 
@@ -96,15 +100,15 @@ export class PriceBoard {
    * @returns When to call again, Unix milliseconds, or undefined without sources.
    */
   expire(timeMs: number): number | undefined {
-    const changed = this.#pairs.filter((pair) => pair.refresh(timeMs));
+    const changed = this.#prices.filter((market) => market.refresh(timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
-    const dueAtMs = Math.min(...this.#pairs.map((pair) => pair.dueAtMs));
+    const dueAtMs = Math.min(...this.#prices.map((market) => market.dueAtMs));
     return dueAtMs === Infinity ? undefined : dueAtMs;
   }
 
   #writeBody(timeMs: number): void {
     let prices = "";
-    for (const { json } of this.#pairs) {
+    for (const { json } of this.#prices) {
       if (json !== undefined) prices += prices === "" ? json : `,${json}`;
     }
     this.#body = `{"timestamp":${timeMs},"prices":{${prices}}}`;

@@ -1,5 +1,5 @@
 /**
- * The envelope of a call: everything except its method's own parameters. The proxy writes it anew for
+ * The envelope of a call: everything except its method's own parameters. The proxy rewrites it for
  * the node, because nodes disagree about members that are repeated or written in another case: Go's
  * JSON takes `Method` for `method`, and of several the last one.
  */

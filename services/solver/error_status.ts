@@ -1,4 +1,4 @@
-import type { ErrorStatuses } from "../../lib/http/error_status.ts";
+import type { ErrorStatuses } from "../../lib/http/failures.ts";
 import { INTENT_STATUSES } from "../../lib/intents/error_status.ts";
 
 /** HTTP status of each error code of the solver. */

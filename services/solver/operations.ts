@@ -16,7 +16,7 @@ import {
   failureAnswersOf,
   NODE_FAILURES,
   tooMany,
-} from "../../lib/http/failure_answers.ts";
+} from "../../lib/http/failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";

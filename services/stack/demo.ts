@@ -4,8 +4,7 @@ import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
-import { warnOfDevelopmentKeys } from "./mod.ts";
-import { priceOptions } from "./options.ts";
+import { priceOptions, warnOfDevelopmentKeys } from "./mod.ts";
 import { describeStack, FREE_PORTS, STACK_PRICING, startStack } from "./stack.ts";
 
 const options = {

@@ -5,9 +5,23 @@ import type { OptionTable } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
 import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
-import { priceOptions } from "./options.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
 import { describeStack, STACK_PRICING, startStack } from "./stack.ts";
+
+/** Options of both the stack and the demo: the source of prices. */
+export const priceOptions = {
+  seed: {
+    flags: "--seed",
+    kind: kinds.seed,
+    description: "seed of the simulated prices",
+    default: "1",
+  },
+  tape: {
+    flags: "--tape",
+    kind: kinds.file,
+    description: "replay recorded ETH/USDT trades (CSV time_ms,trade_id,side,price,amount)",
+  },
+} satisfies OptionTable;
 
 export const options = {
   ...priceOptions,

@@ -37,7 +37,7 @@ Deno.test("slotPrices: a slot has the price of the last trade at or before its s
   assert.deepEqual(runs, [{ startTime: START, prices: [1n, 2n, 4n, 4n, 5n] }]);
 });
 
-Deno.test("slotPrices: a trade carries so far and no farther", async () => {
+Deno.test("slotPrices: a trade counts for a limited time", async () => {
   const trades = [trade(0, 1n), trade(450, 2n)];
   const span = { from: START, to: START + 800 };
   assert.deepEqual(await slotPrices(from(trades), span, 200), [

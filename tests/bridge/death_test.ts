@@ -14,7 +14,7 @@ import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { bundledProgram } from "../support/process.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
 const launch = await bundledProgram();

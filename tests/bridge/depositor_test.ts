@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { statusOfCode } from "../../lib/http/error_status.ts";
+import { statusOfCode } from "../../lib/http/failures.ts";
 import { BRIDGE_STATUSES } from "../../services/bridge/error_status.ts";
 import type { Intent, IntentFailure, IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";

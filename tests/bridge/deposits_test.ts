@@ -71,7 +71,7 @@ Deno.test("Deposits: a user's deposits come newest first, in pages that join", (
     assert.deepEqual(nonces, ["4", "3", "2", "1", "0"]);
   }));
 
-Deno.test("Deposits: what is not there is 404, what is no address, nonce or page is 400", () =>
+Deno.test("Deposits: an unknown deposit is 404; an invalid address, nonce or page is 400", () =>
   withBridge(async ({ url }) => {
     const { address } = user;
     const cases: [string, number, string][] = [

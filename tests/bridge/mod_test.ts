@@ -10,7 +10,7 @@ import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 
 Deno.test("Bridge: used nonces outlive the process", () =>
   withFolder(async (directory) => {

@@ -17,7 +17,7 @@ import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { freePort } from "../support/ports.ts";
 import { type SignerCall, SIGNERS, withSignerService } from "../support/signer_service.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { relayer, signedRequest, startTestBridge, user } from "./support.ts";
 
 const CHAIN_ID = 4_242;

@@ -3,7 +3,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { runHere } from "../support/command_context.ts";
 import { post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
 /** A committed deposit of 25 USDC, and a node that was restored from a backup without it. */

@@ -177,7 +177,7 @@ Deno.test("BetKeeper: a quote that is used up without an earlier answer was plac
   assert.deepEqual(outcomes, ["checked: placed 7"]);
 });
 
-Deno.test("BetKeeper: what the chain lacks after the deadline was not placed; an unknown chain is asked on", async () => {
+Deno.test("BetKeeper: a bet that the chain lacks after the deadline was not placed; an unreachable chain is asked again", async () => {
   const { open, pass, outcomes, chain, stored, sent } = scene(...Array(40).fill(LOST));
   chain.isKnown = false;
   const outcome = open().send(bet);
@@ -240,7 +240,7 @@ Deno.test("BetKeeper: another tab waits too, and learns from the chain that the 
   assert.equal(sent(), 1);
 });
 
-Deno.test("BetKeeper: what one tab was refused is never sent by another", async () => {
+Deno.test("BetKeeper: a bet that one tab was refused is not sent by another", async () => {
   const { open, pass, outcomes, sent, chain } = scene(REFUSED, 4);
   const [here, there] = [open(), open()];
   chain.isKnown = false;

@@ -359,7 +359,7 @@ Deno.test("BetSlip: a rejected signature leaves nothing behind", async () => {
   assert.deepEqual(pending.of(USER), []);
 });
 
-Deno.test("BetSlip: nothing is asked for with a field missing, nor placed without a quote", async () => {
+Deno.test("BetSlip: asks for no quote with a field missing, and places no bet without a quote", async () => {
   const { slip } = scene({ quote: () => assert.fail("Nothing is quoted") });
   slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "" });
   const { name } = stageOf(slip);

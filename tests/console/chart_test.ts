@@ -4,7 +4,7 @@ import { RangemakerClient } from "../../lib/client/mod.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
+import { marketsToml, withMarketsFile } from "../support/files.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 
 /** As long as a symbol can be. */

@@ -42,7 +42,7 @@ Deno.test("draftOf: no box without height, without length, or below zero", () =>
   assert.equal(draftOf({ ...corners, low: -1 }), undefined);
 });
 
-Deno.test("parseFields: what fieldsOf shows is read as the same box", () => {
+Deno.test("parseFields: reads the text of fieldsOf as the same box", () => {
   const draft = draftOf({ fromMs: 1_200, toMs: 9_900, low: 149.8, high: 150.2 });
   assert(draft);
   const fields = fieldsOf(draft);

@@ -43,7 +43,7 @@ Deno.test("LiveBreaches: prices that come later are compared, too", () => {
   assert.equal(breaches.seenIn(open, series).breach?.time, 1_200);
 });
 
-Deno.test("LiveBreaches: what the node has settled, and markets without prices, stay as they are", () => {
+Deno.test("LiveBreaches: settled theses and markets without prices stay unchanged", () => {
   const breaches = new LiveBreaches();
   const won = { ...open, status: "won" } as const;
   assert.equal(breaches.seenIn(won, seriesOf(1_200, 99)), won);

@@ -3,7 +3,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { configOf, options, startConsole } from "../../services/console/mod.ts";
 import { assertAnswersAsName, everyOption, NAME } from "../support/every_option.ts";
-import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
+import { marketsToml, withMarketsFile } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
 
 Deno.test(

@@ -82,7 +82,7 @@ Deno.test("PriceFeed: a page that slept for minutes has no gap, whatever its tim
   assert.equal(longestGap(times), 100);
 });
 
-Deno.test("PriceFeed: what cannot be loaded at once is loaded later", async () => {
+Deno.test("PriceFeed: prices that could not be loaded are loaded later", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await feed.loadFrom(SYMBOL, START_MS - 1_000);

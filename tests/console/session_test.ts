@@ -88,7 +88,7 @@ Deno.test(
     assert.equal(reloaded.user.value?.address, address);
     const { portfolio } = reloaded.user.value ?? assert.fail();
     reloaded.restart();
-    assert.notEqual(reloaded.user.value?.portfolio, portfolio, "read anew");
+    assert.notEqual(reloaded.user.value?.portfolio, portfolio, "read again");
     reloaded.leave();
     reloaded.restart();
     assert.equal(reloaded.user.value, undefined);

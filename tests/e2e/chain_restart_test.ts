@@ -12,7 +12,7 @@ import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { freePort, startAgain } from "../support/ports.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 
 function startTestNode(dataDir: string, port = freePort()) {
   const relayers = [DEV_ACCOUNTS.relayer.address];

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { commands as entries } from "../../main.ts";
 import { runHere } from "../support/command_context.ts";
+import { eventually } from "../support/eventually.ts";
 import { Program, runProgram } from "../support/process.ts";
 
 const commands = Object.keys(entries);
@@ -57,13 +58,6 @@ const wrong: readonly (readonly [string[], string])[] = [
   [["key", "nw"], "Unknown command 'nw' (did you mean new?)"],
   [["node", "--log-level", "wern"], "Invalid --log-level: Expected debug, info, warning or error"],
   [["solver", "-k", privateKey.slice(2)], "Invalid --private-key: Expected 0x and 64 hex digits"],
-  [["solver", "-k", privateKey, "-m", "10.5"], "Invalid --multiplier"],
-  [["solver", "-k", privateKey, "-m", "0.9"], "Invalid --multiplier"],
-  [["bridge", "-k", privateKey, "-r", "nonsense"], "Invalid --rpc-url"],
-  [["proxy", "--broadcast-capacity", "0"], "Invalid --broadcast-capacity"],
-  [["oracle", "--providers", "provider_x"], "Invalid --providers"],
-  [["oracle", "--aggregation", "mode"], "Invalid --aggregation"],
-  [["node", "--ring-buffer-size", "1000"], "Invalid --ring-buffer-size"],
   [["demo", "--seed", "abc"], "Invalid --seed"],
 ];
 
@@ -148,4 +142,63 @@ Deno.test("rangemaker: a service that is open to every interface says so", async
   program.kill("SIGTERM");
   const { stderr } = await program.finished();
   assert.match(stderr, /Listening on http:\/\/0\.0\.0\.0:\d+, every interface\n/);
+});
+
+const root = new URL("../../", import.meta.url).pathname;
+const reference = Deno.readTextFileSync(`${root}docs/reference.md`);
+const [line = ""] = /^rangemaker\(\) .*$/m.exec(reference) ?? assert.fail("No function");
+const checkout = line.replaceAll("~/rangemaker/", root)
+  .replace(/\bdeno\b/, `'${Deno.execPath()}'`);
+
+Deno.test("docs/reference.md, rangemaker(): takes --version, --help and the --help of a command anywhere", async () => {
+  const calls = "rangemaker --version && rangemaker --help && rangemaker node --help";
+  const { code, stdout, stderr } = await new Deno.Command("sh", {
+    // Tests are started by a task, this is not.
+    args: ["-c", `unset INIT_CWD\n${checkout}\n${calls}`],
+    cwd: "/",
+  }).output();
+  const decoder = new TextDecoder();
+  assert.equal(code, 0, decoder.decode(stderr));
+  const text = decoder.decode(stdout);
+  assert(text.startsWith(`rangemaker ${config.version}\n`), text);
+  assert.match(text, /^Usage: rangemaker <command>/m);
+  assert.match(text, /^Usage: rangemaker node /m);
+});
+
+Deno.test("docs/reference.md, rangemaker(): starts the console, whose page it bundles, anywhere", async () => {
+  const [, body = ""] = /\{ (.*) "\$@"; \}$/.exec(checkout) ?? assert.fail(checkout);
+  const args = ["-c", `exec ${body} console --port 0`];
+  const program = new Program([], {}, { command: "sh", args, cwd: "/" });
+  await program.until(({ stderr }) => stderr.includes("Listening on"));
+  program.kill("SIGTERM");
+  const { code, stderr } = await program.finished();
+  assert.equal(code, 0, stderr);
+});
+
+const main = new URL("../../main.ts", import.meta.url).pathname;
+
+/** Enough for the program itself. */
+const DESCRIPTORS = 150;
+
+Deno.test("A service without file descriptors left says so, and serves again when there are some", async () => {
+  const line = `ulimit -n ${DESCRIPTORS}; exec '${Deno.execPath()}' run -A '${main}' "$0" "$@"`;
+  const program = new Program(["exchanges", "--port", "0"], {}, {
+    command: "bash",
+    args: ["-c", line],
+  });
+  const listening = /Listening on http:\/\/127\.0\.0\.1:(\d+)/;
+  await program.until(({ stderr }) => listening.test(stderr));
+  const port = Number(listening.exec(program.stderr)?.[1]);
+  const attempts = await Promise.allSettled(
+    Array.from({ length: DESCRIPTORS }, () => Deno.connect({ hostname: "127.0.0.1", port })),
+  );
+  await program.until(({ stderr }) => stderr.includes("Listening failed, reopening"));
+  for (const attempt of attempts) if (attempt.status === "fulfilled") attempt.value.close();
+  await eventually("it serves again", async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined);
+    await response?.body?.cancel();
+    return response?.ok || undefined;
+  });
+  program.kill("SIGTERM");
+  assert.equal((await program.finished()).code, 0);
 });

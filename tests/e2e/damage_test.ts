@@ -21,7 +21,7 @@ import {
   termsOf,
 } from "../support/damage.ts";
 import { withSeed } from "../support/random.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 
 /** Bits to flip in the files of each service. */
 const FLIPS = Number(Deno.env.get("FLIPS") ?? 12);

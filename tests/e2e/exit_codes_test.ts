@@ -34,7 +34,7 @@ async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> 
   return { program, request };
 }
 
-Deno.test("Exit code 1: what a command was to do has failed", async () => {
+Deno.test("Exit code 1: the command failed", async () => {
   const { code, stderr } = await runProgram(["solver", "backtest", "--tape", "none.csv"]);
   assert.equal(code, ExitCode.failed);
   assert.match(stderr, /^.*none\.csv.*\n$/);
@@ -73,7 +73,7 @@ Deno.test({
   },
 });
 
-Deno.test("Exit code 130: a second signal ends at once what is about to end", async () => {
+Deno.test("Exit code 130: a second signal ends a stopping service at once", async () => {
   const { program, request } = await busyNode();
   program.kill("SIGTERM");
   // Half a second long a signal counts as a copy of the first.

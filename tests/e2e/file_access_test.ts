@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Program } from "../support/process.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 
 const root = new URL("../..", import.meta.url).pathname;
 const BRIDGE_KEY = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };

@@ -15,7 +15,7 @@ import {
   startStack,
 } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
+import { marketsToml, withMarketsFile } from "../support/files.ts";
 
 /** The number of markets that the specification counts its memory for. */
 const COUNT = 50;

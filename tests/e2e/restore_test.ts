@@ -17,7 +17,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, startAgain } from "../support/ports.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 
 /** Until a missing receipt is believed, and a health check notices a repair. */
 const NOTICED_MS = 20_000;

@@ -16,7 +16,7 @@ import { type Answer, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { bundledProgram, type Launch, Program } from "../support/process.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 
 const bundled = await bundledProgram();
 

@@ -89,7 +89,7 @@ Deno.test({
   },
 });
 
-Deno.test("Progress: nothing of it where standard error is no terminal", async () => {
+Deno.test("Progress: without a terminal on standard error nothing is drawn", async () => {
   const tape = await Deno.makeTempFile({ suffix: ".csv" });
   const rows = Array.from(
     { length: 3_000 },

@@ -65,7 +65,7 @@ Deno.test("Exchanges: a tape's trades come over the socket and are in the histor
   }
 });
 
-Deno.test("Exchanges: what is no WebSocket, and what is not there, is answered so", async () => {
+Deno.test("Exchanges: plain requests and unknown paths get 426 and 404", async () => {
   await withExchanges({}, async ({ url }) => {
     const plain = await fetch(`${url}/kraken/v2`);
     assert.equal(plain.status, 426);

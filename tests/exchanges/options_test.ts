@@ -12,7 +12,7 @@ import {
   PAGE,
 } from "../support/every_option.ts";
 import { freePort } from "../support/ports.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 
 /** The first trades of a market, once there are so many. */
 function firstTrades(url: string, symbol: string, count: number) {

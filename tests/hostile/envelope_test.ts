@@ -71,7 +71,7 @@ Deno.test("Hostile: members that the envelope does not have reach no node", asyn
   }, options);
 });
 
-Deno.test("Hostile: a leading read node that lies by 1,000 blocks is left, and clients see none of its heads", async () => {
+Deno.test("Hostile: a read node that claims 1,000 blocks too many is excluded, and its heads do not reach clients", async () => {
   const nodes = [1, 2, 3].map(() => new ChainNode(100));
   const [liar = assert.fail(), ...honest] = nodes;
   const proxy = await startProxy(withDefaults(options, {

@@ -117,7 +117,7 @@ Deno.test("House, rule 4: the console's page knows the client package, the table
   assert.deepEqual(crossings, []);
 });
 
-Deno.test("House: what the console's page loads imports zod as a namespace, without its 64 languages", () => {
+Deno.test("House: modules of the console's page import zod as a namespace, without its 64 languages", () => {
   const reached = [...reachable("services/console/page/main.tsx")].filter((place) =>
     /\.tsx?$/.test(place)
   );

@@ -17,7 +17,7 @@ const NONSENSE = ["", " ", "x", "-1", "1e99", "9".repeat(40), "https://", "0x", 
 const tables: Record<string, OptionTable> = { ...OPTION_TABLES, stack };
 
 for (const [command, table] of Object.entries(tables)) {
-  Deno.test(`Options of ${command}: what refuses a value says what is expected`, () => {
+  Deno.test(`Options of ${command}: the error of a wrong value says what is expected`, () => {
     for (const { flags, kind, repeatable } of Object.values(table)) {
       for (const text of NONSENSE) {
         const { error } = z.safeParse(kind.schema, repeatable ? [text] : text);
@@ -34,7 +34,7 @@ for (
     ["node", node, NODE_SETTINGS],
   ] as const
 ) {
-  Deno.test(`Settings: every key of ${name} in the section [oracle] is known to the other service`, () => {
+  Deno.test(`Settings: both services know every key of ${name} in section [oracle]`, () => {
     const keys = Object.values(definition.options).flatMap(settingsOf)
       .map((words) => words.join(".")).filter((key) => key.startsWith("oracle."));
     assert.deepEqual([...foreign].toSorted(), keys.toSorted());

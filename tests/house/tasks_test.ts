@@ -80,7 +80,7 @@ Deno.test("Task doctor: may not run programs or load libraries, and uses the fil
   assert.deepEqual(grantsOf("doctor", "write"), ["/"]);
 });
 
-Deno.test("Tasks key and backtest: may use files, and neither network nor programs", () => {
+Deno.test("Tasks key and backtest: may use files only, without network and programs", () => {
   for (const task of ["key", "backtest"] as const) {
     const granted = tasks[task]?.match(/--allow-\S+/g);
     const files = ["--allow-read=/", "--allow-write=/"];

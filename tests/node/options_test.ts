@@ -10,10 +10,9 @@ import {
   PAGE,
 } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { withMarketsFile } from "../support/markets_file.ts";
 import { freePort } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder, withMarketsFile } from "../support/files.ts";
 import { actors, ETH } from "./support/actors.ts";
 import { startFakeOracle } from "./support/fake_oracle.ts";
 import { testOptions } from "./support/running_node.ts";
@@ -71,7 +70,7 @@ Deno.test(
                 corsOrigins: () => assertAllowsPage(`${node.url}/health`),
                 readPort: async () => {
                   assert.equal(new URL(node.readUrl).port, String(given.readPort));
-                  assert.equal(await reader.takesTransactions(), false);
+                  assert.equal(await reader.acceptsTransactions(), false);
                 },
                 oracleUrl: async () => assert.equal(await stateOfPrice(), "fresh"),
                 chainId: async () => assert.equal(await client.chainId(), 7),

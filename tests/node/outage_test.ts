@@ -171,7 +171,7 @@ Deno.test("Outage: slots that no checkpoint has reached cannot be filled", () =>
   assert.equal(fill(test, timestampMs, timestampMs + 100).status, "committed");
 });
 
-Deno.test("Outage: what happened while the process was held up is missing, not made up", () => {
+Deno.test("Outage: prices of the time in which the process was blocked are missing, not invented", () => {
   const test = fundedChain();
   const start = test.now;
   open(test, 10_000);

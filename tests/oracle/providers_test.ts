@@ -254,7 +254,7 @@ const LIMITS: Partial<Record<ProviderName, [windowMs: number, most: number]>> = 
   provider_d: [3_600_000, 480],
 };
 
-Deno.test("Providers: what they are called, how they count, and when they are dead", () => {
+Deno.test("Providers: market names, sequences and liveness rules of each exchange", () => {
   assert.deepEqual(Object.values(PROVIDERS), ADAPTERS);
   for (const provider of ADAPTERS) {
     const { silenceMs, streamSilenceMs, ping } = provider.liveness;

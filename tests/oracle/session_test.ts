@@ -310,7 +310,7 @@ Deno.test("Session: asks after silence where the exchange answers, and only then
   session.end();
 });
 
-Deno.test("Session: what gives no price is dropped with its reason", () => {
+Deno.test("Session: frames without a price are dropped with a reason", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(ACK.padEnd(FRAME_CHARS_MAX + 1));
   session.receive("{");
@@ -331,7 +331,7 @@ Deno.test("Session: what gives no price is dropped with its reason", () => {
   session.end();
 });
 
-Deno.test("Session: lost messages are counted over a minute, and anew after a connection was asked for", () => {
+Deno.test("Session: lost messages are counted over a minute, and again after a connection was asked for", () => {
   const { session, clock, news } = setUp(binance, ["BTC/USDT"]);
   session.receive(ACK);
   let id = 0;

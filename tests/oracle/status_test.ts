@@ -124,7 +124,7 @@ Deno.test("providersBody: a source far off the median of three is reported, and 
   oracle.stop();
 });
 
-Deno.test("providersBody: a source 100 basis points off the median is no outlier, one further off is", () => {
+Deno.test("providersBody: a source more than 100 basis points off the median is an outlier", () => {
   const { clock, oracle } = setUp();
   const outliersWith = (price: bigint) => {
     oracle.board.update("provider_a", "BTC/USDT", 60_000_000_000n, clock.now());

@@ -25,7 +25,7 @@ Deno.test("Stream: numbers that only rise have no gaps", () => {
   assert.equal(stream.take(print(90, T), T), "late");
 });
 
-Deno.test("Stream: what was there before is late and no sign of life", () => {
+Deno.test("Stream: a repeated print is late and does not show that the stream is alive", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   stream.take(print(10, T), T);
   assert.equal(stream.take(print(10, T), T + 50), "late");

@@ -105,7 +105,7 @@ Deno.test(`Proxy: ${RESTARTS} restarts of the node lose no subscription of viem,
   withNodeAndProxy(async ({ wsUrl, restart }) => {
     await using stack = new AsyncDisposableStack();
     const clients = (await followers(wsUrl)).map((client) => stack.use(client));
-    // ethers does not tell when its subscription stands, so each has to have heard of a head first.
+    // ethers does not report when its subscription stands, so each has to have heard of a head first.
     await eventually("every client hears of a head", () => {
       return clients.every(({ heads }) => heads > 0) || undefined;
     });

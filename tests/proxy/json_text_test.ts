@@ -48,7 +48,7 @@ Deno.test("JSON text: the last of several members with one name counts, escaped 
   assert.equal(memberText('{"i\\u0064":3}', "id"), "3");
 });
 
-Deno.test("JSON text: on text that is no JSON every function ends", () => {
+Deno.test("JSON text: every function ends on invalid JSON", () => {
   const letters = fc.constantFrom('"', "{", "}", "[", "]", ",", ":", "\\", "a", "x", " ");
   const scraps = fc.tuple(fc.constantFrom("", "{", '{"'), fc.array(letters))
     .map(([start, rest]) => start + rest.join(""));

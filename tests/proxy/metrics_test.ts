@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 
-Deno.test("ProxyMetrics: invented method names do not grow the metrics, nor push real ones out", async () => {
+Deno.test("ProxyMetrics: invented method names add no series and displace no real method", async () => {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   for (let n = 0; n < 5_000; n += 1) metrics.countCall(`eth_invented${n}`);

@@ -25,7 +25,7 @@ Deno.test.each(BOTH_PORTS)(
 Deno.test.each(BOTH_PORTS)(
   "Proxy, WebSocket: an id that another client still has is not given again (%s)",
   (_port, withProxy) => {
-    // The node numbers from 1 anew after each of its restarts.
+    // The node numbers from 1 again after each of its restarts.
     let epochStart = 0;
     let granted = 0;
     const subscriptionId = (n: number) => {

@@ -61,7 +61,7 @@ Deno.test("Client: every function has an example", () => {
   }
 });
 
-/** What the examples take for given, anew for each: a fresh bet around the price. */
+/** What the examples take for given, new for each: a fresh bet around the price. */
 function programOf(urls: string): string {
   const runs = documented.flatMap(({ file, line, examples }) =>
     examples.map((code) =>

@@ -1,6 +1,6 @@
 /**
  * The documents tell the truth beside their commands, which `commands_test.ts` runs: tables of
- * metrics are those of the program (`UPDATE_DOCS=1` writes them anew), links lead somewhere, and
+ * metrics are those of the program (`UPDATE_DOCS=1` rewrites them), links lead somewhere, and
  * what they name is there.
  */
 import assert from "node:assert/strict";

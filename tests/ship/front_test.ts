@@ -4,7 +4,7 @@ import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { hasProgram, readText } from "./support.ts";
 
 const NAMES = ["rpc.example", "solver.example", "bridge.example"];

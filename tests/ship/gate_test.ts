@@ -137,7 +137,7 @@ Deno.test(".ci/run: the last line is the summary, also where the gate itself die
   }
 });
 
-Deno.test(".ci/run: what cannot be installed or started is a problem", async () => {
+Deno.test(".ci/run: a program that cannot be installed or started is reported as a problem", async () => {
   const { stdout } = await runBare('printf "%s\\n" "$@"');
   assert.match(stdout, /^PostgreSQL did not start$/m);
   assert.match(stdout, /^Anvil is missing/m);

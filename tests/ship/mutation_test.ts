@@ -127,7 +127,7 @@ Deno.test("mutate: of a sample only the mutants that were judged count", () => {
   assert.deepEqual(counts(1), [{ killed: 3, survived: 2, timedOut: 0, uncovered: 0 }]);
 });
 
-Deno.test("mutate: what no test imports has no coverage, and lowers the score", () => {
+Deno.test("mutate: files that no test imports have no coverage and lower the score", () => {
   const { folders } = score([report, withoutCoverage(report)]);
   assert.deepEqual([...folders.values()], [{ killed: 2, survived: 1, timedOut: 2, uncovered: 1 }]);
   assert.equal(percentKilled({ killed: 1, survived: 1, timedOut: 1, uncovered: 2 }), 25);

@@ -5,7 +5,7 @@ import { isolatesOf, testFilesBelow } from "../../.ci/suite.ts";
 import { ALLOWED_SKIPS } from "../../.ci/verdict.ts";
 import config from "../../deno.json" with { type: "json" };
 import { denoEnv } from "../support/terminal.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { fileUrl, readText, run } from "./support.ts";
 
 Deno.test("suite: the files of a folder share an isolate, after long ones, which run alone", () => {

@@ -1,7 +1,7 @@
 /** The units of docs/deployment/systemd, judged by systemd's own tools. */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { fileUrl, hasProgram } from "./support.ts";
 
 /** The highest exposure that systemd may see, of 10. */

@@ -191,7 +191,7 @@ export class BetsSchedule {
     if (known === undefined) return;
     const by = this.#world.pick([this.#rogue, ...this.#users]);
     const signature = this.#world.random() < 0.5 ? known.quote.signature : this.#anySignature();
-    // It may sign the other side's part anew, in its own name.
+    // It may sign the other side's part again, in its own name.
     const own = { ...known.quote, solver: by.address };
     const solverSignature = signature !== undefined && this.#world.random() < 0.5
       ? signature

@@ -320,7 +320,7 @@ export class HubWorld {
     if (this.#connected) return;
     this.#connected = true;
     this.#epoch += 1;
-    // The ids of a node that was started anew meet those that clients still hold.
+    // The ids of a node that was restarted meet those that clients still hold.
     if (this.#random() < 0.5) this.#lastNodeId = 0;
     this.#hub.upstreamOpened(this.#nowMs);
   }

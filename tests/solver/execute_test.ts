@@ -63,7 +63,7 @@ Deno.test("Execute: a quote that names no solver is taken for its own, another s
     assert.equal(node.received.length, 1);
   }));
 
-Deno.test("Execute: what an earlier run left is not hedged where it is no longer good", async () => {
+Deno.test("Execute: an execution of an earlier run that is no longer valid is not hedged", async () => {
   const folder = await Deno.makeTempDir();
   const database = `${folder}/solver.sqlite`;
   const bets = { late: { deadline: Date.now() - 60_000 }, risky: { betAmount: "100000000" } };

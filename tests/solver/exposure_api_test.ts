@@ -132,7 +132,7 @@ Deno.test("Solver: with --max-exposure nothing is executed while the theses are 
     assert.equal(node.received.length, 0);
   }, { maxExposure: BOUND }));
 
-Deno.test("Solver: what the last run left unfinished counts from the start", async () => {
+Deno.test("Solver: unfinished executions of the last run count in the exposure from the start", async () => {
   const folder = await Deno.makeTempDir();
   const database = `${folder}/solver.sqlite`;
   try {

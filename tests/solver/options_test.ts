@@ -23,7 +23,7 @@ import {
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { freePort } from "../support/ports.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, SPOT } from "./prices.ts";
 import { execution, quoteRequest, solver, startTestSolver, user } from "./support.ts";

@@ -109,7 +109,7 @@ Deno.test("loadStrategy: the wait before the second look is the file's own", () 
     },
   ));
 
-Deno.test("StrategyContext: without a book there is no risk beside a bet", () =>
+Deno.test("StrategyContext: without a book the correlated risk is zero", () =>
   assert.equal(context.correlatedRisk(termsAt(0)), 0));
 
 Deno.test("StrategyContext: a bet on no market is refused before a strategy looks at it", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { runHere } from "../support/command_context.ts";
 import { post } from "../support/envelope.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { execution, user, withSolver } from "./support.ts";
 
 Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>

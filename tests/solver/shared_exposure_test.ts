@@ -24,7 +24,7 @@ import {
   USER_BALANCE,
 } from "./support.ts";
 import { executeBody, termsAt, thesisOf } from "./theses.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../support/files.ts";
 import { reservedIntents } from "../support/reserved_intents.ts";
 
 const BOUND = 20_000_000n;

@@ -145,7 +145,7 @@ const TRANSACTION_FIELDS: [field: string, given: Record<string, string>][] = [
 ];
 for (const [field, given] of TRANSACTION_FIELDS) {
   Deno.test(
-    `deposit bridge, Deposit transaction, ${field}: what is not of its type is refused`,
+    `deposit bridge, Deposit transaction, ${field}: a value of another type is refused`,
     async () => {
       const fields = { user: newWallet().address, amount: "5", externalTxHash: randomHash() };
       const tx = {

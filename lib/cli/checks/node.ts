@@ -46,7 +46,7 @@ export async function tryWrites(
   option: OptionSpec,
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
-  const takes = await new CoreClient({ url, timeoutMs }).takesTransactions().catch(blockedIfAway);
+  const takes = await new CoreClient({ url, timeoutMs }).acceptsTransactions().catch(blockedIfAway);
   if (takes) return ok(`${url} takes transactions`);
   return fail(
     `${url} takes no transactions: it is a read port, or no core node`,

@@ -25,7 +25,6 @@ export function headOnStart(
   return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }
 
-/** Options of {@link BlockLog}. */
 export interface BlockLogOptions {
   nowMs: number;
   /** When the chain was created, in Unix milliseconds. */

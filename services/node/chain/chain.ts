@@ -19,7 +19,7 @@ import type { Outcome } from "./settlement.ts";
 import { ChainState } from "./state.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
 
-/** Settlement attempts at one go, a few milliseconds: {@link Chain.settleDue} continues with the rest. */
+/** Settlement attempts at once, a few milliseconds: {@link Chain.settleDue} continues with the rest. */
 export const SETTLEMENTS_PER_TURN = 500;
 
 /**
@@ -40,7 +40,6 @@ export interface ChainEvents {
   onMissingPrice(market: Market): void;
 }
 
-/** Parts of a {@link Chain}. */
 export interface ChainParts {
   chainId: number;
   clock: Clock;

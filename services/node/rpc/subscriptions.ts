@@ -26,7 +26,7 @@ export class TooManySubscriptionsError extends RangemakerError {
 }
 
 /**
- * Messages sent at one go, about 10 ms. When thousands of theses settle at one checkpoint, the others
+ * Messages sent at once, about 10 ms. When thousands of theses settle at one checkpoint, the others
  * follow in further turns of the event loop, so that sockets take them and checkpoints are not late.
  */
 export const SENDS_PER_TURN = 1_000;

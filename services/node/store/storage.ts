@@ -41,7 +41,6 @@ export interface Storage {
   close(head: Head): Promise<void>;
 }
 
-/** Options of {@link openStorage}. */
 export interface StorageOptions {
   /** How long settled theses and receipts can be read, in milliseconds. */
   retainMs?: number | undefined;

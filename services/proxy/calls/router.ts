@@ -43,7 +43,6 @@ export interface RoutedAnswer {
   target: Target | "mixed" | "proxy";
 }
 
-/** Options of a {@link Router}. */
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;

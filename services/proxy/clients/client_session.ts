@@ -21,7 +21,6 @@ export interface AnswerSink extends ClientSink {
   admit(bytes: number): boolean;
 }
 
-/** Options of a {@link ClientSession}. */
 export interface ClientSessionOptions {
   hub: Hub;
   router: Router;

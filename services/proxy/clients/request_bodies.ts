@@ -19,7 +19,6 @@ export const BYTES_PER_S = 128 * 1024;
  */
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
-/** Options of {@link RequestBodies}. */
 export interface RequestBodiesOptions {
   maxBytes: number;
   budget: ByteBudget;

@@ -17,7 +17,6 @@ const log = serviceLog("proxy");
 /** `Deno.serve` sends a response with exactly these headers ten times as fast as others. */
 const JSON_ALONE = { "content-type": "application/json" };
 
-/** Options of an {@link RpcEndpoint}. */
 export interface RpcEndpointOptions {
   router: Router;
   cors: Cors;

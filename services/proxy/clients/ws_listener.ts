@@ -26,7 +26,6 @@ export const HANDSHAKE_MS = 10_000;
 /** The largest header of a handshake: the default of nginx. */
 const HEADER_BYTES_MAX = 16 * 1024;
 
-/** Options of a {@link WsListener}. */
 export interface WsListenerOptions {
   host: string;
   allowedHosts?: readonly string[];

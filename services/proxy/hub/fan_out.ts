@@ -9,7 +9,6 @@ const STALLED_DRAINS_MAX = 32;
 /** Searches for clients about to miss notifications per lap of the ring. */
 const SEARCHES_PER_RING = 8;
 
-/** Options of a {@link FanOut}. */
 export interface FanOutOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;

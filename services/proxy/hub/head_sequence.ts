@@ -21,7 +21,6 @@ const BODY = ["transactions", "uncles", "withdrawals", "size", "totalDifficulty"
 /** A block as returned by `eth_getBlockByNumber`. */
 export type Block = Readonly<Record<string, unknown>>;
 
-/** Options of a {@link HeadSequence}. */
 export interface HeadSequenceOptions {
   clock: Clock;
   /** Reads the blocks from one number to another from the hub's node, in order. */

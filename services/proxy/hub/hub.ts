@@ -22,7 +22,6 @@ import type {
 import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
-/** Options of a {@link Hub}. */
 export interface HubOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;

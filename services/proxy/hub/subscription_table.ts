@@ -5,7 +5,6 @@ import { internalError, SubscribeCalls, type UpstreamPort } from "./subscribe_ca
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
-/** Options of a {@link SubscriptionTable}. */
 export interface SubscriptionTableOptions {
   upstream: UpstreamPort;
   /** Makes the public id of a subscription whose id at the node is taken. */

@@ -10,7 +10,6 @@ import { ReplyBudgetError } from "./reply_body.ts";
 /** Most connections to one node, and so open requests: the default of an nginx worker. */
 export const CONNECTIONS_MAX = 1_024;
 
-/** Options of an {@link HttpPool}. */
 export interface HttpPoolOptions {
   /** An `http:` or `https:` URL; a user and password in it are sent along. */
   url: URL;

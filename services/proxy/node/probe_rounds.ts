@@ -5,7 +5,6 @@ import type { ReadNodes } from "./read_nodes.ts";
 /** Interval at which every node is asked for its head. */
 export const ROUND_MS = 1_000;
 
-/** Options of {@link ProbeRounds}. */
 export interface ProbeRoundsOptions {
   nodes: ReadNodes;
   clock: Clock;

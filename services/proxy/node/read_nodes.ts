@@ -15,7 +15,6 @@ const SLOWER_MS = 50;
 /** Nodes this close to the fastest count as equally fast; one of them is chosen at random. */
 const AS_FAST_MS = 5;
 
-/** Options of {@link ReadNodes}. */
 export interface ReadNodesOptions {
   /** Names for logs, metrics and people, one per node. */
   names: readonly string[];

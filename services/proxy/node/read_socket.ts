@@ -54,7 +54,6 @@ const CHECK = {
 /** Its id on the socket: no read has it. */
 const CHECK_ID = 0;
 
-/** Options of a {@link ReadSocket}. */
 export interface ReadSocketOptions {
   /** Names and WebSocket URLs of the read nodes. */
   nodes: readonly { name: string; wsUrl: string }[];

@@ -16,7 +16,6 @@ const FAULTS_MS = 60_000;
 /** How long reads then go over HTTP, before the socket is tried again. */
 export const PAUSE_MS = 600_000;
 
-/** Options of {@link SocketHealth}. */
 export interface SocketHealthOptions {
   /** For durations: it must not jump. */
   clock: Clock;

@@ -20,7 +20,6 @@ export interface UpstreamEvents {
   received(text: string): boolean;
 }
 
-/** Options of an {@link Upstream}. */
 export interface UpstreamOptions {
   /** WebSocket URLs of the read nodes. */
   urls: readonly string[];

@@ -19,7 +19,6 @@ import { type Bar, endOf } from "./bars.ts";
 /** Past slots that a strategy can read: 109 minutes, as in the solver. */
 const HISTORY_SLOTS = 65_536;
 
-/** Options of a {@link TapeMarket}. */
 export interface TapeMarketOptions extends VolatilityOptions {
   /** Age of the spot that strategies see, in milliseconds. */
   priceAgeMs: number;

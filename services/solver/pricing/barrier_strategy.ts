@@ -21,7 +21,6 @@ import {
 } from "./strategy.ts";
 import type { VolatilityForecast } from "./volatility.ts";
 
-/** Options of a {@link BarrierStrategy}. */
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
   /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;

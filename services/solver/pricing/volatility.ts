@@ -11,7 +11,6 @@ import { Season, seasonStateSchema } from "./season.ts";
 import { YEAR_MS } from "./units.ts";
 import { type Calibration, outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
 
-/** Options of a {@link MarketVolatility}. */
 export interface VolatilityOptions {
   /** Lowest annualised volatility of a forecast: a still price is no evidence of a low one. */
   floor: number;

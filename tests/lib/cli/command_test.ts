@@ -40,13 +40,13 @@ const parent = commandThat("parent", () => Promise.resolve(3), {
   child: { summary: "the one below", open: () => Promise.resolve({ run: child }) },
 });
 
-Deno.test("command: a word names the command below, anything else is its own", async () => {
+Deno.test("command: a word names a subcommand, everything else is an argument of its own", async () => {
   assert.equal((await runWith(parent)).code, 3);
   assert.equal((await runWith(parent, "child")).code, 7);
   assert.equal((await runWith(parent, "--log-level", "error")).code, 3);
 });
 
-Deno.test("command: an unknown command below is one line with what was probably meant", async () => {
+Deno.test("command: an unknown subcommand is one line with the closest name", async () => {
   const { code, errors } = await runWith(parent, "chidl");
   assert.equal(code, 2);
   assert.deepEqual(errors, [
@@ -54,7 +54,7 @@ Deno.test("command: an unknown command below is one line with what was probably 
   ]);
 });
 
-Deno.test("command: where no name is close, an unknown command is answered with all names", async () => {
+Deno.test("command: an unknown command without a close name is answered with all names", async () => {
   const { errors } = await runWith(parent, "xyz");
   assert.deepEqual(errors, ["Unknown command 'xyz': expected child. See rangemaker parent --help"]);
 });
@@ -93,13 +93,13 @@ Deno.test("command: started by a task, it names commands as tasks", async () => 
   assert.match(help, /\(deno task parent <command>\)/);
 });
 
-Deno.test("command: help lists the commands below", async () => {
+Deno.test("command: help lists the subcommands", async () => {
   const { code, lines } = await runWith(parent, "--help");
   assert.equal(code, 0);
   assert.match(lines[0] ?? "", /\nCommands, .*\n {2}child {2}the one below\n/);
 });
 
-Deno.test("command: an unknown option is one line with what was probably meant", async () => {
+Deno.test("command: an unknown option is one line with the closest name", async () => {
   const { code, errors } = await runWith(parent, "--log-levle", "error");
   assert.equal(code, 2);
   assert.deepEqual(errors, [
@@ -114,7 +114,7 @@ Deno.test("command: an expected error is one line and exit code 1, a bug is thro
   await assert.rejects(runWith(bug), TypeError);
 });
 
-Deno.test("openCommand: names of every object are no commands", async () => {
+Deno.test("openCommand: names that every object has are unknown commands", async () => {
   await assert.rejects(openCommand({}, "constructor"), UsageError);
   await assert.rejects(
     openCommand({ a: { summary: "", open: () => Promise.reject() } }, "toString"),

@@ -3,7 +3,7 @@ import { Wallet } from "ethers";
 import { keyCommand } from "../../../lib/cli/key_command.ts";
 import { signerFrom } from "../../../lib/cli/keystore.ts";
 import { recordedContext } from "../../support/command_context.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 
 /** A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has one. */
 const run = keyCommand(1_024);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MARKETS_MAX, parseMarkets, readMarkets } from "../../../lib/cli/markets_file.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import { MARKETS, Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import { marketsToml, withMarketsFile } from "../../support/markets_file.ts";
+import { marketsToml, withMarketsFile } from "../../support/files.ts";
 
 const BASE = `0x${"0".repeat(39)}7`;
 const QUOTE = `0x${"0".repeat(37)}100`;
@@ -66,7 +66,7 @@ for (const [what, text, message] of invalid) {
   });
 }
 
-Deno.test("Markets file: one that is not there is named", async () => {
+Deno.test("Markets file: the error of a missing file names it", async () => {
   await assert.rejects(
     readMarkets("/none/markets.toml"),
     /^UsageError: Markets file \/none\/.* cannot be read: /,

@@ -234,7 +234,7 @@ Deno.test("parseOptions: a missing required option is named with its variable", 
   );
 });
 
-Deno.test("withDefaults: what is given stays, the rest is the table's", () => {
+Deno.test("withDefaults: given values stay, the others are the table's defaults", () => {
   const options = withDefaults(table, { port: 0, trustProxy: false });
   assert.equal(options.port, 0);
   assert.equal(options.trustProxy, false);

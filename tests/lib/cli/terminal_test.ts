@@ -31,7 +31,7 @@ Deno.test("askSecret: reads up to Enter, shows the question only, and leaves the
   assert.deepEqual(raw, [true, false]);
 });
 
-Deno.test("askSecret: Ctrl-C, Ctrl-D and the end of input give up", async () => {
+Deno.test("askSecret: Ctrl-C, Ctrl-D and the end of input cancel", async () => {
   for (const keys of [["ab\x03"], ["\x04"], ["ab"]]) {
     const { keyboard, screen, raw } = terminal(...keys);
     await assert.rejects(askSecret("?", keyboard, screen), /^UsageError: Cancelled$/);
@@ -58,7 +58,7 @@ function drawn(isTerminal: boolean, columns: number, ...texts: string[]): string
   return written;
 }
 
-Deno.test("progressOn: draws over the line before, and takes it away", () => {
+Deno.test("progressOn: overwrites the previous line and clears it", () => {
   assert.equal(drawn(true, 80, "longer", "short", ""), "\rlonger\rshort \r     \r");
 });
 
@@ -73,7 +73,7 @@ Deno.test("progressOn: never as wide as the terminal, where a line would wrap", 
   assert.equal(drawn(true, 0, "no width known"), "\rno width known");
 });
 
-Deno.test("progressOn: writes nothing where there is no terminal", () => {
+Deno.test("progressOn: without a terminal it writes nothing", () => {
   assert.equal(drawn(false, 80, "line", ""), "");
 });
 

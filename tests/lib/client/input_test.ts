@@ -146,7 +146,7 @@ Deno.test("Client: without URLs or chain id it says which are missing", () => {
   }
 });
 
-Deno.test("Client: the text of a key is no wallet, and is not shown", () => {
+Deno.test("Client: a private key as text is refused as a wallet, and is not shown", () => {
   const wallet = untyped<undefined>(DEV_ACCOUNTS.admin.privateKey);
   assert.throws(() => new RangemakerClient({ urls, chainId: 1337, wallet }), {
     name: "WalletError",

@@ -138,7 +138,7 @@ Deno.test("typedDataOf: names every type and field, and has the digest that serv
   );
 });
 
-Deno.test("signingOf: what is no wallet is refused at once", () => {
+Deno.test("signingOf: a value that is not a wallet is refused at once", () => {
   const noSigner = { address, signTypedData: "no function" };
   const getAddress = () => address;
   const refused: [unknown, RegExp][] = [

@@ -30,7 +30,7 @@ Deno.test("cursorSchema: a whole number as text, given as a number", () => {
   }
 });
 
-Deno.test("cutPage: pages follow each other to the end, none of them empty but an only one", () => {
+Deno.test("cutPage: pages cover all items, and only the page of an empty list is empty", () => {
   fc.assert(fc.property(fc.nat(20), fc.integer({ min: 1, max: 8 }), (count, limit) => {
     const all = Array.from({ length: count }, (_, index) => 3 * index + 1);
     const seen: number[] = [];

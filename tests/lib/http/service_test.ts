@@ -39,7 +39,7 @@ Deno.test("startService: a taken port is a clear error", async () => {
   await first.stop();
 });
 
-Deno.test("startService: an address that is not this machine's is no matter of the port", () => {
+Deno.test("startService: the error of a foreign address does not mention the port", () => {
   assert.throws(() => startService({ ...definition(), host: "203.0.113.1" }), (thrown) => {
     assert(thrown instanceof ListenError);
     assert(!thrown.message.includes("--port"), thrown.message);

@@ -113,7 +113,7 @@ Deno.test("ChainGuard: a chain that changes while the process runs is noticed wi
     await guard.require();
   }));
 
-Deno.test("ChainGuard: a node that does not tell its chain serves only a store that has none", () =>
+Deno.test("ChainGuard: a node that does not report its chain serves only a store that has none", () =>
   withWorld(async (world) => {
     world.genesis = null;
     const guard = world.newGuard();
@@ -123,7 +123,7 @@ Deno.test("ChainGuard: a node that does not tell its chain serves only a store t
     await guard.require();
     world.genesis = null;
     world.clock.advance(100);
-    await assert.rejects(guard.require(), /does not tell its first block/);
+    await assert.rejects(guard.require(), /does not report its first block/);
   }));
 
 Deno.test("ChainGuard: services that share a database have a chain each", () =>

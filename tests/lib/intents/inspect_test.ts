@@ -5,7 +5,7 @@ import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
 import { addMigration, NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 
 const STUCK_BEFORE_MS = 1_000;
 

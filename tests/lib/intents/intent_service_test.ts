@@ -9,7 +9,7 @@ import { Signer } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeNode } from "../../support/fake_node.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 
 const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
 const other = new Signer(DEV_ACCOUNTS.solver.privateKey);

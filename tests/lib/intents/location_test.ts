@@ -21,11 +21,16 @@ Deno.test("databaseSchema: a file, or a URL whose hosts are valid and whose role
   for (const role of ["standby", "any", ""]) {
     assert.ok(!isTaken(`postgres://u@one,two/x?target_session_attrs=${role}`), role);
   }
-  for (const text of ["data/store.sqlite", ":memory:", "file?target_session_attrs=standby"]) {
+  const files = ["data/store.sqlite", "./12:30.sqlite", "C:/store.sqlite", ":memory:"];
+  const urls = ["Postgres://u:pw@h/x", "POSTGRESQL://h/x", "postgres://u:p,w@one:1,two:2/x"];
+  for (const text of [...files, ...urls, "file?target_session_attrs=standby"]) {
     assert.ok(isTaken(text), text);
   }
   const hosts = ["postgres://one:5432,two:port/x", "postgres://one:port,two:5432/x"];
-  for (const text of ["", "mysql://h/x", "postgres:h", ` ${"ab".repeat(32)}`, ...hosts]) {
+  const schemes = ["mysql://h/x", "MySQL://h/x", "postgre://h/x", "postgres+ssl://h/x"];
+  const malformed = ["postgres:h", "postgresql:/u@h/x", " postgres://h/x", "=postgres://h/x"];
+  const others = ["", "file:///x.sqlite", "ab".repeat(32), `0x${"ab".repeat(32)}`];
+  for (const text of [...hosts, ...schemes, ...malformed, ...others]) {
     assert.ok(!isTaken(text), text);
   }
 });

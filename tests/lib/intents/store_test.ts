@@ -431,7 +431,7 @@ Deno.test("IntentStore: an insert whose answer was lost is looked for", async ()
   await assert.rejects(insertOver(lost, false), lost);
 });
 
-Deno.test("IntentStore: what another request recorded under the key is not the insert that was lost", async () => {
+Deno.test("IntentStore: a different request recorded under the key is not taken for the lost insert", async () => {
   const lost = new StoreConnectionLostError("test");
   for (const other of [{ payload: "{}" }, { createdAtMs: 1 }, { transaction: null }]) {
     await assert.rejects(insertOver(lost, true, [newIntent("a", other)]), lost);

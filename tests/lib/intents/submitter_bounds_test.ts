@@ -26,7 +26,7 @@ Deno.test("Submitter: a stop waits for the attempt under way", () =>
   }));
 
 for (const [ageMs, code] of [[50_000, "NODE_REFUSED"], [50_001, undefined]] as const) {
-  const outcome = code === undefined ? "signed anew" : "refused for good";
+  const outcome = code === undefined ? "signed again" : "refused for good";
   Deno.test(`Submitter: a transaction refused ${ageMs} ms after it was signed is ${outcome}`, () =>
     withBench(async (bench) => {
       const intent = await bench.record({ lifeMs: 600_000 });
@@ -81,7 +81,7 @@ Deno.test("Submitter: where the node may have dropped the receipt, nobody says t
     assert.equal(await bench.store.countUnfinished(), 0);
   }));
 
-Deno.test("Submitter: a deposit whose receipt the node dropped is signed anew once, and ends with the node's word", () =>
+Deno.test("Submitter: a deposit whose receipt the node dropped is signed again once, and ends with the node's word", () =>
   withBench(async (bench) => {
     const committed = new Set<string>();
     bench.node.onSend = (tx) => {
@@ -201,7 +201,7 @@ for (
     }));
 }
 
-Deno.test("Submitter: what another process ended while it was signed anew is not sent again", () =>
+Deno.test("Submitter: an intent that another process ended while it was signed again is not sent", () =>
   withBench(async (bench) => {
     const intent = await bench.record({ lifeMs: 600_000 });
     bench.clock.advance(120_000);
@@ -236,7 +236,7 @@ for (
     ["is away", new NodeUnreachableError("http://node", "test"), true],
     ["takes too long", new NodeTimeoutError("http://node", "eth_getBlockByNumber", 4_000), true],
     ["has paused", new RpcError(RpcCode.resourceUnavailable, "Paused"), true],
-    ["does not tell its chain", new RpcError(RpcCode.methodNotFound, "No method"), false],
+    ["does not report its chain", new RpcError(RpcCode.methodNotFound, "No method"), false],
     ["has another chain", new RangemakerError("CHAIN_MISMATCH", "Another chain"), false],
   ] as const
 ) {
@@ -271,7 +271,7 @@ for (
     }));
 }
 
-Deno.test("Submitter: a store that does not tell its chain leaves the outcome unknown", () =>
+Deno.test("Submitter: a store that does not report its chain leaves the outcome unknown", () =>
   withBench(async (bench) => {
     const intent = await bench.record();
     bench.requireChain = () => Promise.reject(new StoreError("Database failed: test"));

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
+import { withDefaults } from "../../../lib/cli/options.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
+import { ReconnectingSocket, type SocketLike } from "../../../lib/net/reconnecting_socket.ts";
+import { options as proxyOptions } from "../../../services/proxy/options.ts";
+import { RECONNECT } from "../../../services/solver/market/node_feed.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
 
 Deno.test("Backoff: doubles from the first wait to the longest", () => {
@@ -32,3 +37,61 @@ Deno.test("Backoff: options that make no sense are refused with what was receive
     assert.throws(() => new Backoff({ initialMs, maxMs, random: Math.random }), RangeError);
   }
 });
+
+const { reconnectInitialMs, reconnectMaxMs } = withDefaults(proxyOptions, {});
+
+/** Who follows a node's WebSocket, and the waits between attempts. */
+const FOLLOWERS = {
+  proxy: { initialMs: reconnectInitialMs, maxMs: reconnectMaxMs },
+  solver: RECONNECT,
+};
+
+/** A node that loses every connection after a second for a minute, is away for one, and is back. */
+const FLAPS_UNTIL_MS = 60_000;
+const BACK_AT_MS = 120_000;
+
+/** @returns When the follower was connected for good, and how often it tried before. */
+function follow(waits: { initialMs: number; maxMs: number }, random: () => number) {
+  const clock = new FakeClock(0);
+  let attempts = 0;
+  let connectedAtMs: number | undefined;
+  const connect = (): SocketLike => {
+    attempts += 1;
+    const socket: SocketLike = {
+      ...{ binaryType: "", onopen: null, onmessage: null, onclose: null, onerror: null },
+      send() {},
+      close() {},
+    };
+    const isUp = clock.now() < FLAPS_UNTIL_MS || clock.now() >= BACK_AT_MS;
+    clock.after(1, () => {
+      if (!isUp) return socket.onerror?.({});
+      socket.onopen?.({});
+      if (clock.now() >= BACK_AT_MS) connectedAtMs ??= clock.now();
+      else clock.after(1_000, () => socket.onclose?.({ code: 1006, reason: "" }));
+    });
+    return socket;
+  };
+  const socket = new ReconnectingSocket({
+    url: "ws://node",
+    clock,
+    backoff: new Backoff({ ...waits, random }),
+    handlers: { onOpen() {}, onText() {} },
+    connect,
+  });
+  socket.start();
+  clock.advance(BACK_AT_MS + 30_000);
+  socket.stop();
+  return { backAfterMs: (connectedAtMs ?? Infinity) - BACK_AT_MS, attempts };
+}
+
+for (const [name, waits] of Object.entries(FOLLOWERS)) {
+  Deno.test(`Recovery: the ${name} follows a node that flapped within 2 s of its return, and does not hammer it`, () =>
+    withSeed((random) => {
+      for (let run = 0; run < 100; run += 1) {
+        const { backAfterMs, attempts } = follow(waits, random);
+        assert.ok(backAfterMs <= 2_010, `Back after ${backAfterMs} ms`);
+        assert.ok(attempts <= 135, `${attempts} attempts in two minutes`);
+      }
+      return Promise.resolve();
+    }));
+}

@@ -118,7 +118,7 @@ Deno.test("BoundedSocket: in a long burst the event loop gets its turns", async 
   await server.shutdown();
 });
 
-Deno.test("BoundedSocket: to close does not take the peer's consent, nor leave a timer", async () => {
+Deno.test("BoundedSocket: close does not wait for the peer and leaves no timer", async () => {
   const clock = new FakeClock();
   const peer = mutePeer();
   const socket = newSocket(peer.url, clock);

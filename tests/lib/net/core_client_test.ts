@@ -105,7 +105,7 @@ Deno.test("CoreClient: a node takes transactions unless it does not know the met
     await withAnswer(({ method, params }) => {
       assert.deepEqual([method, params], ["core_sendTransaction", []]);
       return answer;
-    }, async (client) => assert.equal(await client.takesTransactions(), takes));
+    }, async (client) => assert.equal(await client.acceptsTransactions(), takes));
   }
   const client = new CoreClient({ url: NOBODY });
   await assert.rejects(client.takesTransactions(), NodeUnreachableError);

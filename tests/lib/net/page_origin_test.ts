@@ -38,7 +38,7 @@ Deno.test("originHint: names the page's origin and the option, for another origi
     for (const url of [PAGE, `${PAGE}/rpc`, "/rpc"]) assert.equal(originHint(url), "");
   }));
 
-Deno.test("request, CoreClient: a page hears of --cors-origins when there is no answer", async () => {
+Deno.test("request, CoreClient: in a page, the error of a missing answer names --cors-origins", async () => {
   const node = new CoreClient({ url: URL_OF_OTHER });
   await onPage(async () => {
     assert((await failureOf(request(URL_OF_OTHER))).endsWith(HINT));

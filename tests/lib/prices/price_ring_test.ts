@@ -136,7 +136,7 @@ Deno.test("PriceRing: fifty markets stay near 50 MB", () => {
   assert.ok(rings.length === 50 && grown < 60_000_000, `50 rings took ${grown} bytes`);
 });
 
-Deno.test("PriceRing: refuses what is no power of two of slots", () => {
+Deno.test("PriceRing: rejects sizes that are not powers of two", () => {
   for (const slots of [0, -1, 0.5, 3, 65_535, 1.5, Number.NaN, Infinity]) {
     assert.throws(() => new PriceRing(slots), {
       name: "RangeError",

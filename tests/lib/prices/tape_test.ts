@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseTape, readTape, spanMs, TAPE_HEADER, TapeError } from "../../../lib/prices/tape.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 
 const ROWS = [
   "1675329600138,1206419187,buy,1666.8,26.062",
@@ -82,7 +82,7 @@ Deno.test("parseTape: numbers may be as long as the format allows", () => {
   assert.deepEqual([spanMs([]), spanMs(rows.slice(1))], [0, 0]);
 });
 
-Deno.test("readTape: reads a file, but none of over 128 MiB", () =>
+Deno.test("readTape: reads a file, and refuses one over 128 MiB", () =>
   withFolder(async (folder) => {
     const path = `${folder}/tape.csv`;
     await Deno.writeTextFile(path, text);

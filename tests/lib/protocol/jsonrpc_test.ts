@@ -54,7 +54,7 @@ Deno.test("parseRequest: params are an array or an object", () => {
   assert.deepEqual(rpcResult(1, "a"), { jsonrpc: "2.0", id: 1, result: "a" });
 });
 
-Deno.test("parseJson: text that is no JSON is a parse error", () => {
+Deno.test("parseJson: invalid JSON is a parse error", () => {
   assert.throws(() => parseJson("{"), (thrown) => {
     return thrown instanceof RpcError && thrown.rpcCode === -32700;
   });
@@ -151,7 +151,7 @@ for (const [text, start, end] of strings) {
     assert.equal(endOfString(text, start), end));
 }
 
-Deno.test("isTooComplex: ends on text that is no JSON", () => {
+Deno.test("isTooComplex: ends on invalid JSON", () => {
   for (const text of ['"', '["', "]]", "{{{", String.raw`"\\`]) {
     assert.equal(isTooComplex(text, { depth: 9, parts: 9 }), false);
   }

@@ -27,7 +27,7 @@ Deno.test("parsePrice: takes the digits exactly, rounding half away from zero", 
   }
 });
 
-Deno.test("parsePrice: refuses what is no positive price of 64 bits", () => {
+Deno.test("parsePrice: refuses prices that are not positive or exceed 64 bits", () => {
   const refused = [
     "",
     "0",

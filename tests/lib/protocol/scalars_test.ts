@@ -158,7 +158,7 @@ for (const [input, message] of inputCases) {
   });
 }
 
-Deno.test("describeInput: a rule about a field of what is no object received nothing there", () => {
+Deno.test("describeInput: a missing field of a value that is not an object is shown as nothing", () => {
   const rule = z.unknown().superRefine((_, { addIssue }) =>
     addIssue({ code: "custom", path: ["a", "b"], message: "No" })
   );

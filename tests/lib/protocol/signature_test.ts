@@ -112,7 +112,7 @@ Deno.test("requireSigner: the error for a malformed signature has reason, digest
   });
 });
 
-Deno.test("Signer: neither printing, JSON nor an error shows the key", () => {
+Deno.test("Signer: printing, JSON and errors do not show the key", () => {
   const key = DEV_ACCOUNTS.solver.privateKey.slice(2);
   const shown = [Deno.inspect(signer, { depth: 10 }), JSON.stringify(signer), String(signer)];
   for (const text of shown) assert(!text.includes(key));

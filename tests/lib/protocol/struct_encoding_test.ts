@@ -52,7 +52,7 @@ Deno.test("hashFlat: two chains in turn never share a domain", () => {
   assert.equal(hashFlat(type, 1, { n: 1n }), first);
 });
 
-const misfits: [type: string, value: unknown][] = [
+const typeMismatchs: [type: string, value: unknown][] = [
   ["uint64", UINT64_MAX + 1n],
   ["uint64", -1n],
   ["uint64", 1],
@@ -73,7 +73,7 @@ const misfits: [type: string, value: unknown][] = [
   ["int8", 1n],
 ];
 
-for (const [type, value] of misfits) {
+for (const [type, value] of typeMismatchs) {
   Deno.test(`encodeStruct: ${String(value).slice(0, 24)} is refused as ${type}`, () => {
     const fields = [{ name: "n", type }];
     assert.throws(() => encodeStruct(new Uint8Array(32), fields, { n: value }), TypeError);

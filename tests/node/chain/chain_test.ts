@@ -198,7 +198,7 @@ Deno.test("Chain: a quote at its deadline is taken, and one whose solver stakes 
   assert.equal(test.chain.submit(even).status, "committed");
 });
 
-Deno.test("Chain: a quote makes one thesis; one that failed may be sent anew", () => {
+Deno.test("Chain: a quote makes one thesis; one that failed may be sent again", () => {
   const test = fundedChain();
   const fields = { startTime: test.now, endTime: test.now + 10_000, deadline: test.now + 60_000 };
   test.run(40, null);
@@ -302,7 +302,7 @@ Deno.test("Chain: it is won at its end, not when its last slot is recorded", () 
   assert.equal(test.chain.settle(1).status, "won");
 });
 
-Deno.test("Chain: there is no settling a thesis that does not exist", () => {
+Deno.test("Chain: settling an unknown thesis is refused", () => {
   assert.throws(() => new TestChain().chain.settle(1), {
     code: "UNKNOWN_THESIS",
     details: { id: 1 },

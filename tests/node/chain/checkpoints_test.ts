@@ -211,7 +211,7 @@ Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AH
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: each time the clock is set forward it waits anew", async () => {
+Deno.test("CheckpointLoop: each time the clock is set forward it waits again", async () => {
   const { clock, loop, seals } = startLoop();
   for (const made of [1, 3]) {
     await advance(clock, 150);

@@ -41,7 +41,7 @@ Deno.test("settle: as many holes as may be named are named one by one", () => {
   assert.deepEqual(settle(prices, box), { status: "needs_backfill", missing });
 });
 
-Deno.test("settle: more holes than may be named are joined, and none of them is forgotten", () => {
+Deno.test("settle: gaps beyond the limit are joined, so that all are covered", () => {
   const holes = MISSING_SPANS_MAX + 50;
   const { prices, box } = pricesWithHoles(holes);
   const outcome = settle(prices, box);
@@ -293,7 +293,7 @@ Deno.test("Chain: theses that are due at once are settled by their ends, then by
   assert.deepEqual(settled, [3, 5, 7, 2, 4, 6, 8, 1]);
 });
 
-Deno.test("Chain: a thesis that lacks fewer prices than before is no news, but written down", () => {
+Deno.test("Chain: a thesis that lacks fewer prices than before is stored without a notification", () => {
   const { test, fill, statuses } = chainWithTheses([0, 1_000]);
   test.run(2);
   test.run(1, null);

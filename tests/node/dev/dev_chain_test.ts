@@ -203,7 +203,7 @@ Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and rep
   );
 });
 
-Deno.test("DevChain: what was refused or used after the snapshot is new again after a revert", () => {
+Deno.test("DevChain: after a revert, quotes and nonces used since the snapshot can be used again", () => {
   const { test, dev } = startChain();
   const poor = rfqSubmit({ timestamp: test.now, betAmount: 60_000_000n, payout: 60_000_001n });
   const earlier = test.chain.submit(poor);
@@ -243,7 +243,7 @@ Deno.test("DevChain: an earlier snapshot deletes later ones; the oldest are drop
   assert.equal(test.now, before);
 });
 
-Deno.test("DevChain: on disk it neither goes back nor travels", () => {
+Deno.test("DevChain: a chain on the disk refuses snapshots and time travel", () => {
   const { test } = startChain();
   const parts = { chain: test.chain, clock: test.travelClock, snapshots: undefined };
   const dev = new DevChain({ ...parts, continueAfter: () => {}, randomHash: () => hashOf(1) });

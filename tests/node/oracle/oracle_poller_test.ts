@@ -60,7 +60,7 @@ Deno.test("OraclePoller: no oracle from the start is reported once, when a price
   assert.deepEqual(await run(100, () => AWAY), []);
 });
 
-Deno.test("OraclePoller: prices in time are not reported, nor are single pulls that fail", async () => {
+Deno.test("OraclePoller: prices in time and single failed pulls are not logged", async () => {
   const { run, good } = setUp();
   assert.deepEqual(await run(20, () => AWAY), []);
   assert.deepEqual(await run(20, good), []);

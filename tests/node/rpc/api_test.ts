@@ -141,7 +141,7 @@ function withMembers(count: number): string {
   return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":{${members}}}`;
 }
 
-Deno.test("Node: what is no JSON-RPC gets the standard's errors, and the node goes on", () =>
+Deno.test("Node: invalid JSON-RPC gets the standard's errors, and the node keeps working", () =>
   withNode(async ({ node }) => {
     const bodies: [body: string, status: number, code: number][] = [
       ["", 400, -32700],

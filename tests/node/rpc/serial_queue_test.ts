@@ -29,7 +29,7 @@ Deno.test("SerialQueue: one task a turn, in the order in which they came", async
   assert.deepEqual([queue.waiting, turns.length], [0, 0]);
 });
 
-Deno.test("SerialQueue: what a task throws is thrown, and the next one passes", async () => {
+Deno.test("SerialQueue: a task's error reaches its caller, and the next task runs", async () => {
   const { queue, turn } = newQueue();
   const failing = queue.run("write", BRIDGE, () => {
     throw new TypeError("no");

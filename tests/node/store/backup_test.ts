@@ -5,7 +5,7 @@ import config from "../../../deno.json" with { type: "json" };
 import { runHere } from "../../support/command_context.ts";
 import { bundledProgram, Program } from "../../support/process.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 import { actors, hashOf } from "../support/actors.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { logOf } from "../support/log_of.ts";

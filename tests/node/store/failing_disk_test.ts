@@ -13,7 +13,7 @@ import {
 import { hashKey } from "../../../services/node/store/tables.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../support/log_of.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { LockFile } from "../../../services/node/store/data_dir.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 
 const PROGRAMS = 100;
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { marketsToml, withMarketsFile } from "../../support/markets_file.ts";
+import { marketsToml, withMarketsFile } from "../../support/files.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";

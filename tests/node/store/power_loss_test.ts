@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { withSeed } from "../../support/random.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { DiskChain } from "../support/disk_chain.ts";
 

@@ -4,7 +4,7 @@ import { StorageError } from "../../../services/node/store/database.ts";
 import { checkInBackground } from "../../../services/node/store/verify.ts";
 import { Database } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 
 /** What `cp` does. */

@@ -11,7 +11,7 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";

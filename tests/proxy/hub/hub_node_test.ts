@@ -166,7 +166,7 @@ Deno.test("Hub: after five refusals of a granted subscription its clients are cl
       scene.pass(1); // it is asked again
     }
   };
-  // A subscription that was granted again begins anew.
+  // A subscription that was granted again starts over.
   for (const id of ["0x2", "0x3"]) {
     scene.reconnect();
     refuse(4);
@@ -320,9 +320,9 @@ Deno.test("Hub: a subscription ends at the node with its last client, and is req
   assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
   assert.equal(scene.hub.table.isLive("a"), false);
   scene.notify("0x1", "late");
-  const anew = scene.subscribe(clients[0]!, "a");
+  const again = scene.subscribe(clients[0]!, "a");
   scene.answer({ result: "0x1" });
-  assert.deepEqual(await anew, { id: "0x1" });
+  assert.deepEqual(await again, { id: "0x1" });
   assert.deepEqual(scene.got, []);
   assert.deepEqual(scene.hub.table.size, {
     subscriptions: 1,

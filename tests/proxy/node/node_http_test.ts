@@ -86,7 +86,7 @@ for (const [name, target, answer, wanted, refusals] of failures) {
   });
 }
 
-Deno.test("nodeHttp: an answer is no error, whatever its status, and its time is observed", async () => {
+Deno.test("nodeHttp: an answer of any status is not an error, and its time is observed", async () => {
   const { reply, ends, ...counts } = await outcome("read", ({ response }, clock) => {
     clock.jump(500);
     response.writeHead(503).end("busy");

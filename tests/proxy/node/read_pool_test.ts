@@ -97,7 +97,7 @@ Deno.test("ReadPool: a node that refuses a read has failed, and another one answ
     assert.deepEqual(scene.moves, []);
   }));
 
-Deno.test("ReadPool: a read that is slow or large is no failure of its node", () =>
+Deno.test("ReadPool: a slow or large read does not count as a failure of its node", () =>
   Scene.play(async (scene) => {
     scene.answers[0] = () => scene.never.promise;
     const slow = assert.rejects(scene.read(), { status: 504, rpcCode: -32002 });

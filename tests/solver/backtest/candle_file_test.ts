@@ -45,7 +45,7 @@ Deno.test("Candle file: prices become integers with 6 decimals; a last line need
     },
   ));
 
-Deno.test("Candle file: what is wrong is named with its line", async () => {
+Deno.test("Candle file: an error names its line", async () => {
   const good = "time_ms,open,high,low,close\n0,1,2,1,2\n60000,2,2,2,2\n";
   const cases: [string, RegExp][] = [
     ["", /at least two/],

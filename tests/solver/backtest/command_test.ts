@@ -93,7 +93,7 @@ Deno.test("solver backtest: candles may begin at any second of the minute", () =
     );
   }));
 
-Deno.test("solver backtest: what is wrong is one line", () =>
+Deno.test("solver backtest: wrong options and files are reported on one line", () =>
   withFiles(async ({ tape, candles, folder }) => {
     await Deno.writeTextFile(`${folder}/none.ts`, "export const strategy = 1;");
     const cases: [string[], number, RegExp][] = [

@@ -33,7 +33,7 @@ Deno.test("Daily series: up to three days apart, days may be correlated", () => 
   assert.ok(Math.abs(error - Math.sqrt((8 - 2) * 5 / 4) / 5) < 1e-12);
 });
 
-Deno.test("Daily series: the same value many times a day is no more certain", () => {
+Deno.test("Daily series: repeating a value within a day does not raise certainty", () => {
   const once = seriesOf([[1], [0], [3], [1]]).mean();
   const often = seriesOf([1, 0, 3, 1].map((value) => new Array(50).fill(value))).mean();
   assert.ok(Math.abs(once.error - often.error) < 1e-12);

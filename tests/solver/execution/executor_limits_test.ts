@@ -21,7 +21,7 @@ function refusedWith(code: string) {
   return (thrown: unknown) => thrown instanceof RangemakerError && thrown.code === code;
 }
 
-Deno.test("Executor: a bet above the bound is neither recorded nor hedged, and fits once another one is settled", async () => {
+Deno.test("Executor: a bet above the bound is refused before it is recorded, and accepted after another one has settled", async () => {
   const clock = new FakeClock();
   const first = signed(clock);
   const second = signed(clock, { upperPrice: 3n });

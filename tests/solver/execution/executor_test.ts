@@ -141,7 +141,7 @@ Deno.test("Executor: a quote that somebody else signed is refused and leaves no 
     assert.deepEqual([sent, exposure.total], [[], 0n]);
   }));
 
-Deno.test("Executor: what an earlier run left unfinished is written to before it is acted on", () => {
+Deno.test("Executor: an unfinished execution of an earlier run is updated in the store before it continues", () => {
   const order: string[] = [];
   const noting: Hedge = {
     expectedMs: 0,
@@ -189,7 +189,7 @@ Deno.test("Executor: a hedge that may succeed later leaves the outcome open, and
   });
 });
 
-Deno.test("Executor: a bug of the hedge is neither a refusal nor an unknown outcome", () => {
+Deno.test("Executor: a bug in the hedge is reported as an internal error", () => {
   const bug = new TypeError("A bug");
   const broken: Hedge = { expectedMs: 0, cover: () => Promise.reject(bug) };
   return withExecutor(broken, async ({ executor, exposure, clock, store }) => {

@@ -101,7 +101,7 @@ Deno.test("Reservations: a reported settlement releases its reservation, other n
     assert.deepEqual(await held(), [2]);
   }));
 
-Deno.test("Reservations: what settled unseen is released, as the node says thesis by thesis", () =>
+Deno.test("Reservations: theses that settled while disconnected are released by asking the node", () =>
   withReservations(4, async ({ reservations, book, onNode, asked, held, clock }) => {
     assert.equal(await reservations.reconcile(), 0);
     assert.deepEqual(asked, [], "nothing is asked while the open theses are unknown");

@@ -79,7 +79,7 @@ Deno.test("Node feed: subscribes to own theses and to prices, and passes both on
   await node.stop();
 });
 
-Deno.test("Node feed: subscribes anew after every loss, and says so", async () => {
+Deno.test("Node feed: subscribes again after every loss, and says so", async () => {
   const { node, network, clock, events } = feed();
   await accept(network);
   network.newest.end();
@@ -95,7 +95,7 @@ Deno.test("Node feed: each outage is logged once, and so is its end", () =>
     const { node, network, clock } = feed();
     await accept(network);
     for (let outage = 0; outage < 2; outage++) {
-      // Waits double up to 2 s, and begin anew after a connection that lasted.
+      // Waits double up to 2 s, and start over after a connection that lasted.
       clock.advance(5_000);
       for (const waitMs of [250, 500, 1_000, 2_000, 2_000]) {
         network.newest.end();

@@ -59,7 +59,7 @@ function memoryStore(): Promise<IntentStore> {
   return openIntentStore(":memory:", "solver");
 }
 
-Deno.test("Volatility keeper: what is known at the stop is known after the start", async () => {
+Deno.test("Volatility keeper: volatility survives a restart", async () => {
   const store = await memoryStore();
   const first = await run(store);
   await first.keeper.start(first.marketData);

@@ -6,7 +6,7 @@ import {
   BarrierStrategy,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
-import { statusOfCode } from "../../../lib/http/error_status.ts";
+import { statusOfCode } from "../../../lib/http/failures.ts";
 import { SOLVER_STATUSES } from "../../../services/solver/error_status.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";

@@ -286,7 +286,7 @@ Deno.test("Volatility: less history than horizon makes the forecast less certain
   assert.ok(short! > long! + 0.2, `${short}, ${long}`);
 });
 
-Deno.test("Volatility: a gap in the prices is no move", () => {
+Deno.test("Volatility: a gap in the prices does not count as a move", () => {
   const volatility = new MarketVolatility(settings);
   const walk = { volatility: () => 0.5, minutes: 60 };
   candles(seededRandom(6), walk).forEach((candle) => volatility.addCandle(candle));

@@ -13,7 +13,7 @@ const STEPS = 200;
 
 interface Path {
   minutes: number;
-  /** Deviation of a minute, drawn anew at each window of `windowMinutes`. */
+  /** Deviation of a minute, drawn again at each window of `windowMinutes`. */
   deviation: () => number;
   windowMinutes: number;
   /** How far highs and lows are beyond the path. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { statusOfCode } from "../../../lib/http/error_status.ts";
+import { statusOfCode } from "../../../lib/http/failures.ts";
 import { SOLVER_STATUSES } from "../../../services/solver/error_status.ts";
 import {
   PreTradeChecks,
@@ -52,7 +52,7 @@ function checks(
   });
 }
 
-Deno.test("Pre-trade checks: what just holds passes, and gives the balances", async () => {
+Deno.test("Pre-trade checks: a bet at every limit passes and returns the balances", async () => {
   assert.deepEqual(await checks().require(quote), { user: 100n, solver: 50n });
 });
 
@@ -139,7 +139,7 @@ Deno.test("Pre-trade checks: the deadline leaves time for the hold and the hedge
   }
 });
 
-Deno.test("Pre-trade checks: a market without a price, and a pair that is no market, have no fresh price", async () => {
+Deno.test("Pre-trade checks: a market without a price and an unknown pair are refused as stale", async () => {
   const account = { address: solver.address, balance: 500n, locked: 0n, permissions: [] };
   const node = {
     getPrices: () => Promise.resolve({}),
@@ -151,7 +151,7 @@ Deno.test("Pre-trade checks: a market without a price, and a pair that is no mar
   }
 });
 
-Deno.test("Pre-trade checks: a strategy that breaks is no pass", async () => {
+Deno.test("Pre-trade checks: a throwing strategy fails the check", async () => {
   const broken = {
     recheck() {
       throw new TypeError("No market has this base");

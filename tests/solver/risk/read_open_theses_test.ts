@@ -46,7 +46,7 @@ Deno.test("readOpenTheses: drops what settled unseen since the reading before", 
   assert.deepEqual(book.theses.map(({ id }) => id), [2]);
 });
 
-Deno.test("readOpenTheses: what was asked over a lost connection does not count", async () => {
+Deno.test("readOpenTheses: answers from a connection that was lost are ignored", async () => {
   const book = new ExposureBook(undefined);
   const { node } = nodeWith([thesisOf(1)]);
   const connection = new AbortController();

@@ -85,7 +85,7 @@ export async function sharedAccounts(provider: ProviderWallet): Promise<readonly
   return accountsSchema.parse(accounts);
 }
 
-/** The chain that a wallet is on; undefined if it does not tell. */
+/** The chain that a wallet is on; undefined if it does not report it. */
 export async function chainOf(provider: ProviderWallet): Promise<number | undefined> {
   const answer = await provider.request({ method: "eth_chainId" }).catch(() => undefined);
   return chainSchema.safeParse(answer).data;

@@ -57,7 +57,7 @@ export function marketObstacle(state: MarketState, symbol: string): Obstacle | u
   return state === "fresh" ? undefined : MARKET_TEXTS[state](symbol);
 }
 
-/** A wallet on another chain than the bets; undefined if it is on the right one, or does not tell. */
+/** A wallet on another chain than the bets; undefined if it is on the right one, or does not report it. */
 export function chainObstacle(walletChainId: number | undefined, chainId: number) {
   if (walletChainId === undefined || walletChainId === chainId) return undefined;
   return {

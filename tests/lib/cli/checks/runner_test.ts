@@ -56,7 +56,7 @@ Deno.test("runChecks: a check that does not end is given up at the deadline", as
   assert.deepEqual([result?.level, result?.text], ["fail", "Not finished within 1000 ms"]);
 });
 
-Deno.test("runChecks: what a check throws is a failure of its own", async () => {
+Deno.test("runChecks: a throwing check fails alone", async () => {
   const run = start(
     checkOf("throws", () => Promise.reject(new TypeError("oops"))),
     checkOf("forbidden", () => Promise.reject(new Deno.errors.NotCapable("Requires net access"))),
@@ -90,7 +90,7 @@ Deno.test("summaryOf: counts results by level", () => {
   assert.equal(summaryOf(results("warn", "warn", "fail")), "3 checks: 0 ok, 2 warnings, 1 failed");
 });
 
-Deno.test("runChecks: what two claim is tried for the first alone", async () => {
+Deno.test("runChecks: a resource that two checks claim is tried for the first only", async () => {
   let tries = 0;
   const listen = () => Promise.resolve(ok(`try ${tries += 1}`));
   const results = await start(

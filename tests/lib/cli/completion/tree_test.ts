@@ -16,7 +16,7 @@ async function completionOf(spec: OptionTable[string]): Promise<readonly Complet
   return sample?.options ?? [];
 }
 
-Deno.test("completedCommands: the program, then each command before those below it", async () => {
+Deno.test("completedCommands: the program, then each command before its subcommands", async () => {
   const deep = { inner: entryOf("outer inner", {}) };
   const tree = await completedCommands({
     outer: entryOf("outer", {}, deep),

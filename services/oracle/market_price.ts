@@ -18,7 +18,7 @@ export interface Source {
 }
 
 /** Which sources contribute to a price, and how. */
-export interface PairRules {
+export interface PriceRules {
   aggregation: Aggregation;
   /** With fewer contributing sources there is no price. */
   minSources: number;
@@ -41,8 +41,8 @@ export const QUIET_SOURCE_MS_MAX = 30_000;
  * exchange says only that it has nothing to send, contributes to a median while fresh sources
  * outnumber it. So a median always lies between fresh prices, and an average is made of them alone.
  */
-export class Pair {
-  readonly #rules: PairRules;
+export class MarketPrice {
+  readonly #rules: PriceRules;
   readonly #market: Market;
   /** The constant start of {@link json}. */
   readonly #head: string;
@@ -60,7 +60,7 @@ export class Pair {
   #price: bigint | undefined;
   #json: string | undefined;
 
-  constructor(market: Market, rules: PairRules) {
+  constructor(market: Market, rules: PriceRules) {
     this.#market = market;
     this.#rules = rules;
     const { symbol, base, quote } = market;

@@ -1,3 +1,13 @@
+/** Runs a test with an empty folder. */
+export async function withFolder(test: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await test(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
 /** A TOML file of so many markets, none of which is one of the specification's. */
 export function marketsToml(count: number): string {
   return Array.from({ length: count }, (_, index) => {
