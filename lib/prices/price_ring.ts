@@ -147,7 +147,7 @@ export class PriceRing implements PriceReader {
     const count = this.#blockNumbers[block] === number ? this.#blockCounts[block]! : 0;
     if (count === 0) return check.addMissing(slot, slot + size);
     // The arrays have an element per block.
-    const hasOutside = check.hasFirstOutside(this.#blockLowest[block]!, this.#blockHighest[block]!);
+    const hasOutside = check.containsBreach(this.#blockLowest[block]!, this.#blockHighest[block]!);
     if (count < size || hasOutside) this.#checkSlots(check, slot, slot + size);
   }
 

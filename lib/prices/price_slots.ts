@@ -52,14 +52,14 @@ export class RangeCheckBuilder implements RangeCheck {
   }
 
   /** Whether slots with these lowest and highest prices contain the first price outside the range. */
-  hasFirstOutside(lowest: bigint, highest: bigint): boolean {
+  containsBreach(lowest: bigint, highest: bigint): boolean {
     const range = this.#range;
     return range !== undefined && this.outside === undefined &&
       (lowest < range.lower || highest > range.upper);
   }
 
   addSlot(slot: number, price: bigint): void {
-    if (this.hasFirstOutside(price, price)) this.outside = { time: slot * SLOT_MS, price };
+    if (this.containsBreach(price, price)) this.outside = { time: slot * SLOT_MS, price };
   }
 
   /** Adds slots without a price. */

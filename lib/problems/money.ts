@@ -111,7 +111,7 @@ export const SOLVER: readonly Problem[] = [
   },
   {
     name: "SolverRefusesBets",
-    title: "Signed bets that it cannot take",
+    title: "Signed bets that it cannot accept",
     measure: ratio(
       rate("solver_execute_answers_total", "5m", { labels: { outcome: OWN_REFUSALS } }),
       rate("solver_execute_answers_total", "5m"),
@@ -120,7 +120,7 @@ export const SOLVER: readonly Problem[] = [
     unit: "share",
     severity: "critical",
     afterS: 120,
-    message: "It cannot take {value} of the bets that users have signed",
+    message: "It cannot accept {value} of the bets that users have signed",
     firstStep: "Look up the codes under “Quotes and refusals” of the Maker page.",
   },
   {

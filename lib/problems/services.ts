@@ -31,7 +31,7 @@ export const SERVICES: readonly Problem[] = [
     unit: "bytes",
     severity: "warning",
     afterS: 600,
-    message: "Its process takes {value} of memory",
+    message: "Its process uses {value} of memory",
     firstStep: "Look for many clients, or messages that are large: every queue is bounded.",
   },
 ];

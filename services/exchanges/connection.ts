@@ -86,7 +86,7 @@ export class VenueConnection {
   receive(text: string): void {
     if (this.#ended) return;
     this.#lastReceivedMs = this.#options.clock.now();
-    if (this.#messages?.take(this.#lastReceivedMs) === false) {
+    if (this.#messages?.tryAdd(this.#lastReceivedMs) === false) {
       return this.close(1008, "Too many messages");
     }
     if (text.length > FRAME_CHARS_MAX) return this.close(1009, "Frame too long");

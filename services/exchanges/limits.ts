@@ -30,7 +30,7 @@ export class RateWindow {
   }
 
   /** Counts an event. @returns False if it is one too many; it is then not counted. */
-  take(nowMs: number): boolean {
+  tryAdd(nowMs: number): boolean {
     const { count, windowMs } = this.#rate;
     this.#timesMs = this.#timesMs.filter((timeMs) => nowMs - timeMs < windowMs);
     if (this.#timesMs.length >= count) return false;

@@ -72,7 +72,7 @@ export class Venue implements VenueState {
     });
     this.#connections.add(connection);
     const tooMany = this.#connections.size > CONNECTIONS_MAX;
-    if (tooMany || this.#connecting?.take(this.#clock.now()) === false) {
+    if (tooMany || this.#connecting?.tryAdd(this.#clock.now()) === false) {
       connection.close(1008, "Too many connections");
     } else connection.start();
     return connection;
@@ -80,7 +80,7 @@ export class Venue implements VenueState {
 
   /** Counts a subscribe frame. @returns False if it is over the limit. */
   admitsSubscription(): boolean {
-    return this.#subscribing?.take(this.#clock.now()) ?? true;
+    return this.#subscribing?.tryAdd(this.#clock.now()) ?? true;
   }
 
   /** Records a trade and publishes it to subscribers. */

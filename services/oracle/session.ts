@@ -123,7 +123,7 @@ export class Session {
       case "prints":
         for (const print of frame.prints) {
           // A print may end the session; the rest of its frame is ignored.
-          if (!this.#ended) this.#take(print);
+          if (!this.#ended) this.#receivePrint(print);
         }
         return;
       case "acknowledged":
@@ -139,11 +139,11 @@ export class Session {
     }
   }
 
-  #take(print: Print): void {
+  #receivePrint(print: Print): void {
     const { handlers } = this.#options;
     const stream = this.#streams.get(print.symbol);
     if (stream === undefined) return handlers.onDropped("unknown_market");
-    const order = stream.take(print, this.#lastFrameAtMs);
+    const order = stream.add(print, this.#lastFrameAtMs);
     if (order === "gap") this.#gap(`${stream.market} before ${print.sequence}`);
     if (order === "restart") {
       this.#fault("sequence_restart", "note", `${stream.market} continues at ${print.sequence}`);

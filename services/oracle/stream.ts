@@ -70,7 +70,7 @@ export class Stream {
    * Takes a print and classifies it. A lower number is a restart of the exchange's numbering if its
    * time advances; otherwise the print is old, and so is its price.
    */
-  take(print: Print, nowMs: number): PrintOrder {
+  add(print: Print, nowMs: number): PrintOrder {
     const advances = print.exchangeTimeMs > this.#exchangeTimeMs;
     this.#exchangeTimeMs = Math.max(this.#exchangeTimeMs, print.exchangeTimeMs);
     this.#stillSinceMs = advances ? undefined : this.#stillSinceMs ?? nowMs;

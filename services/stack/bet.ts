@@ -220,12 +220,14 @@ async function executeOne(
   }
 }
 
-/** Whether the solver refuses because of the price of now: it executes another quote. */
+/** Whether a bet is refused because of the price of now: another quote may be executed. */
 function hasMoved(thrown: unknown): boolean {
   const codes = [
     "PRICE_MOVED",
     "PRICE_IMPROVED",
     "PRICE_STALE",
+    "ORACLE_STALE",
+    "RANGE_BROKEN",
     "OUTSIDE_RANGE",
     "PAYOUT_TOO_LOW",
   ];

@@ -97,7 +97,8 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   const stop = async () => {
     for (const service of started.splice(0).reverse()) await service.stop();
   };
-  const keep = <S extends RunningService>(service: S): S => {
+  const keep = async <S extends RunningService>(starting: S | Promise<S>): Promise<S> => {
+    const service = await starting;
     started.push(service);
     return service;
   };
@@ -131,15 +132,18 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
   }
 }
 
+/** Waits until a service has started, and remembers it for the stop. */
+type Keep = <S extends RunningService>(starting: S | Promise<S>) => Promise<S>;
+
 /** Starts the console; it gets the URLs of the services once they run. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, allowedHosts, page, markets }: StackOptions,
-  keep: <S extends RunningService>(service: S) => S,
+  keep: Keep,
 ): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
   const given = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
-  const { url } = keep(
+  const { url } = await keep(
     startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
   );
   return {
@@ -168,7 +172,7 @@ function originsOf(consoleUrl: string | undefined): string[] {
 
 async function startAll(
   options: StackOptions,
-  keep: <S extends RunningService>(service: S) => S,
+  keep: Keep,
   consoleOrigins: string[],
 ): Promise<StackUrls> {
   const { ports, seed, tape, live = false, dataDir, markets, pricing } = options;
@@ -180,90 +184,69 @@ async function startAll(
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   // Node, bridge and solver share one clock that can be moved; prices still come from the present.
   const clock = new ShiftedClock(systemClock);
-  const exchanges = live ? undefined : keep(
-    await startExchanges(
-      withDefaults(exchangesOptions, {
-        ...listen,
-        ...readers,
-        markets,
-        port: ports.exchanges,
-        seed,
-        tape,
-      }),
-    ),
-  );
-  const oracle = keep(
-    await startOracle(withDefaults(oracleOptions, {
-      ...listen,
-      markets,
-      port: ports.oracle,
-      ...readers,
-      minSources: MIN_SOURCES_SAFE,
-      ...(exchanges && { providerUrls: exchanges.providerUrls }),
-    })),
-  );
-  const node = keep(
-    await startNode(
-      withDefaults(nodeOptions, {
-        ...listen,
-        port: ports.node,
-        markets,
-        ...readers,
-        readPort: ports.nodeRead,
-        oracleUrl: oracle.url,
-        minBet: 1n, // that of the specification
-        dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
-        dev: true,
-      }),
-      clock,
-    ),
-  );
-  const nodeRead = node.readUrl;
-  const proxy = keep(
-    await startProxy(withDefaults(proxyOptions, {
-      ...listen,
-      ...users,
-      port: ports.proxy,
-      writeNodeUrl: node.url,
-      readNodeUrl: nodeRead,
-    })),
-  );
-  const bridge = keep(
-    await startBridge(
-      withDefaults(bridgeOptions, {
-        ...listen,
-        ...users,
-        port: ports.bridge,
-        rpcUrl: node.url,
-        privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
-        database: databaseOf("bridge"),
-      }),
-      clock,
-    ),
-  );
-  const solver = keep(
-    await startSolver(
-      withDefaults(solverOptions, {
-        ...pricing,
-        ...listen,
-        ...users,
-        markets,
-        port: ports.solver,
-        rpcUrl: node.url,
-        wsUrl: proxy.wsUrl,
-        privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
-        // Simulated prices have no past.
-        ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
-        database: databaseOf("solver"),
-      }),
-      clock,
-    ),
-  );
+  const exchanges = live ? undefined : await keep(startExchanges(withDefaults(exchangesOptions, {
+    ...listen,
+    ...readers,
+    markets,
+    port: ports.exchanges,
+    seed,
+    tape,
+  })));
+  const oracle = await keep(startOracle(withDefaults(oracleOptions, {
+    ...listen,
+    ...readers,
+    markets,
+    port: ports.oracle,
+    minSources: MIN_SOURCES_SAFE,
+    ...(exchanges && { providerUrls: exchanges.providerUrls }),
+  })));
+  const nodeValues = withDefaults(nodeOptions, {
+    ...listen,
+    ...readers,
+    markets,
+    port: ports.node,
+    readPort: ports.nodeRead,
+    oracleUrl: oracle.url,
+    minBet: 1n, // that of the specification
+    dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
+    dev: true,
+  });
+  const node = await keep(startNode(nodeValues, clock));
+  const proxy = await keep(startProxy(withDefaults(proxyOptions, {
+    ...listen,
+    ...users,
+    port: ports.proxy,
+    writeNodeUrl: node.url,
+    readNodeUrl: node.readUrl,
+  })));
+  const bridgeValues = withDefaults(bridgeOptions, {
+    ...listen,
+    ...users,
+    port: ports.bridge,
+    rpcUrl: node.url,
+    privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+    database: databaseOf("bridge"),
+  });
+  const bridge = await keep(startBridge(bridgeValues, clock));
+  const solverValues = withDefaults(solverOptions, {
+    ...pricing,
+    ...listen,
+    ...users,
+    markets,
+    port: ports.solver,
+    rpcUrl: node.url,
+    wsUrl: proxy.wsUrl,
+    privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+    // Simulated prices have no past.
+    ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
+    database: databaseOf("solver"),
+  });
+  const solver = await keep(startSolver(solverValues, clock));
   return {
     ...(exchanges && { exchanges: exchanges.url }),
     oracle: oracle.url,
     node: node.url,
-    nodeRead,
+    nodeRead: node.readUrl,
     proxy: proxy.url,
     proxyWs: proxy.wsUrl,
     bridge: bridge.url,

@@ -387,7 +387,7 @@ Deno.test("doctor: a URL for writes that is a node's read port fails, for every 
     for (const argv of asked) {
       const { level, text, remedy } = (await diagnose(argv, env)).of("writes");
       assert.equal(level, "fail", text);
-      assert.match(text, /^http:\S+ takes no transactions: it is a read port/);
+      assert.match(text, /^http:\S+ accepts no transactions: it is a read port/);
       assert.match(remedy ?? "", /--rpc-url|--write-node-url/);
     }
     const { of } = await diagnose(["bridge", "-r", node.url], env);

@@ -62,7 +62,7 @@ for (const [name, file] of recordings) {
           assert.equal(print.price, micros(digits), frame);
           const stream = streams.get(symbol) ?? new Stream(symbol, provider.sequence);
           streams.set(symbol, stream);
-          const order = stream.take(print, received_ms);
+          const order = stream.add(print, received_ms);
           assert(order === "next" || order === "gap", `${order}: ${frame}`);
           assert(!stream.stuck(received_ms));
           printed += 1;

@@ -12,7 +12,7 @@ import { consoleApi } from "../../services/console/api.ts";
 import { exchangesApi } from "../../services/exchanges/api.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
-import { withOracle } from "../openapi/support/oracle.ts";
+import { withOracle } from "../openapi/support/apps.ts";
 import { refuseAtBridge } from "./bridge_refusals.ts";
 import { refuseAtNode } from "./node_refusals.ts";
 import { refuseAtProxy } from "./proxy_refusals.ts";

@@ -1,5 +1,398 @@
+import assert from "node:assert/strict";
+import type { RandomSource } from "../../lib/clock.ts";
+import { type Block, HeadSequence } from "../../services/proxy/hub/head_sequence.ts";
+import { Hub } from "../../services/proxy/hub/hub.ts";
+import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
+import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
+import { MOVE_EVERY_MS, ReadNodes } from "../../services/proxy/node/read_nodes.ts";
+import { address } from "../proxy/address.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
-import { ReadNodesWorld } from "./read_nodes_world.ts";
+
+const TICK_MS = 250;
+const ROUND_MS = 1_000;
+const MAX_LAG = 3;
+const CAPACITY = 64;
+const SUBSCRIBE_TIMEOUT_MS = 5_000;
+
+/** Ticks after which nothing of an earlier fault is left: a retry, three rounds, a move, a sweep. */
+const QUIET_TICKS = 60_000 / TICK_MS;
+
+/** A read node as it really is. */
+interface Node {
+  state: "well" | "dead" | "hung";
+  /** Blocks that it is behind, once it has been passed by so many. */
+  lag: number;
+  /** The newest block that it has. */
+  top: number;
+  /** Probes show a head that is far too high. */
+  lies: boolean;
+  tookMs: number;
+  /** The newest block that it has announced. */
+  head: number;
+  subscriptions: Map<string, number>;
+  /** It failed since it was made the leader. */
+  hasFailed: boolean;
+}
+
+interface Client extends ClientSink {
+  hub: HubClient;
+  reads: "fast" | "slowly" | "nothing";
+  id: string | undefined;
+  numbers: number[];
+}
+
+/** A fetch of blocks that its node has not answered yet. */
+interface Fetch {
+  node: number;
+  from: number;
+  to: number;
+  answer: PromiseWithResolvers<Block[]>;
+}
+
+/** Plays read nodes that fail, lag and come back, and clients that follow their chain. */
+class ReadNodesWorld {
+  readonly #random: RandomSource;
+  readonly #clock = new FakeClock();
+  readonly #nodes: Node[];
+  readonly #decision: ReadNodes;
+  readonly #hub: Hub;
+  readonly #clients: Client[] = [];
+  /** Ticks between blocks. */
+  readonly #blockTicks: number;
+  #ticks = 0;
+  #head = 100;
+  // The one socket of the hub.
+  #socketTo: number | undefined;
+  #connectAtMs = 0;
+  #frames: string[] = [];
+  #grants = 0;
+  #fetches: Fetch[] = [];
+  // The naive account.
+  #movedAtMs = -Infinity;
+  #leader = 0;
+  /** Fetches that failed: each may leave one gap in the heads of a subscription. */
+  #failedFetches = 0;
+  #missed = 0;
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+    this.#blockTicks = 1 + this.#below(8);
+    this.#nodes = Array.from({ length: 2 + this.#below(3) }, () => ({
+      state: "well",
+      lag: 0,
+      top: this.#head,
+      lies: false,
+      tookMs: 1 + this.#below(300),
+      head: this.#head,
+      subscriptions: new Map(),
+      hasFailed: false,
+    }));
+    this.#decision = new ReadNodes({
+      names: this.#nodes.map((_, index) => `node${index}`),
+      maxLag: MAX_LAG,
+      clock: this.#clock,
+      random,
+      moved: (leader, reason) => this.#moved(leader, reason),
+    });
+    const heads = new HeadSequence({
+      clock: this.#clock,
+      blocks: (from, to) => {
+        const answer = Promise.withResolvers<Block[]>();
+        this.#fetches.push({ node: this.#socketTo ?? this.#decision.leader, from, to, answer });
+        return answer.promise;
+      },
+    });
+    this.#hub = new Hub({
+      capacity: CAPACITY,
+      random,
+      maxSubscriptions: 100,
+      subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
+      slowClients: "lag",
+      upstream: { send: (text) => this.#toNode(text), drop: () => assert.fail("Not dropped") },
+      events: {
+        received: () => {},
+        sent: () => {},
+        subscribed: () => {},
+        lagged: (count) => this.#missed += count,
+      },
+      heads,
+    });
+    for (const reads of ["fast", "slowly", "nothing"] as const) this.#connectClient(reads);
+  }
+
+  /** One random fault or repair, and some time. */
+  async step(): Promise<void> {
+    const node = this.#nodes[this.#below(this.#nodes.length)] ?? assert.fail();
+    const draw = this.#random();
+    if (draw < 0.05) this.#fail(node, "dead");
+    else if (draw < 0.08) this.#fail(node, "hung");
+    else if (draw < 0.15) node.state = "well";
+    else if (draw < 0.19) node.lag = this.#below(12);
+    else if (draw < 0.26) node.lag = 0;
+    else if (draw < 0.28) node.lies = !node.lies;
+    else if (draw < 0.3) node.tookMs = 1 + this.#below(300);
+    else if (draw < 0.33) this.#loseSocket("closed by the node");
+    else if (draw < 0.36) this.#read();
+    else if (draw < 0.38 && this.#clients.length < 6) this.#connectClient("fast");
+    for (let tick = this.#below(4); tick >= 0; tick -= 1) await this.#tick(false);
+  }
+
+  /** Lets the nodes be as they are, or well, and checks what must hold after a while. */
+  async settle(): Promise<void> {
+    if (this.#nodes.every(({ state }) => state !== "well")) this.#nodes[0]!.state = "well";
+    for (let tick = 0; tick < QUIET_TICKS; tick += 1) await this.#tick(true);
+    this.#checkLeader();
+    for (let n = 0; n < 20; n += 1) this.#read();
+    for (const node of this.#nodes) Object.assign(node, { state: "well", lag: 0, lies: false });
+    for (let tick = 0; tick < QUIET_TICKS; tick += 1) await this.#tick(true);
+    assert(this.#decision.states.every(({ isUp }) => isUp), "Nodes that are well are in");
+    assert.equal(this.#socketTo, this.#decision.leader, "The hub follows the leader");
+    for (const client of this.#clients) this.#checkClient(client);
+  }
+
+  // The nodes.
+
+  #fail(node: Node, state: "dead" | "hung"): void {
+    node.state = state;
+    node.hasFailed = true;
+    if (state === "dead" && this.#nodes[this.#socketTo ?? -1] === node) this.#loseSocket("gone");
+  }
+
+  /** A round of probes, all answered at once. */
+  #probe(): void {
+    for (const [index, node] of this.#nodes.entries()) {
+      if (!this.#decision.isDue(index)) continue;
+      if (node.state !== "well") {
+        node.hasFailed = true;
+        if (node.state === "dead") this.#decision.onProbeRefused(index, "dead");
+        else this.#decision.onProbeFailed(index, "hung");
+        continue;
+      }
+      node.hasFailed ||= node.lies;
+      const number = node.top + (node.lies ? 1_000_000 : 0);
+      const agoS = (this.#head - node.top) * this.#blockTicks * TICK_MS / 1_000;
+      const timestampS = this.#clock.now() / 1_000 - agoS;
+      this.#decision.onProbeAnswered(index, { number, timestampS }, node.tookMs);
+    }
+    this.#decision.endRound();
+  }
+
+  /** A read as the pool sends it: once more to another node if the first one is gone. */
+  #read(): void {
+    const first = this.#decision.leader;
+    if (this.#answersRead(first)) return;
+    const second = this.#decision.alternativeTo(first);
+    if (second === undefined) return;
+    assert.notEqual(second, first, "A read is not sent to the same node again");
+    this.#answersRead(second);
+  }
+
+  #answersRead(index: number): boolean {
+    const isWell = this.#nodes[index]?.state === "well";
+    if (isWell) this.#decision.onReadAnswered(index);
+    else this.#decision.onDied(index, "refused");
+    return isWell;
+  }
+
+  #moved(leader: number, reason: string): void {
+    const nowMs = this.#clock.now();
+    const before = this.#nodes[this.#leader];
+    // One that says what no other does may lie, even if all the others only lag.
+    const isForced = before?.hasFailed || before?.state !== "well" ||
+      reason.endsWith("blocks above all others");
+    assert(
+      isForced || nowMs - this.#movedAtMs >= MOVE_EVERY_MS,
+      "A leader that lives stays a while",
+    );
+    assert.notEqual(leader, this.#leader);
+    this.#movedAtMs = nowMs;
+    this.#leader = leader;
+    for (const node of this.#nodes) node.hasFailed = false;
+    if (this.#socketTo !== undefined && this.#socketTo !== leader) {
+      this.#closeSocket();
+    }
+    this.#connectAtMs = nowMs;
+  }
+
+  /** After a while: it lives, and is in step as far as the nodes themselves can tell. */
+  #checkLeader(): void {
+    const { leader } = this.#decision;
+    const node = this.#nodes[leader] ?? assert.fail();
+    assert.equal(node.state, "well", "The leader lives");
+    const shown = this.#nodes.filter(({ state }) => state === "well")
+      .map((each) => each.top + (each.lies ? 1_000_000 : 0)).sort((a, b) => b - a);
+    if (shown.length < 3) return;
+    const own = node.top + (node.lies ? 1_000_000 : 0);
+    // Heads are compared with those of the round before.
+    const slack = Math.ceil(ROUND_MS / (this.#blockTicks * TICK_MS));
+    assert(shown[1]! - own <= MAX_LAG + slack, "The leader is in step");
+  }
+
+  // The socket of the hub.
+
+  #toNode(text: string): boolean {
+    const node = this.#nodes[this.#socketTo ?? -1];
+    if (node === undefined) return false;
+    const { id, method, params } = JSON.parse(text);
+    if (node.state !== "well") return true; // it hangs
+    if (method === "eth_unsubscribe") node.subscriptions.delete(params[0]);
+    else {
+      const granted = `0x${(this.#grants += 1).toString(16)}`;
+      node.subscriptions.set(granted, 0);
+      this.#frames.push(JSON.stringify({ jsonrpc: "2.0", id, result: granted }));
+    }
+    return true;
+  }
+
+  #connect(): void {
+    if (this.#socketTo !== undefined || this.#clock.now() < this.#connectAtMs) return;
+    const { leader } = this.#decision;
+    const node = this.#nodes[leader] ?? assert.fail();
+    if (node.state !== "well") {
+      this.#connectAtMs = this.#clock.now() + ROUND_MS;
+      node.hasFailed = true;
+      return this.#decision.onDied(leader, "cannot be connected to");
+    }
+    this.#socketTo = leader;
+    this.#hub.upstreamOpened(this.#clock.now());
+  }
+
+  #loseSocket(reason: string): void {
+    const index = this.#socketTo;
+    const node = this.#nodes[index ?? -1];
+    if (index === undefined || node === undefined) return;
+    node.hasFailed = true;
+    this.#closeSocket();
+    this.#connectAtMs = this.#clock.now() + TICK_MS;
+    this.#decision.onDied(index, reason);
+  }
+
+  #closeSocket(): void {
+    this.#nodes[this.#socketTo ?? -1]?.subscriptions.clear();
+    this.#socketTo = undefined;
+    this.#frames = [];
+    this.#hub.upstreamClosed();
+  }
+
+  /** Every node gets the blocks that are due to it, one by one, and announces them. */
+  #announce(): void {
+    for (const node of this.#nodes) {
+      if (node.state === "well") node.top = Math.max(node.top, this.#head - node.lag);
+      for (; node.state === "well" && node.head < node.top; node.head += 1) {
+        const result = blockOf(node.head + 1);
+        for (const subscription of node.subscriptions.keys()) {
+          const params = { subscription, result: { ...result, transactions: undefined } };
+          this.#frames.push(
+            JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }),
+          );
+        }
+      }
+    }
+  }
+
+  #answerFetches(all: boolean): void {
+    const [due, later] = split(this.#fetches, () => all || this.#random() < 0.5);
+    this.#fetches = later;
+    for (const { node: index, from, to, answer } of due) {
+      const node = this.#nodes[index] ?? assert.fail();
+      if (node.state !== "well" || (!all && this.#random() < 0.1)) {
+        this.#failedFetches += 1;
+        answer.reject(new Error("away"));
+        continue;
+      }
+      // Its newest block may be known over the socket a moment before it is over HTTP.
+      const isLate = !all && this.#random() < 0.1;
+      if (isLate) this.#failedFetches += 1;
+      const last = Math.min(to, node.top - (isLate ? 1 : 0));
+      const blocks: Block[] = [];
+      for (let number = from; number <= last; number += 1) blocks.push(blockOf(number));
+      answer.resolve(blocks);
+    }
+  }
+
+  // Clients.
+
+  #connectClient(reads: Client["reads"]): void {
+    const client: Client = {
+      reads,
+      room: () => reads === "fast" ? Infinity : reads === "nothing" ? 0 : this.#below(400),
+      spareRoom: () => 0,
+      send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),
+      close: () => assert.fail("No client is closed in mode lag"),
+      hub: undefined as unknown as HubClient, // set in the next statement
+      id: undefined,
+      numbers: [],
+    };
+    client.hub = this.#hub.connect(client, address());
+    this.#clients.push(client);
+    this.#subscribe(client);
+  }
+
+  #subscribe(client: Client): void {
+    const request = { namespace: "eth", paramsText: '["newHeads"]', key: NEW_HEADS_KEY };
+    this.#hub.subscribe(client.hub, request, this.#clock.now(), (outcome) => {
+      if ("id" in outcome) client.id = outcome.id;
+      else queueMicrotask(() => this.#subscribe(client)); // the nodes were away
+    });
+  }
+
+  #delivered(client: Client, text: string): void {
+    assert.notEqual(client.reads, "nothing", "Nothing is sent to a client that takes nothing");
+    const { params: { subscription, result } } = JSON.parse(text);
+    assert.equal(subscription, client.id, "A client keeps its id");
+    assert.equal("transactions" in result, false, "A head is not a block");
+    const number = Number(result.number);
+    const last = client.numbers.at(-1) ?? -1;
+    assert(number > last, `A head comes twice or goes back: ${number} after ${last}`);
+    client.numbers.push(number);
+  }
+
+  #checkClient({ reads, id, numbers }: Client): void {
+    assert.notEqual(id, undefined, "Every client is subscribed");
+    if (reads === "nothing") return;
+    const gaps = numbers.filter((number, at) => at > 0 && number !== numbers[at - 1]! + 1);
+    if (reads === "fast") {
+      assert.equal(numbers.at(-1), this.#head, "A client that reads has the newest head");
+      assert(gaps.length <= this.#failedFetches, "Gaps are filled where a node answers");
+    } else if (gaps.length > this.#failedFetches) assert(this.#missed > 0, "Misses are counted");
+  }
+
+  // Time.
+
+  async #tick(isQuiet: boolean): Promise<void> {
+    this.#clock.advance(TICK_MS);
+    this.#ticks += 1;
+    if (this.#ticks % this.#blockTicks === 0) this.#head += 1;
+    if (this.#ticks % (ROUND_MS / TICK_MS) === 0) {
+      this.#probe();
+      this.#hub.sweep(this.#clock.now());
+    }
+    this.#connect();
+    this.#announce();
+    while (this.#frames.length > 0) assert(this.#hub.receive(this.#frames.shift() ?? ""));
+    this.#answerFetches(isQuiet);
+    if (isQuiet || this.#random() < 0.8) this.#hub.flush();
+    for (const client of [...this.#hub.behind]) this.#hub.resume(client);
+    for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
+    if (isQuiet) this.#hub.flush();
+  }
+
+  #below(limit: number): number {
+    return Math.floor(this.#random() * limit);
+  }
+}
+
+function blockOf(number: number): Block {
+  return { number: `0x${number.toString(16)}`, hash: `0x${number}`, transactions: [] };
+}
+
+function split<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]] {
+  const first: T[] = [];
+  const second: T[] = [];
+  for (const item of items) (isFirst(item) ? first : second).push(item);
+  return [first, second];
+}
 
 const SCHEDULES = casesFrom("TEST_READ_NODES_SCHEDULES", 300);
 const STEPS = 120;

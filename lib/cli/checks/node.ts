@@ -46,10 +46,12 @@ export async function tryWrites(
   option: OptionSpec,
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
-  const takes = await new CoreClient({ url, timeoutMs }).acceptsTransactions().catch(blockedIfAway);
-  if (takes) return ok(`${url} takes transactions`);
+  const isAccepted = await new CoreClient({ url, timeoutMs }).acceptsTransactions().catch(
+    blockedIfAway,
+  );
+  if (isAccepted) return ok(`${url} accepts transactions`);
   return fail(
-    `${url} takes no transactions: it is a read port, or no core node`,
+    `${url} accepts no transactions: it is a read port, or no core node`,
     `Use the URL of the node's write port, or of a proxy: ${optionLabel(option)}`,
   );
 }

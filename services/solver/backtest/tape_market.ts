@@ -122,7 +122,7 @@ class CandleHistory implements PriceReader {
       if (candle.timeMs < to) found.push(candle);
     }
     for (const { low, high, timeMs } of found.reverse()) {
-      if (check.hasFirstOutside(BigInt(low), BigInt(high))) {
+      if (check.containsBreach(BigInt(low), BigInt(high))) {
         check.outside = { time: timeMs, price: BigInt(low) };
       }
     }

@@ -95,7 +95,7 @@ Deno.test("CoreClient: each method sends its parameters in order, and reads the 
   }
 });
 
-Deno.test("CoreClient: a node takes transactions unless it does not know the method", async () => {
+Deno.test("CoreClient: a node accepts transactions unless it does not know the method", async () => {
   const answers = [
     { answer: failure(-32601, "no such method"), takes: false },
     { answer: failure(-32602, "no transaction"), takes: true },

@@ -1,22 +1,27 @@
 /** The routes of each service on their own, with nothing behind them. */
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
+import { withDefaults } from "../../../lib/cli/options.ts";
 import { systemClock } from "../../../lib/clock.ts";
+import type { RunningService } from "../../../lib/http/service.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
 import { DepositBook } from "../../../services/bridge/deposits.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
+import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";
 import { healthHandler, oracleApi } from "../../../services/oracle/api.ts";
 import { createOracleMetrics } from "../../../services/oracle/metrics.ts";
+import { options as oracleOptions, startOracle } from "../../../services/oracle/mod.ts";
 import { Oracle } from "../../../services/oracle/oracle.ts";
 import { createSolverApi } from "../../../services/solver/api.ts";
-import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { SolverMetrics } from "../../../services/solver/metrics.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { Quoter } from "../../../services/solver/quoting/quoter.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { CHAIN_ID, relayer } from "../../bridge/support.ts";
 import { solver } from "../../solver/support.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const unlimited: MiddlewareHandler = (_c, next) => next();
 
@@ -82,4 +87,21 @@ export function oracleApp(): { app: Hono; health: Handler } {
   });
   const api = { oracle, clock: systemClock, metrics, startedAtMs: 0 };
   return { app: oracleApi(api), health: healthHandler(api) };
+}
+
+/** Runs a test with an oracle that has every price from stand-ins of all four exchanges. */
+export async function withOracle(test: (oracle: RunningService) => Promise<void>): Promise<void> {
+  const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 }));
+  const { providerUrls } = exchanges;
+  const oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));
+  try {
+    await eventually("every price", async () => {
+      const { status } = await (await fetch(`${oracle.url}/health`)).json();
+      return status === "healthy" || undefined;
+    });
+    await test(oracle);
+  } finally {
+    await oracle.stop();
+    await exchanges.stop();
+  }
 }
