@@ -4,12 +4,7 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, described, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import {
-  bodyFailures,
-  failureAnswersOf,
-  NODE_FAILURES,
-  tooMany,
-} from "../../lib/http/failures.ts";
+import { bodyFailures, failureAnswersOf, NODE_FAILURES, tooMany } from "../../lib/http/failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {

@@ -11,12 +11,7 @@ import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import {
-  bodyFailures,
-  failureAnswersOf,
-  NODE_FAILURES,
-  tooMany,
-} from "../../lib/http/failures.ts";
+import { bodyFailures, failureAnswersOf, NODE_FAILURES, tooMany } from "../../lib/http/failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
