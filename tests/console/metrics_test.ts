@@ -48,7 +48,7 @@ Deno.test("MetricsHistory: counts what happened in the last minute, across a res
   assert.equal(history.increase("never"), 0);
 });
 
-Deno.test("calibrationOf: what was predicted against what happened, unlikely bets first", () => {
+Deno.test("calibrationOf: compares predicted and actual outcomes, unlikely bets first", () => {
   const rows = calibrationOf(parseMetrics(`
 solver_predicted_bets_total{predicted="0.6-0.7",outcome="held"} 3
 solver_predicted_bets_total{predicted="0.6-0.7",outcome="left"} 1

@@ -32,7 +32,7 @@ Deno.test("Solver: pages of the allowed origins may call it from a browser, othe
     assert.deepEqual(await allowed("https://other.example"), [null, null]);
   }, { corsOrigins: ["https://bets.example"] }));
 
-Deno.test("Solver: mock warns at a live start that it is no price, barrier and a dry run do not", async () => {
+Deno.test("Solver: a live start with mock pricing logs a warning; barrier and a dry run do not", async () => {
   const warnings: string[] = [];
   const sink = (record: LogRecord) => void warnings.push(record.message.join(""));
   await configure({

@@ -14,7 +14,7 @@ import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
-import { withFolder } from "../../support/with_folder.ts";
+import { withFolder } from "../../support/files.ts";
 import { reservedIntents } from "../../support/reserved_intents.ts";
 
 const committed: IntentOutcome = { state: "committed", receipt: "{}", failure: null };

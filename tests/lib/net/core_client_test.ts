@@ -108,7 +108,7 @@ Deno.test("CoreClient: a node accepts transactions unless it does not know the m
     }, async (client) => assert.equal(await client.acceptsTransactions(), takes));
   }
   const client = new CoreClient({ url: NOBODY });
-  await assert.rejects(client.takesTransactions(), NodeUnreachableError);
+  await assert.rejects(client.acceptsTransactions(), NodeUnreachableError);
 });
 
 Deno.test("isNodeAway: only where a call got no answer", () => {
