@@ -107,11 +107,11 @@ export const NODE: readonly Problem[] = [
   {
     name: "NodeNeedsBackfill",
     title: "Theses without an outcome",
-    measure: increase("node_theses_settled_total", "10m", { labels: { status: "needs_backfill" } }),
+    measure: gauge("node_theses_without_prices"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "{value} theses cannot be settled: prices are missing",
-    firstStep: "Fill what each lacks: `deno task -q backfill --thesis <id>`.",
+    message: "{value} theses that have ended cannot be settled: prices are missing",
+    firstStep: "Fill what each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
   },
   {
     name: "NodeStorageFailed",

@@ -70,6 +70,7 @@ export class CoreNode {
     const subscriptions = new Subscriptions();
     this.metrics = createNodeMetrics(settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
+      thesesWithoutPrices: () => this.chain.state.settler.withoutPrices,
       clients: () => this.clients.count,
       isWritable: () => storage.records.turns.failure === undefined,
       storageBytes: () => storage.bytes,

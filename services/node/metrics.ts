@@ -7,6 +7,7 @@ export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 /** Values that are read at each scrape. */
 export interface NodeGauges {
   unsettledTheses(): number;
+  thesesWithoutPrices(): number;
   clients(): number;
   /** Whether changes can be stored. */
   isWritable(): boolean;
@@ -78,6 +79,14 @@ export function createNodeMetrics({ symbols }: Markets, gauges: NodeGauges) {
       registers,
       collect() {
         this.set(gauges.unsettledTheses());
+      },
+    }),
+    thesesWithoutPrices: new Gauge({
+      name: "node_theses_without_prices",
+      help: "Theses that have ended and cannot be settled until missing prices are backfilled.",
+      registers,
+      collect() {
+        this.set(gauges.thesesWithoutPrices());
       },
     }),
     storageWritable: new Gauge({

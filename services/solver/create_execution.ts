@@ -79,7 +79,7 @@ export function createExecution(
     isOnChain: (intent) => isBetOnChain(client, intent, clock.now()),
     observe(event, intent) {
       if (event !== "final" || !isFinal(intent.state)) return;
-      metrics.executionEnded(intent.state);
+      metrics.executionEnded(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
       businessLog.ended(intent);

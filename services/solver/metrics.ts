@@ -1,12 +1,14 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { RangemakerError } from "../../lib/errors.ts";
+import type { Intent } from "../../lib/intents/intent.ts";
 import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { type MarketPair, type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import type { Hedge } from "./execution/hedge.ts";
+import { isPricingRefusal } from "./pricing/strategy.ts";
 
 /** Seconds to quote: usually well below a millisecond. */
 const QUOTE_BUCKETS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1];
@@ -52,7 +54,9 @@ export class SolverMetrics {
     });
     this.#executions = new Counter({
       name: "solver_executions_total",
-      help: "Executions that reached a final state here, by outcome: committed or failed.",
+      help:
+        "Executions that reached a final state here, by outcome: committed, failed, or refused if " +
+        "the price had moved at the second look.",
       labelNames: ["outcome"],
       registers,
     });
@@ -222,8 +226,9 @@ export class SolverMetrics {
   };
 
   /** Counts an execution that reached its final state. */
-  executionEnded(outcome: "committed" | "failed"): void {
-    this.#executions.inc({ outcome });
+  executionEnded({ state, failure }: Pick<Intent, "state" | "failure">): void {
+    const isRefused = failure !== null && isPricingRefusal(failure.code);
+    this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }
 
   /** Counts a check of a recorded execution. */

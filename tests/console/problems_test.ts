@@ -90,7 +90,7 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
     'node_price_slots_missing_total{market="A/B"} 1',
     "NodePricesMissing",
   ],
-  ["node", "", 'node_theses_settled_total{status="needs_backfill"} 1', "NodeNeedsBackfill"],
+  ["node", "", "node_theses_without_prices 1", "NodeNeedsBackfill"],
   ["node", "", "node_storage_writable 0", "NodeStorageFailed"],
   ["proxy", "", 'proxy_read_node_up{node="n"} 0', "ProxyReadNodeOut"],
   ["exchanges", "", "process_resident_memory_bytes 1000000001", "MemoryHigh"],

@@ -51,6 +51,18 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
     assert.equal(found.get("solver_exposure_usdc"), Number(risk) / 1e6);
   }));
 
+Deno.test("Solver metrics: an execution whose price moved is refused, not failed", async () => {
+  const registry = createRegistry();
+  const metrics = new SolverMetrics(registry);
+  const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
+  for (const code of codes) {
+    metrics.executionEnded({ state: "failed", failure: { code, message: "" } });
+  }
+  const text = await registry.metrics();
+  assert.match(text, /^solver_executions_total\{outcome="refused"\} 2$/m);
+  assert.match(text, /^solver_executions_total\{outcome="failed"\} 1$/m);
+});
+
 Deno.test("Solver metrics: the account is that of the last scrape, and missing while it is unknown", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry);

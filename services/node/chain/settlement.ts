@@ -68,6 +68,11 @@ export class SettlementSchedule {
     return this.#unsettled.size;
   }
 
+  /** Number of theses that have ended and lack prices. */
+  get withoutPrices(): number {
+    return this.#unsettled.values().filter(({ missing }) => missing !== undefined).toArray().length;
+  }
+
   /** Schedules the attempt at the end of an unsettled thesis. */
   add({ id, endTime }: Thesis): void {
     this.#attempts.add(endTime, id);

@@ -70,6 +70,9 @@ const PRICING_REFUSALS = {
 /** The reason why a strategy has no price. */
 export type PricingRefusal = keyof typeof PRICING_REFUSALS;
 
+/** Whether a code of a failure is one of them: nothing is wrong with the solver. */
+export const isPricingRefusal = (code: string): boolean => Object.hasOwn(PRICING_REFUSALS, code);
+
 /** A bet without a price. */
 export class PricingRefusedError extends RangemakerError {
   /** The model's details of the bet, if it could be priced. */
