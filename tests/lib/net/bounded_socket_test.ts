@@ -122,6 +122,7 @@ Deno.test("BoundedSocket: close does not wait for the peer and leaves no timer",
   const clock = new FakeClock();
   const peer = mutePeer();
   const socket = newSocket(peer.url, clock);
+  assert.throws(() => socket.send("before it is open"));
   await opened(socket);
   const closed = new Promise((resolve) => socket.onclose = resolve);
   socket.close();

@@ -44,8 +44,7 @@ const ESCAPED = /\\(.)/g;
 export function parseMetrics(text: string): Metrics {
   const samples = new Map<string, Sample[]>();
   for (const line of text.split("\n")) {
-    if (line.startsWith("#")) continue;
-    const [, name, labels = "", number] = SAMPLE.exec(line.trim()) ?? [];
+    const [, name, labels = "", number] = SAMPLE.exec(line) ?? [];
     if (name === undefined || number === undefined) continue;
     const sample = { labels: parseLabels(labels), value: parseValue(number) };
     const known = samples.get(name);
