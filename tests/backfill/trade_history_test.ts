@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { z } from "zod";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { ATTEMPTS_MAX, ExchangeHistory } from "../../lib/net/exchange_history.ts";
+import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
 import {
   BinanceTradeHistory,
@@ -88,47 +88,6 @@ Deno.test("BinanceTradeHistory: pages by fromId and stops at the end of the span
     },
     { symbol: "ETHUSDT", fromId: `${PAGE_TRADES + 6}`, limit: `${PAGE_TRADES}` },
   ]);
-  await history.stop();
-});
-
-Deno.test("BinanceTradeHistory: waits as long as Retry-After says, then retries", async () => {
-  const history = startFakeHistory([trade(0, 7n)]);
-  history.failures = [
-    new Response("slow down", { status: 429, headers: { "retry-after": "30" } }),
-    new Response("banned", { status: 418, headers: { "retry-after": "7200" } }),
-    new Response("oops", { status: 502 }),
-  ];
-  const clock = new FakeClock();
-  const source = new BinanceTradeHistory(new ExchangeHistory(history.url, clock));
-  const reading = collect(source.trades("ETHUSDT", { from: START, to: START + 100 }));
-  for (const waitMs of [30_000, 60_000, 3_000]) {
-    await eventually("a wait", () => clock.pending > 0 ? true : undefined);
-    clock.advance(waitMs - 1);
-    assert.equal(clock.pending, 1);
-    clock.advance(1);
-  }
-  assert.deepEqual(await reading, [trade(0, 7n)]);
-  await history.stop();
-});
-
-Deno.test("BinanceTradeHistory: gives up after five attempts, and at once where it is refused", async () => {
-  const history = startFakeHistory([]);
-  const clock = new FakeClock();
-  const source = new BinanceTradeHistory(new ExchangeHistory(history.url, clock));
-  const span = { from: START, to: START + 100 };
-  history.failures = Array.from({ length: 9 }, () => new Response("", { status: 500 }));
-  const reading = collect(source.trades("ETHUSDT", span));
-  const refused = assert.rejects(reading, { name: "ExchangeHistoryError", message: /status 500/ });
-  for (let wait = 1; wait < ATTEMPTS_MAX; wait++) {
-    await eventually("a wait", () => clock.pending > 0 ? true : undefined);
-    clock.advance(60_000);
-  }
-  await refused;
-  assert.equal(history.queries.length, ATTEMPTS_MAX);
-  history.failures = [Response.json({ code: -1121, msg: "Invalid symbol." }, { status: 400 })];
-  await assert.rejects(() => collect(source.trades("ETHUSDT", span)), /Invalid symbol/);
-  history.failures = [Response.json([{ a: 1, p: "zero", T: START }])];
-  await assert.rejects(() => collect(source.trades("ETHUSDT", span)), /unexpected answer/);
   await history.stop();
 });
 
