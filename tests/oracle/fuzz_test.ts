@@ -7,7 +7,8 @@ import type { Dialect } from "../../services/exchanges/dialect.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { withSeed } from "../support/random.ts";
 
-const INPUTS = 100_000;
+/** Five times as many find no other mutant of a parser. */
+const INPUTS = 20_000;
 
 function pick<T>(random: RandomSource, list: readonly T[]): T {
   const item = list[Math.floor(random() * list.length)];
