@@ -1,6 +1,5 @@
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
-import type { HubClient } from "./hub_client.ts";
-import type { SharedSubscription } from "./shared_subscription.ts";
+import type { HubClient, HubSubscription } from "./hub_client.ts";
 
 /** The part of all places that one address may have. */
 const ADDRESS_SHARE = 1 / 8;
@@ -17,7 +16,7 @@ export class FairShares {
   readonly #max: number;
   readonly #counts: AddressCounts;
   /** The subscriptions that have a place, the oldest first. */
-  readonly #placed = new Set<SharedSubscription>();
+  readonly #placed = new Set<HubSubscription>();
 
   constructor(max: number) {
     this.#max = max;
@@ -31,7 +30,7 @@ export class FairShares {
   }
 
   /** A free place, the subscription that has to leave its place, or the reason why there is none. */
-  placeFor(client: HubClient): "free" | SharedSubscription | NoPlace {
+  placeFor(client: HubClient): "free" | HubSubscription | NoPlace {
     const { address } = client;
     if (this.#counts.isAtOwnLimit(address)) return "upstream_subscriptions_per_address";
     const isFull = this.count >= this.#max;
@@ -41,17 +40,17 @@ export class FairShares {
       (isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address");
   }
 
-  add(subscription: SharedSubscription): void {
+  add(subscription: HubSubscription): void {
     this.#placed.add(subscription);
     this.#counts.add(subscription.quotaOwner.address);
   }
 
-  remove(subscription: SharedSubscription): void {
+  remove(subscription: HubSubscription): void {
     if (this.#placed.delete(subscription)) this.#counts.remove(subscription.quotaOwner.address);
   }
 
   /** Counts a subscription for a client that uses it, if its present owner no longer does. */
-  handOver(subscription: SharedSubscription): void {
+  handOver(subscription: HubSubscription): void {
     const { quotaOwner } = subscription;
     const [user] = subscription.clients;
     if (
@@ -72,12 +71,12 @@ export class FairShares {
    *
    * @param peerKey If given, only addresses behind this peer are considered.
    */
-  #ofHighestLoad(client: HubClient, peerKey?: string): SharedSubscription | undefined {
+  #ofHighestLoad(client: HubClient, peerKey?: string): HubSubscription | undefined {
     const loadAfter = this.#counts.load(client.address, 1);
     const callers = this.#counts.addresses + (loadAfter === 1 ? 1 : 0);
     // Without this, each refusal would cost a search.
     if (loadAfter > Math.max(1, this.#max / callers)) return undefined;
-    let found: SharedSubscription | undefined;
+    let found: HubSubscription | undefined;
     let highest = [loadAfter, Infinity, Infinity];
     for (const subscription of this.#placed) {
       const { quotaOwner, users } = subscription;

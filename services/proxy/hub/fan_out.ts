@@ -1,6 +1,5 @@
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { HubClient, HubEvents, Notification } from "./hub_client.ts";
-import type { SharedSubscription } from "./shared_subscription.ts";
+import type { HubClient, HubEvents, HubSubscription, Notification } from "./hub_client.ts";
 import { OutgoingMessage } from "./messages.ts";
 
 /** A client that is behind and accepted nothing this many times in a row counts as not reading. */
@@ -35,7 +34,7 @@ export class FanOut {
   /** Ring position of the next search for clients about to miss something. */
   #nextSearchAt = 0;
   /** Subscriptions with new notifications since the last flush. */
-  #fresh: SharedSubscription[] = [];
+  #fresh: HubSubscription[] = [];
   /** Ring position of the first message of the next flush. */
   #freshFrom = 0;
 
@@ -63,7 +62,7 @@ export class FanOut {
   }
 
   /** Adds a notification for the members of a subscription. */
-  publish(subscription: SharedSubscription, text: string): void {
+  publish(subscription: HubSubscription, text: string): void {
     // Clients that are up to date must not miss messages of a burst longer than the ring.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     if (this.#behind.size > 0 && this.#ring.end >= this.#nextSearchAt) {

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { type Head, headOf } from "../node/head.ts";
-import type { SharedSubscription } from "./shared_subscription.ts";
+import type { HubSubscription } from "./hub_client.ts";
 
 const log = serviceLog("proxy");
 
@@ -35,7 +35,7 @@ interface HeadNotice {
 
 /** The heads of one subscription. */
 interface HeadStream {
-  subscription: SharedSubscription;
+  subscription: HubSubscription;
   /** Sends a notification to the clients. */
   send: (text: string) => void;
   /** Number of the newest head sent to clients. */
@@ -55,14 +55,14 @@ interface HeadStream {
  */
 export class HeadSequence {
   readonly #options: HeadSequenceOptions;
-  readonly #streams = new WeakMap<SharedSubscription, HeadStream>();
+  readonly #streams = new WeakMap<HubSubscription, HeadStream>();
 
   constructor(options: HeadSequenceOptions) {
     this.#options = options;
   }
 
   /** A subscription is live on a new connection. */
-  resumed(subscription: SharedSubscription): void {
+  resumed(subscription: HubSubscription): void {
     const stream = this.#streams.get(subscription);
     if (stream === undefined) return;
     stream.epoch += 1;
@@ -72,7 +72,7 @@ export class HeadSequence {
 
   /** Handles a head: sends its text now, later or, if clients have seen a later one, never. */
   forward(
-    subscription: SharedSubscription,
+    subscription: HubSubscription,
     announced: Head | undefined,
     text: string,
     send: (text: string) => void,

@@ -13,12 +13,9 @@ import {
   type Delivery,
   HubClient,
   type HubEvents,
+  type HubSubscription,
 } from "./hub_client.ts";
-import type {
-  SharedSubscription,
-  SubscribeOutcome,
-  SubscriptionsByKey,
-} from "./shared_subscription.ts";
+import type { SubscribeOutcome, SubscriptionsByKey } from "./shared_subscription.ts";
 import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
@@ -218,7 +215,7 @@ export class Hub {
   }
 
   /** Closes the clients of a subscription whose place another caller gets. */
-  #displace(subscription: SharedSubscription): void {
+  #displace(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
       this.#options.events.refused?.("subscription_displaced");
       this.#close(client, DISPLACED);
@@ -227,7 +224,7 @@ export class Hub {
   }
 
   /** Answers all who wait for a subscription, by default with it. */
-  #endWaits(subscription: SharedSubscription, outcome?: SubscribeOutcome): void {
+  #endWaits(subscription: HubSubscription, outcome?: SubscribeOutcome): void {
     for (const client of [...subscription.waiters.keys()]) {
       this.#endWait(subscription, client, outcome);
     }
@@ -235,7 +232,7 @@ export class Hub {
 
   /** Answers a waiting client, by default with the subscription. */
   #endWait(
-    subscription: SharedSubscription,
+    subscription: HubSubscription,
     client: HubClient,
     outcome?: SubscribeOutcome,
   ): void {
@@ -245,7 +242,7 @@ export class Hub {
     waiter?.answer(outcome ?? this.#join(client, subscription));
   }
 
-  #join(client: HubClient, subscription: SharedSubscription): SubscribeOutcome {
+  #join(client: HubClient, subscription: HubSubscription): SubscribeOutcome {
     const id = subscription.publicId;
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
     if (subscription.fresh.length > 0) this.flush(); // a new client gets only what comes after it joined
@@ -255,7 +252,7 @@ export class Hub {
     return { id };
   }
 
-  #leave(client: HubClient, subscription: SharedSubscription): void {
+  #leave(client: HubClient, subscription: HubSubscription): void {
     this.#lagged(client.leave(subscription));
     subscription.members.delete(client);
     this.#count(-1);
@@ -287,8 +284,8 @@ export class Hub {
 
   /** Publishes a thesis to the subscriptions that select it. @returns False if it is malformed. */
   #filter(
-    { upstreamId = "" }: SharedSubscription,
-    filtered: SubscriptionsByKey,
+    { upstreamId = "" }: HubSubscription,
+    filtered: SubscriptionsByKey<HubClient>,
     { params }: NodeFrame,
     text: string,
   ): boolean {

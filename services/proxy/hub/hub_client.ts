@@ -5,6 +5,9 @@ import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SharedSubscription } from "./shared_subscription.ts";
 
+/** A subscription that clients of the hub share. */
+export type HubSubscription = SharedSubscription<HubClient>;
+
 /** Close codes for clients (RFC 6455, section 7.4, and its registry). */
 export const CloseCode = { tooBig: 1009, serviceRestart: 1012, tryAgainLater: 1013 } as const;
 
@@ -57,7 +60,7 @@ export const BY_OWNER: Delivery = { start() {}, stop() {}, flushSoon() {}, resum
 
 /** A notification, encoded once for all its readers. */
 export interface Notification {
-  subscription: SharedSubscription;
+  subscription: HubSubscription;
   /** Its number among the notifications of the subscription, from 0. */
   index: number;
   message: OutgoingMessage;
@@ -68,10 +71,10 @@ export class HubClient {
   readonly sink: ClientSink;
   readonly address: CallerAddress;
   /** For each subscription, the notification due next; kept only while there is a cursor. */
-  readonly #due = new Map<SharedSubscription, number>();
-  readonly #byId = new Map<string, SharedSubscription>();
+  readonly #due = new Map<HubSubscription, number>();
+  readonly #byId = new Map<string, HubSubscription>();
   /** Subscriptions that the node has not granted yet. */
-  readonly awaited = new Set<SharedSubscription>();
+  readonly awaited = new Set<HubSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
   /** How often in a row it was behind and its connection accepted nothing. */
@@ -89,23 +92,23 @@ export class HubClient {
   }
 
   /** Its subscriptions. */
-  subscriptions(): IterableIterator<SharedSubscription> {
+  subscriptions(): IterableIterator<HubSubscription> {
     return this.#due.keys();
   }
 
   /** The subscription with an id of this client. */
-  subscriptionOf(id: string): SharedSubscription | undefined {
+  subscriptionOf(id: string): HubSubscription | undefined {
     return this.#byId.get(id);
   }
 
   /** Adds a subscription, beginning with its next notification. */
-  join(subscription: SharedSubscription, id: string): void {
+  join(subscription: HubSubscription, id: string): void {
     this.#due.set(subscription, subscription.emitted);
     this.#byId.set(id, subscription);
   }
 
   /** Removes a subscription. @returns How many of its notifications the client missed. */
-  leave(subscription: SharedSubscription): number {
+  leave(subscription: HubSubscription): number {
     const missed = this.cursor === undefined ? 0 : this.#missedOf(subscription);
     this.#due.delete(subscription);
     if (subscription.publicId !== undefined) this.#byId.delete(subscription.publicId);
@@ -126,7 +129,7 @@ export class HubClient {
    * Sends the new notifications of a subscription to a client that is up to date.
    * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
-  deliver({ fresh, freshBytes }: SharedSubscription): boolean {
+  deliver({ fresh, freshBytes }: HubSubscription): boolean {
     if (this.#pauses > 0 || this.sink.room(freshBytes) < freshBytes) return false;
     this.sink.send(fresh, freshBytes);
     return true;
@@ -172,7 +175,7 @@ export class HubClient {
     return notice.message;
   }
 
-  #missedOf(subscription: SharedSubscription): number {
+  #missedOf(subscription: HubSubscription): number {
     const due = this.#due.get(subscription) ?? subscription.evicted;
     if (due >= subscription.evicted) return 0;
     this.#due.set(subscription, subscription.evicted);

@@ -1,4 +1,3 @@
-import type { HubClient } from "./hub_client.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
@@ -23,12 +22,12 @@ export interface Waiter {
  * (neither id is set), asked (`askedAs` is set) or live (`upstreamId` is set). The hub filters some
  * subscriptions from the {@link feed} of another one; they are live while that is.
  */
-export class SharedSubscription {
+export class SharedSubscription<Client> {
   readonly request: SubscriptionRequest;
   /** The subscription at the node that this one is filtered from; undefined if it is at the node. */
-  readonly feed: SharedSubscription | undefined;
+  readonly feed: SharedSubscription<Client> | undefined;
   /** Those that are filtered from this one, by filter. */
-  filtered: SubscriptionsByKey | undefined;
+  filtered: SubscriptionsByKey<Client> | undefined;
   /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
   /** The node's id on the present connection. */
@@ -46,11 +45,11 @@ export class SharedSubscription {
   /** Bytes of {@link fresh}. */
   freshBytes = 0;
   /** The client whose address this counts for: one that uses it, or the last one that used it. */
-  quotaOwner: HubClient;
-  readonly members = new Set<HubClient>();
-  readonly waiters = new Map<HubClient, Waiter>();
+  quotaOwner: Client;
+  readonly members = new Set<Client>();
+  readonly waiters = new Map<Client, Waiter>();
 
-  constructor(request: SubscriptionRequest, quotaOwner: HubClient, feed?: SharedSubscription) {
+  constructor(request: SubscriptionRequest, quotaOwner: Client, feed?: SharedSubscription<Client>) {
     this.request = request;
     this.quotaOwner = quotaOwner;
     this.feed = feed;
@@ -67,18 +66,18 @@ export class SharedSubscription {
   }
 
   /** Clients that use it or wait for it. */
-  get clients(): HubClient[] {
+  get clients(): Client[] {
     return [...this.members, ...this.waiters.keys()];
   }
 
   /** This one and those that are filtered from it. */
-  *withFiltered(): IterableIterator<SharedSubscription> {
+  *withFiltered(): IterableIterator<SharedSubscription<Client>> {
     yield this;
     if (this.filtered !== undefined) yield* this.filtered.all();
   }
 
   /** Whether a client uses this subscription or waits for it. */
-  involves(client: HubClient): boolean {
+  involves(client: Client): boolean {
     return this.members.has(client) || this.waiters.has(client);
   }
 
@@ -89,27 +88,27 @@ export class SharedSubscription {
 }
 
 /** Subscriptions by a key: several if one client requested the same more than once. */
-export class SubscriptionsByKey {
-  readonly #lists = new Map<string, readonly SharedSubscription[]>();
+export class SubscriptionsByKey<Client> {
+  readonly #lists = new Map<string, readonly SharedSubscription<Client>[]>();
 
   get isEmpty(): boolean {
     return this.#lists.size === 0;
   }
 
-  *all(): IterableIterator<SharedSubscription> {
+  *all(): IterableIterator<SharedSubscription<Client>> {
     for (const list of this.#lists.values()) yield* list;
   }
 
   /** Those with a key. */
-  of(key: string): readonly SharedSubscription[] {
+  of(key: string): readonly SharedSubscription<Client>[] {
     return this.#lists.get(key) ?? [];
   }
 
-  add(key: string, subscription: SharedSubscription): void {
+  add(key: string, subscription: SharedSubscription<Client>): void {
     this.#lists.set(key, [...this.of(key), subscription]);
   }
 
-  delete(key: string, subscription: SharedSubscription): void {
+  delete(key: string, subscription: SharedSubscription<Client>): void {
     const others = this.of(key).filter((other) => other !== subscription);
     if (others.length === 0) this.#lists.delete(key);
     else this.#lists.set(key, others);

@@ -1,5 +1,5 @@
 import { memberText } from "../json_text.ts";
-import type { SharedSubscription } from "./shared_subscription.ts";
+import type { HubSubscription } from "./hub_client.ts";
 
 /** The hub's side of the connection to the node. */
 export interface UpstreamPort {
@@ -11,13 +11,13 @@ export interface UpstreamPort {
 
 /** The node's answer to a subscribe: its id, or the JSON text of its error. */
 export type SubscribeAnswer =
-  & { subscription: SharedSubscription }
+  & { subscription: HubSubscription }
   & ({ upstreamId: string } | { errorText: string });
 
 interface PendingCall {
   namespace: string;
   /** Undefined after it timed out: a subscription granted late is ended at once. */
-  subscription: SharedSubscription | undefined;
+  subscription: HubSubscription | undefined;
   sentAtMs: number;
 }
 
@@ -47,14 +47,14 @@ export class SubscribeCalls {
   }
 
   /** Subscriptions that the node has never granted and is asked for now. */
-  get firstAsked(): SharedSubscription[] {
+  get firstAsked(): HubSubscription[] {
     return [...this.#pending.values()].flatMap(({ subscription }) =>
       subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
     );
   }
 
   /** Requests a subscription; does nothing while there is no connection. */
-  subscribe(subscription: SharedSubscription, nowMs: number): void {
+  subscribe(subscription: HubSubscription, nowMs: number): void {
     const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
     if (id === undefined) return;
@@ -86,8 +86,8 @@ export class SubscribeCalls {
   }
 
   /** Gives up the calls sent before a time. @returns Their subscriptions. */
-  giveUp(beforeMs: number): SharedSubscription[] {
-    const late: SharedSubscription[] = [];
+  giveUp(beforeMs: number): HubSubscription[] {
+    const late: HubSubscription[] = [];
     for (const call of this.#pending.values()) {
       if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
       call.subscription.askedAs = undefined;

@@ -1,7 +1,8 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { FairShares, type NoPlace } from "./fair_shares.ts";
-import type { SharedSubscription, SubscribeError } from "./shared_subscription.ts";
+import type { HubSubscription } from "./hub_client.ts";
+import type { SubscribeError } from "./shared_subscription.ts";
 import { PINNED_KEYS } from "./subscription_request.ts";
 
 /**
@@ -60,7 +61,7 @@ function failure(code: number, message: string): SubscribeError {
 
 /** Decides which subscriptions may be made. Feeds that have no parameters are not counted. */
 export class SubscriptionLimits {
-  readonly #displace: (subscription: SharedSubscription) => void;
+  readonly #displace: (subscription: HubSubscription) => void;
   readonly #atNode: FairShares;
   readonly #inHub: FairShares;
   /** Requests that made the node close the socket, and until when they are refused. */
@@ -70,7 +71,7 @@ export class SubscriptionLimits {
    * @param max Most subscriptions at the node, without those that everybody shares.
    * @param displace Ends a subscription whose place another caller gets.
    */
-  constructor(max: number, displace: (subscription: SharedSubscription) => void) {
+  constructor(max: number, displace: (subscription: HubSubscription) => void) {
     this.#displace = displace;
     this.#atNode = new FairShares(max);
     this.#inHub = new FairShares(max * FILTERS_PER_PLACE);
@@ -83,7 +84,7 @@ export class SubscriptionLimits {
    * @returns The reason to refuse it, if it is refused.
    */
   add(
-    subscription: SharedSubscription,
+    subscription: HubSubscription,
     { copies, nowMs }: { copies: number; nowMs: number },
   ): SubscriptionRefusal | undefined {
     const { request: { key }, feed, quotaOwner } = subscription;
@@ -100,12 +101,12 @@ export class SubscriptionLimits {
   }
 
   /** Stops counting a subscription. */
-  remove(subscription: SharedSubscription): void {
+  remove(subscription: HubSubscription): void {
     this.#sharesOf(subscription).remove(subscription);
   }
 
   /** Counts a subscription for a client that uses it, if its present owner no longer does. */
-  handOver(subscription: SharedSubscription): void {
+  handOver(subscription: HubSubscription): void {
     this.#sharesOf(subscription).handOver(subscription);
   }
 
@@ -114,7 +115,7 @@ export class SubscriptionLimits {
     this.#closedOn.set(key, nowMs + CLOSED_ON_MS);
   }
 
-  #sharesOf({ feed }: SharedSubscription): FairShares {
+  #sharesOf({ feed }: HubSubscription): FairShares {
     return feed === undefined ? this.#atNode : this.#inHub;
   }
 }

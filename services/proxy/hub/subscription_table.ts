@@ -1,5 +1,5 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { HubClient } from "./hub_client.ts";
+import type { HubClient, HubSubscription } from "./hub_client.ts";
 import { SharedSubscription, SubscriptionsByKey } from "./shared_subscription.ts";
 import { internalError, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
@@ -14,14 +14,14 @@ export interface SubscriptionTableOptions {
   /** Most subscriptions at the node, without those that everybody shares. */
   maxSubscriptions: number;
   /** Ends a subscription whose place another caller gets. */
-  displace: (subscription: SharedSubscription) => void;
+  displace: (subscription: HubSubscription) => void;
 }
 
 /** The subscriptions at the node, live or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
-  readonly #byKey = new SubscriptionsByKey();
-  readonly #byUpstreamId = new Map<string, SharedSubscription>();
+  readonly #byKey = new SubscriptionsByKey<HubClient>();
+  readonly #byUpstreamId = new Map<string, HubSubscription>();
   readonly #publicIds = new Set<string>();
   /** Calls to the node on the present connection. */
   readonly calls: SubscribeCalls;
@@ -41,7 +41,7 @@ export class SubscriptionTable {
   }
 
   /** All subscriptions. */
-  subscriptions(): IterableIterator<SharedSubscription> {
+  subscriptions(): IterableIterator<HubSubscription> {
     return this.#byKey.all();
   }
 
@@ -64,12 +64,16 @@ export class SubscriptionTable {
     request: SubscriptionRequest,
     client: HubClient,
     nowMs: number,
-  ): SharedSubscription | SubscriptionRefusal {
+  ): HubSubscription | SubscriptionRefusal {
     const equal = this.#byKey.of(request.key);
     const open = equal.filter((subscription) => !subscription.involves(client));
     const shared = open.find(({ isLive }) => isLive) ?? open[0];
     if (shared !== undefined) return shared;
-    const subscription = new SharedSubscription(request, client, this.#feedFor(request, client));
+    const subscription = new SharedSubscription<HubClient>(
+      request,
+      client,
+      this.#feedFor(request, client),
+    );
     const refusal = this.#limits.add(subscription, { copies: equal.length, nowMs });
     if (refusal !== undefined) return refusal;
     this.#byKey.add(request.key, subscription);
@@ -81,23 +85,24 @@ export class SubscriptionTable {
   #feedFor(
     { thesisFilter }: SubscriptionRequest,
     client: HubClient,
-  ): SharedSubscription | undefined {
+  ): HubSubscription | undefined {
     if (thesisFilter === undefined) return undefined;
-    return this.#byKey.of(ALL_THESES.key)[0] ?? new SharedSubscription(ALL_THESES, client);
+    return this.#byKey.of(ALL_THESES.key)[0] ??
+      new SharedSubscription<HubClient>(ALL_THESES, client);
   }
 
-  #addToFeed(subscription: SharedSubscription): void {
+  #addToFeed(subscription: HubSubscription): void {
     const { feed, request: { thesisFilter } } = subscription;
     if (feed === undefined || thesisFilter === undefined) return;
     if (!this.#byKey.of(ALL_THESES.key).includes(feed)) this.#byKey.add(ALL_THESES.key, feed);
-    feed.filtered ??= new SubscriptionsByKey();
+    feed.filtered ??= new SubscriptionsByKey<HubClient>();
     feed.filtered.add(thesisFilter, subscription);
     subscription.publicId = this.#freshId();
     this.#publicIds.add(subscription.publicId);
   }
 
   /** The subscription behind an id of the node. */
-  byUpstreamId(id: string): SharedSubscription | undefined {
+  byUpstreamId(id: string): HubSubscription | undefined {
     return this.#byUpstreamId.get(id);
   }
 
@@ -107,14 +112,14 @@ export class SubscriptionTable {
   }
 
   /** Requests a subscription from the node, unless it is already requested or live. */
-  ask(wanted: SharedSubscription, nowMs: number): void {
+  ask(wanted: HubSubscription, nowMs: number): void {
     const subscription = wanted.feed ?? wanted;
     if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
     this.calls.subscribe(subscription, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
-  retire(subscription: SharedSubscription): void {
+  retire(subscription: HubSubscription): void {
     if (!subscription.idle) return this.#limits.handOver(subscription);
     if (subscription.askedAs !== undefined) return;
     if (subscription.upstreamId !== undefined) {
@@ -137,7 +142,7 @@ export class SubscriptionTable {
    * @returns Subscriptions that are not requested again: the node had never granted them, and they
    *   were requested when it closed the connection.
    */
-  refused(nowMs: number): SharedSubscription[] {
+  refused(nowMs: number): HubSubscription[] {
     const suspects = this.calls.firstAsked;
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
@@ -160,7 +165,7 @@ export class SubscriptionTable {
   answered(
     requestId: number,
     text: string,
-  ): { subscription: SharedSubscription; errorText?: string } | undefined {
+  ): { subscription: HubSubscription; errorText?: string } | undefined {
     const answer = this.calls.answered(requestId, text);
     if (answer === undefined || "errorText" in answer) return answer;
     const { subscription, upstreamId } = answer;
@@ -179,7 +184,7 @@ export class SubscriptionTable {
     this.calls.endUnknown((id) => this.#byUpstreamId.has(id));
   }
 
-  #goLive(subscription: SharedSubscription, upstreamId: string): void {
+  #goLive(subscription: HubSubscription, upstreamId: string): void {
     subscription.upstreamId = upstreamId;
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
@@ -188,7 +193,7 @@ export class SubscriptionTable {
     this.#publicIds.add(subscription.publicId);
   }
 
-  #forget(subscription: SharedSubscription): void {
+  #forget(subscription: HubSubscription): void {
     const { request: { key, thesisFilter = "" }, feed, publicId } = subscription;
     this.#limits.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);

@@ -5,11 +5,11 @@ import {
   FILL,
   HeadSequence,
 } from "../../../services/proxy/hub/head_sequence.ts";
-import type { SharedSubscription } from "../../../services/proxy/hub/shared_subscription.ts";
+import type { HubSubscription } from "../../../services/proxy/hub/hub_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** HeadSequence uses no other member. */
-const subscription = () => ({ publicId: "0xpublic" }) as SharedSubscription;
+const subscription = () => ({ publicId: "0xpublic" }) as HubSubscription;
 
 /** A subscription whose clients have head 10, and a node that answers when the test says so. */
 class Scene {
