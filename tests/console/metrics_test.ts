@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { verdictOf } from "../../services/console/page/maker/calibration_picture.tsx";
 import { calibrationOf } from "../../services/console/page/maker/calibration.ts";
 import { Counter, Gauge, Registry } from "prom-client";
 import {
@@ -70,4 +71,10 @@ Deno.test("parseMetrics: infinite values are numbers, and an empty history has n
   const history = new MetricsHistory();
   assert.deepEqual([history.latest, history.spanMs], [new Metrics(new Map()), 0]);
   assert.equal(history.increase("up"), 0);
+});
+
+Deno.test("verdictOf: says whether more forecasts are off than chance explains", () => {
+  assert.match(verdictOf(0, 0), /^Too early to tell/);
+  assert.match(verdictOf(2, 20), /no more than chance explains\.$/);
+  assert.match(verdictOf(3, 20), /: more than chance\.$/);
 });

@@ -164,23 +164,31 @@ Deno.test("Problems: the memory of a process is that of its first service alone"
   assert.equal(processesOf([...states, elsewhere]).length, 3);
 });
 
-Deno.test("Problems: a service that is away, ill or not ready says why; critical ones come first", () => {
+Deno.test("Problems: what is away, ill or not ready says why; causes and critical ones come first", () => {
   const problems = findingsOf([
     stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
     stateOf("oracle", [], { isUp: false, reason: "It cannot be reached" }),
     stateOf("solver", [], { isReady: false, complaints: ["The store is read-only"] }),
     stateOf("bridge", [], { isHealthy: false, health: "failed" }),
   ]);
-  assert.deepEqual(problems.map(({ service, chapter }) => [service, chapter]), [
-    ["oracle", "ServiceDown"],
-    ["solver", "Health and readiness"],
-    ["bridge", "Health and readiness"],
-    ["proxy", "ProxyReconnecting"],
+  assert.deepEqual(problems.map(({ service, chapter, cause }) => [service, chapter, cause]), [
+    ["oracle", "ServiceDown", undefined],
+    ["bridge", "Health and readiness", undefined],
+    ["solver", "Health and readiness", "oracle"],
+    ["proxy", "ProxyReconnecting", "oracle"],
   ]);
   assert.match(problems[0]?.text ?? "", /--cors-origins\): It cannot be reached$/);
-  assert.equal(problems[1]?.text, "It is not ready: The store is read-only");
-  assert.equal(problems[2]?.text, "Its health is failed");
+  assert.equal(problems[1]?.text, "Its health is failed");
+  assert.equal(problems[2]?.text, "It is not ready: The store is read-only");
   assert.equal(anchorOf("Health and readiness"), "docs/operating.md#health-and-readiness");
+});
+
+Deno.test("Problems: one line names all markets, with the worst value", () => {
+  const old = 'oracle_price_age_seconds{pair="A/B"} 3.1\noracle_price_age_seconds{pair="C/D"} 7';
+  const sources = 'oracle_sources{pair="A/B"} 4\noracle_sources{pair="C/D"} 4';
+  const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
+  assert.equal(problems.length, 1);
+  assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
 });
 
 Deno.test("Problems: a source of prices has its exchange's name, as far as the oracle gave one", () => {

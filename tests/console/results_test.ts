@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
+import { seededRandom } from "../../lib/random.ts";
 import {
   gainOf,
   historyOf,
@@ -51,7 +52,9 @@ Deno.test("Results: the maker gains what users lose, and loses what they win bey
     held: 1,
     profit: 40n - 15n,
     turnover: 50n,
-    breakEven: (0.4 + 0.8) / 2,
+    chance: 47n, // 2 * sqrt(10 * 15 + 40 * 10), rounded
+    wonShare: 25 / 75,
+    breakEven: 50 / 75,
   });
   assert.equal(resultsOf([]).breakEven, undefined);
   const [[, first], [, second]] = resultsByMarket(THESES, MARKETS) as [
@@ -61,11 +64,24 @@ Deno.test("Results: the maker gains what users lose, and loses what they win bey
   assert.deepEqual([first.atRisk, second.atRisk], [15n, 20n]);
 });
 
-Deno.test("Results: profit and hit rate follow the order of settlement", () => {
+Deno.test("Results: profit and the users’ share follow the order of settlement", () => {
   assert.deepEqual(historyOf(THESES), [
-    { timeMs: 2_000, profit: 40n, hitRate: 0 },
-    { timeMs: 3_000, profit: 25n, hitRate: 0.5 },
+    { timeMs: 2_000, profit: 40n, wonShare: 0 },
+    { timeMs: 3_000, profit: 25n, wonShare: 25 / 75 },
   ]);
+});
+
+Deno.test("Results: the maker gains exactly while users won less of the payouts than break-even, whatever the stakes", () => {
+  const random = seededRandom(29);
+  for (let round = 0; round < 500; round++) {
+    const theses = Array.from({ length: 1 + Math.floor(random() * 20) }, (_, id) => {
+      const betAmount = BigInt(1 + Math.floor(random() * 1_000));
+      const payout = betAmount + BigInt(1 + Math.floor(random() * 5_000));
+      return thesisOf(id, random() < 0.4 ? "won" : "lost", { betAmount, payout });
+    });
+    const { profit, wonShare, breakEven } = resultsOf(theses);
+    assert.equal(Math.sign(Number(profit)), Math.sign((breakEven ?? NaN) - (wonShare ?? NaN)));
+  }
 });
 
 Deno.test("Results: room is the way to the nearer bound, negative outside", () => {

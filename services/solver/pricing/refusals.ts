@@ -16,7 +16,7 @@ const TEXTS = {
     d.lagMs === null
       ? `Price history of ${d.symbol} is too short for a volatility (--volatility-history-ms): ` +
         "try again in a minute"
-      : `Price history of ${d.symbol} ends ${d.lagMs} ms ago, above ${d.maxLagMs} ms: ` +
+      : `Price history of ${d.symbol} is read up to ${d.lagMs} ms ago, above ${d.maxLagMs} ms: ` +
         "try again in a few seconds",
   HISTORY_UNAVAILABLE: ({ from, to }: { from: number; to: number }) =>
     `Window has begun, and its prices from ${from} to ${to} are not known: ` +

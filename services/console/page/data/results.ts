@@ -16,7 +16,11 @@ export interface Results {
   profit: bigint;
   /** Stakes of settled bets. */
   turnover: bigint;
-  /** The share of settled bets that users may win without profit or loss of the maker. */
+  /** Two standard deviations of the profit if no bet had favoured either side: chance alone. */
+  chance: bigint;
+  /** Of the payouts of settled bets, the share that users won; undefined before the first. */
+  wonShare: number | undefined;
+  /** The same share without profit or loss of the maker: above it, the maker loses. */
   breakEven: number | undefined;
 }
 
@@ -31,19 +35,24 @@ export function gainOf(thesis: Thesis): bigint {
 export function resultsOf(theses: readonly Thesis[]): Results {
   const open = theses.filter((thesis) => !isDecided(thesis));
   const settled = theses.filter(isDecided);
-  const fair = settled.reduce(
-    (sum, { betAmount, payout }) => sum + Number(betAmount) / Number(payout),
-    0,
-  );
+  const won = settled.filter(({ status }) => status === "won");
+  const turnover = sumOf(settled, ({ betAmount }) => betAmount);
+  const payouts = sumOf(settled, ({ payout }) => payout);
+  // A fair bet is won with the probability stake / payout.
+  const variance = sumOf(settled, ({ betAmount, payout }) => betAmount * (payout - betAmount));
+  const ofPayouts = (amount: bigint) =>
+    payouts === 0n ? undefined : Number(amount) / Number(payouts);
   return {
     open: open.length,
     stakes: sumOf(open, ({ betAmount }) => betAmount),
     atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
     settled: settled.length,
-    held: settled.filter(({ status }) => status === "won").length,
+    held: won.length,
     profit: sumOf(settled, gainOf),
-    turnover: sumOf(settled, ({ betAmount }) => betAmount),
-    breakEven: settled.length === 0 ? undefined : fair / settled.length,
+    turnover,
+    chance: BigInt(Math.round(2 * Math.sqrt(Number(variance)))),
+    wonShare: ofPayouts(sumOf(won, ({ payout }) => payout)),
+    breakEven: ofPayouts(turnover),
   };
 }
 
@@ -83,19 +92,21 @@ export interface ResultPoint {
   timeMs: number;
   /** Sum over all bets settled until then. */
   profit: bigint;
-  hitRate: number;
+  /** As {@link Results.wonShare}. */
+  wonShare: number;
 }
 
-/** Profit and hit rate after each settlement, in the order of time. */
+/** Profit and the users' share of payouts after each settlement, in the order of time. */
 export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
   const settled = theses.filter(isDecided)
     .sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id);
   let profit = 0n;
-  let held = 0;
-  return settled.map((thesis, index) => {
+  let [won, payouts] = [0n, 0n];
+  return settled.map((thesis) => {
     profit += gainOf(thesis);
-    if (thesis.status === "won") held += 1;
-    return { timeMs: timeOf(thesis), profit, hitRate: held / (index + 1) };
+    payouts += thesis.payout;
+    if (thesis.status === "won") won += thesis.payout;
+    return { timeMs: timeOf(thesis), profit, wonShare: Number(won) / Number(payouts) };
   });
 }
 

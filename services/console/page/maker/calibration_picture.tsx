@@ -6,23 +6,31 @@ type Market = NonNullable<SolverInfo["calibration"]>[number];
 /** Half of a 95 % confidence band, in standard errors. */
 const BAND = 1.96;
 
+/** With fewer windows a picture shows nothing but chance. */
+const WINDOWS_MIN = 20;
+
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
 /** Predicted against held boxes, one picture for each market and length of a window. */
 export function CalibrationPictures({ markets }: { markets: readonly Market[] }) {
   const pictures = markets.flatMap(({ symbol, horizons }) =>
-    horizons.filter(({ boxes }) => boxes.length > 0).map((horizon) => ({ symbol, ...horizon }))
+    horizons.filter(({ windows, boxes }) => windows >= WINDOWS_MIN && boxes.length > 0)
+      .map((horizon) => ({ symbol, ...horizon }))
   );
-  if (pictures.length === 0) return null;
+  if (markets.length === 0) return null;
+  const boxes = pictures.flatMap(({ boxes }) => boxes);
+  const outside =
+    boxes.filter(({ predicted, held, error }) => Math.abs(predicted - held) > BAND * error).length;
   return (
     <section class="card" aria-label="Forecasts">
       <h2>Forecasts against the market</h2>
+      <p>{verdictOf(outside, boxes.length)}</p>
       <div class="calibrations">
         {pictures.map(({ symbol, horizonMs, windows, boxes }) => (
           <figure key={`${symbol} ${horizonMs}`} class="calibration">
             <figcaption>
               {symbol}, {formatDuration(horizonMs)}
-              <span class="note">{windows.toFixed(0)} windows</span>
+              <span class="note">{windows.toFixed(0)} windows, overlapping</span>
             </figcaption>
             <svg
               viewBox="-4 -4 108 108"
@@ -55,4 +63,14 @@ export function CalibrationPictures({ markets }: { markets: readonly Market[] })
       </p>
     </section>
   );
+}
+
+/** Twice what a band of 95 % leaves outside by chance, since boxes of one window share their luck. */
+const OUTSIDE_MAX = 0.1;
+
+/** All pictures in one sentence. */
+export function verdictOf(outside: number, all: number): string {
+  if (all === 0) return `Too early to tell: a forecast is compared after ${WINDOWS_MIN} windows.`;
+  const share = outside <= OUTSIDE_MAX * all ? "no more than chance explains" : "more than chance";
+  return `${outside} of ${all} probabilities are outside the band of chance: ${share}.`;
 }

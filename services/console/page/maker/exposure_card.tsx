@@ -56,7 +56,7 @@ interface HeatMapProps {
 function HeatMap({ symbol, theses, nowMs }: HeatMapProps) {
   const grid = exposureGrid(theses, nowMs);
   if (grid === undefined) return null;
-  const { cells, low, high, toMs } = grid;
+  const { cells, low, high, fromMs, toMs } = grid;
   const most = Math.max(...cells.flat());
   const range = `${formatQuotePrice(low)} to ${formatQuotePrice(high)}`;
   return (
@@ -64,6 +64,7 @@ function HeatMap({ symbol, theses, nowMs }: HeatMapProps) {
       <figcaption>
         {symbol}, {range}: at most <strong>{usdc(-most)}</strong>
       </figcaption>
+      <p class="note">{formatQuotePrice(high)}</p>
       <svg
         viewBox={`0 0 ${cells[0]?.length ?? 0} ${cells.length}`}
         preserveAspectRatio="none"
@@ -84,7 +85,8 @@ function HeatMap({ symbol, theses, nowMs }: HeatMapProps) {
         )}
       </svg>
       <p class="note row">
-        <span>now</span>
+        <span>{formatQuotePrice(low)}, now</span>
+        <span>{formatTime((fromMs + toMs) / 2)}</span>
         <span>{formatTime(toMs)}</span>
       </p>
     </figure>

@@ -140,7 +140,7 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
 const percent = (share: number) => `${share < 0 ? "−" : ""}${Math.abs(share * 100).toFixed(1)} %`;
 
 function Outcome({ results }: { results: Results }) {
-  const { settled, held, profit, turnover, breakEven, open } = results;
+  const { settled, held, profit, turnover, chance, wonShare, breakEven, open } = results;
   return (
     <section class="card" aria-label="Results">
       <div class="row">
@@ -153,6 +153,7 @@ function Outcome({ results }: { results: Results }) {
             {formatGain(profit)} USDC
           </span>
         </Fact>
+        <Fact label="Chance alone, two standard deviations">± {formatAmount(chance)} USDC</Fact>
         <Fact label="Share of the stakes">
           {turnover === 0n ? "–" : percent(Number(profit) / Number(turnover))}
         </Fact>
@@ -161,7 +162,10 @@ function Outcome({ results }: { results: Results }) {
             {settled === 0 ? "–" : `${percent(held / settled)} (${held} of ${settled})`}
           </span>
         </Fact>
-        <Fact label="Hit rate at which payouts equal stakes">
+        <Fact label="Of the payouts, users won">
+          {wonShare === undefined ? "–" : percent(wonShare)}
+        </Fact>
+        <Fact label="Above this share, the maker loses">
           {breakEven === undefined ? "–" : percent(breakEven)}
         </Fact>
       </dl>
@@ -184,9 +188,9 @@ function Trend({ state: { theses }, results }: { state: MakerState; results: Res
           formatX={formatTime}
         />
         <LineChart
-          label="Hit rate of all bets until then"
-          points={history.map(({ timeMs, hitRate }) => ({ x: timeMs, y: hitRate }))}
-          mark={{ y: results.breakEven ?? 0, label: "payouts equal stakes" }}
+          label="Of all payouts until then, users won"
+          points={history.map(({ timeMs, wonShare }) => ({ x: timeMs, y: wonShare }))}
+          mark={{ y: results.breakEven ?? 0, label: "neither profit nor loss" }}
           format={percent}
           formatX={formatTime}
         />

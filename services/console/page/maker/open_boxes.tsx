@@ -12,7 +12,7 @@ import {
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 
-/** Rows that are shown: those that end first. */
+/** Rows that are shown: those that may cost most. */
 const ROWS_MAX = 50;
 
 /** The open bets of a solver, each with its box against the price. */
@@ -20,13 +20,13 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
   const nowMs = useNow(() => model.serverClock.now(), 500);
   const prices = model.feed.latest.peek(); // read twice a second, with the time
   const open = theses.filter((thesis) => !isDecided(model.seen(thesis)))
-    .sort((a, b) => a.endTime - b.endTime);
+    .sort((a, b) => Number(lossOf(b) - lossOf(a)) || a.endTime - b.endTime);
   return (
     <section class="card" aria-label="Open boxes">
       <div class="row">
         <h2>Open boxes</h2>
         {open.length > ROWS_MAX && (
-          <p class="note">The {ROWS_MAX} of {open.length} that end first</p>
+          <p class="note">The {ROWS_MAX} of {open.length} that may cost most</p>
         )}
       </div>
       {open.length === 0 ? <p class="note">None: nothing is at risk.</p> : (
@@ -51,6 +51,8 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
   );
 }
 
+const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
+
 interface RowProps {
   thesis: Thesis;
   markets: Markets;
@@ -59,7 +61,7 @@ interface RowProps {
 }
 
 function Row({ thesis, markets, prices, nowMs }: RowProps) {
-  const { id, base, quote, betAmount, payout } = thesis;
+  const { id, base, quote, betAmount } = thesis;
   const symbol = markets.find(base, quote)?.symbol ?? shortAddress(base);
   const known = prices[symbol];
   const price = known?.state === "fresh" ? toNumber(known.price) : undefined;
@@ -78,7 +80,7 @@ function Row({ thesis, markets, prices, nowMs }: RowProps) {
       <td>{price === undefined ? "no price" : describeRoom(roomOf(price, lower, upper))}</td>
       <td>{describeTime(thesis, nowMs)}</td>
       <td class="number">{formatAmount(betAmount)}</td>
-      <td class="number">{formatAmount(payout - betAmount)}</td>
+      <td class="number">{formatAmount(lossOf(thesis))}</td>
     </tr>
   );
 }

@@ -75,6 +75,8 @@ interface FindingsProps {
 }
 
 function Findings({ findings, isKnown, watched }: FindingsProps) {
+  const following = findings.filter(({ cause }) => cause !== undefined);
+  const causes = [...new Set(following.map(({ cause }) => cause))];
   return (
     <section class="card wrong" aria-label="What is wrong">
       <h2>What is wrong</h2>
@@ -83,20 +85,34 @@ function Findings({ findings, isKnown, watched }: FindingsProps) {
           {isKnown ? noProblemText(watched) : "Asking the services …"}
         </p>
       )}
-      <ul>
-        {findings.map(({ service, severity, text, firstStep, chapter }) => (
-          <li key={service + chapter + text}>
-            <span class={severity === "critical" ? "lost" : "warning"}>
-              {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-            </span>{" "}
-            <strong>{service}</strong> {text}.{" "}
-            <span class="note">
-              {firstStep.replaceAll("`", "")} <code>{anchorOf(chapter)}</code>
-            </span>
-          </li>
-        ))}
-      </ul>
+      <FindingList findings={findings.filter(({ cause }) => cause === undefined)} />
+      {following.length > 0 && (
+        <details>
+          <summary>
+            {following.length} more that may follow: {causes.join(" and ")} must be back first
+          </summary>
+          <FindingList findings={following} />
+        </details>
+      )}
     </section>
+  );
+}
+
+function FindingList({ findings }: { findings: readonly Finding[] }) {
+  return (
+    <ul>
+      {findings.map(({ service, severity, text, firstStep, chapter }) => (
+        <li key={service + chapter}>
+          <span class={severity === "critical" ? "lost" : "warning"}>
+            {severity === "critical" ? "✕ Critical" : "▲ Warning"}
+          </span>{" "}
+          <strong>{service}</strong> {text}.{" "}
+          <span class="note">
+            {firstStep.replaceAll("`", "")} <code>{anchorOf(chapter)}</code>
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -18,11 +18,26 @@ export interface Finding {
   firstStep: string;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
+  /** A service that is away and that this one needs: the likely cause. */
+  cause?: ServiceName;
 }
+
+/** What each service needs, directly or not. */
+const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
+  exchanges: [],
+  oracle: ["exchanges"],
+  node: ["exchanges", "oracle"],
+  proxy: ["exchanges", "oracle", "node"],
+  bridge: ["node"],
+  solver: ["exchanges", "oracle", "node"],
+};
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
-/** Everything that is beyond its bound, and services that are away: critical ones first. */
+/**
+ * Everything that is beyond its bound, and services that are away: causes before what may follow from
+ * them, critical ones first.
+ */
 export function findingsOf(
   services: readonly ServiceState[],
   providers?: Providers,
@@ -33,8 +48,13 @@ export function findingsOf(
     ...PROBLEMS.filter((problem) => state.isUp && (firsts.has(state) || !isOfProcess(problem)))
       .flatMap((problem) => measuredOf(problem, state, providers)),
   ]);
-  const rank = ({ severity }: Finding) => severity === "critical" ? 0 : 1;
-  return findings.sort((a, b) => rank(a) - rank(b));
+  const away = services.filter(({ isUp }) => isUp === false).map(({ name }) => name);
+  const rank = ({ severity, cause }: Finding) =>
+    (cause === undefined ? 0 : 2) + (severity === "critical" ? 0 : 1);
+  return findings.map((finding) => {
+    const cause = away.find((name) => NEEDS[finding.service].includes(name));
+    return cause === undefined ? finding : { ...finding, cause };
+  }).sort((a, b) => rank(a) - rank(b));
 }
 
 function measuredOf(
@@ -42,15 +62,19 @@ function measuredOf(
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
 ): Finding[] {
-  const { severity, message, unit, firstStep, name: chapter } = problem;
-  return beyondBound(problem, history).map(({ labels, value }) => {
-    const text = filledIn(message, (name) => {
-      if (name === "value") return formatValue(value, unit);
-      const label = labels[name] ?? "";
-      return name === "provider" ? exchangeOf(label, providers) : label;
-    });
-    return { service, severity, text, firstStep, chapter };
+  const { severity, message, unit, bound, firstStep, name: chapter } = problem;
+  const samples = beyondBound(problem, history);
+  if (samples.length === 0) return [];
+  const values = samples.map(({ value }) => value);
+  const worst = bound.op === ">" ? Math.max(...values) : Math.min(...values);
+  // One line, however many markets or exchanges it is about.
+  const text = filledIn(message, (name) => {
+    if (name === "value") return formatValue(worst, unit);
+    const labels = samples.map(({ labels }) => labels[name] ?? "");
+    const texts = name === "provider" ? labels.map((at) => exchangeOf(at, providers)) : labels;
+    return [...new Set(texts)].join(", ");
   });
+  return [{ service, severity, text, firstStep, chapter }];
 }
 
 /** The services that answer, by the process that they run in. */
