@@ -163,11 +163,11 @@ export class CoreNode {
     this.#clockAheadMs = undefined;
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
-    this.#settleRest();
+    this.#continueSettlement();
   }
 
   /** Theses that end together are settled in turns with calls, so that nothing waits for all of them. */
-  async #settleRest(): Promise<void> {
+  async #continueSettlement(): Promise<void> {
     if (this.#isSettling) return;
     this.#isSettling = true;
     try {

@@ -20,110 +20,92 @@ const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 export function createNodeMetrics({ symbols }: Markets, gauges: NodeGauges) {
   const registry = createRegistry();
   const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers });
+  /** A gauge whose value is read at each scrape. */
+  const reading = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      ...{ name, help, registers },
+      collect() {
+        this.set(read());
+      },
+    });
   const metrics = {
     registry,
-    blockNumber: new Gauge({
-      name: "node_block_number",
-      help: "Number of the newest sealed block.",
-      registers,
-    }),
+    blockNumber: gauge("node_block_number", "Number of the newest sealed block."),
     checkpointLateness: new Histogram({
       name: "node_checkpoint_lateness_seconds",
       help: "How long after its due time a checkpoint was sealed.",
       buckets: LATENESS_BUCKETS_SECONDS,
       registers,
     }),
-    checkpointsMissed: new Counter({
-      name: "node_checkpoints_missed_total",
-      help: "Checkpoints skipped because the process was blocked or its clock was set forward.",
-      registers,
-    }),
-    pulls: new Counter({
-      name: "node_oracle_pulls_total",
-      help: "Pulls of prices by outcome: ok, timeout, error, invalid.",
-      labelNames: ["outcome"],
-      registers,
-    }),
-    lateAnswers: new Counter({
-      name: "node_oracle_late_answers_total",
-      help: "Answers of the oracle after the timeout of their pull that had a newer price.",
-      registers,
-    }),
-    slotsWithoutPrice: new Counter({
-      name: "node_price_slots_missing_total",
-      help: "Checkpoints without a fresh price, by market.",
-      labelNames: ["market"],
-      registers,
-    }),
-    slotsDamaged: new Gauge({
-      name: "node_price_slots_damaged",
-      help: "Price slots that were damaged at the start, by market.",
-      labelNames: ["market"],
-      registers,
-    }),
-    transactions: new Counter({
-      name: "node_transactions_total",
-      help: "Transactions recorded, by type and status.",
-      labelNames: ["type", "status"],
-      registers,
-    }),
-    thesesSettled: new Counter({
-      name: "node_theses_settled_total",
-      help: "Settlement attempts by outcome: won, lost, needs_backfill.",
-      labelNames: ["status"],
-      registers,
-    }),
-    thesesUnsettled: new Gauge({
-      name: "node_theses_unsettled",
-      help: "Theses that are not settled.",
-      registers,
-      collect() {
-        this.set(gauges.unsettledTheses());
-      },
-    }),
-    thesesWithoutPrices: new Gauge({
-      name: "node_theses_without_prices",
-      help: "Theses that have ended and cannot be settled until missing prices are backfilled.",
-      registers,
-      collect() {
-        this.set(gauges.thesesWithoutPrices());
-      },
-    }),
-    storageWritable: new Gauge({
-      name: "node_storage_writable",
-      help: "1 while transactions and settlements can be stored, 0 after a commit failed.",
-      registers,
-      collect() {
-        this.set(gauges.isWritable() ? 1 : 0);
-      },
-    }),
-    calls: new Counter({
-      name: "node_rpc_calls_total",
-      help: "JSON-RPC calls by method and outcome.",
-      labelNames: ["method", "outcome"],
-      registers,
-    }),
-    clients: new Gauge({
-      name: "node_websocket_clients",
-      help: "WebSocket clients connected.",
-      registers,
-      collect() {
-        this.set(gauges.clients());
-      },
-    }),
-    storageBytes: new Gauge({
-      name: "node_storage_bytes",
-      help: "Size of the chain's database with its log; 0 in memory.",
-      registers,
-      collect() {
-        this.set(gauges.storageBytes());
-      },
-    }),
-    slowClients: new Counter({
-      name: "node_websocket_slow_clients_total",
-      help: "WebSocket clients disconnected because they read too slowly.",
-      registers,
-    }),
+    checkpointsMissed: counter(
+      "node_checkpoints_missed_total",
+      "Checkpoints skipped because the process was blocked or its clock was set forward.",
+    ),
+    pulls: counter(
+      "node_oracle_pulls_total",
+      "Pulls of prices by outcome: ok, timeout, error, invalid.",
+      "outcome",
+    ),
+    lateAnswers: counter(
+      "node_oracle_late_answers_total",
+      "Answers of the oracle after the timeout of their pull that had a newer price.",
+    ),
+    slotsWithoutPrice: counter(
+      "node_price_slots_missing_total",
+      "Checkpoints without a fresh price, by market.",
+      "market",
+    ),
+    slotsDamaged: gauge(
+      "node_price_slots_damaged",
+      "Price slots that were damaged at the start, by market.",
+      "market",
+    ),
+    transactions: counter(
+      "node_transactions_total",
+      "Transactions recorded, by type and status.",
+      "type",
+      "status",
+    ),
+    thesesSettled: counter(
+      "node_theses_settled_total",
+      "Settlement attempts by outcome: won, lost, needs_backfill.",
+      "status",
+    ),
+    thesesUnsettled: reading(
+      "node_theses_unsettled",
+      "Theses that are not settled.",
+      gauges.unsettledTheses,
+    ),
+    thesesWithoutPrices: reading(
+      "node_theses_without_prices",
+      "Theses that have ended and cannot be settled until missing prices are backfilled.",
+      gauges.thesesWithoutPrices,
+    ),
+    storageWritable: reading(
+      "node_storage_writable",
+      "1 while transactions and settlements can be stored, 0 after a commit failed.",
+      () => gauges.isWritable() ? 1 : 0,
+    ),
+    calls: counter(
+      "node_rpc_calls_total",
+      "JSON-RPC calls by method and outcome.",
+      "method",
+      "outcome",
+    ),
+    clients: reading("node_websocket_clients", "WebSocket clients connected.", gauges.clients),
+    storageBytes: reading(
+      "node_storage_bytes",
+      "Size of the chain's database with its log; 0 in memory.",
+      gauges.storageBytes,
+    ),
+    slowClients: counter(
+      "node_websocket_slow_clients_total",
+      "WebSocket clients disconnected because they read too slowly.",
+    ),
   };
   // Present from the start: the first event is then an increase, not a new series.
   for (const market of symbols) {

@@ -224,12 +224,6 @@ Deno.test("Outage: backfilled slots are held while an open thesis needs them, an
   assert.equal(held.pages, 0);
 });
 
-Deno.test("Outage: slots outside the ring that no thesis needs are not held", () => {
-  const test = fundedChain(64);
-  test.run(100);
-  assert.equal(fill(test, test.now - 9_000, test.now - 8_000).filledSlots, 0);
-});
-
 Deno.test("Outage: a backfill between two checkpoints settles no thesis that the next one ends", () => {
   const test = fundedChain();
   open(test, 1_050);
@@ -257,42 +251,4 @@ Deno.test("Outage: a market without prices does not stop the others", () => {
   const onBtc = { timestamp, base, quote, upperPrice: 70_000_000_000n };
   assert.equal(test.chain.submit(rfqSubmit(onBtc)).status, "committed");
   assert.deepEqual(test.missing, [ETH]);
-});
-
-Deno.test("Outage: a thesis that lacks prices is announced once, however often what it lacks changes", () => {
-  const test = fundedChain();
-  const start = test.now;
-  open(test, 10_000);
-  test.run(50, null);
-  test.run(60);
-  const statuses = () => test.theses.map(({ status }) => status);
-  assert.deepEqual(statuses(), ["open", "needs_backfill"]);
-  fill(test, start + 4_000, start + 4_500);
-  fill(test, start + 3_000, start + 4_000);
-  assert.deepEqual(missingOf(test), [{ from: start + 4_500, to: start + 5_100 }]);
-  assert.deepEqual(statuses(), ["open", "needs_backfill"]);
-  fill(test, start + 4_500, start + 5_100);
-  assert.deepEqual(statuses(), ["open", "needs_backfill", "won"]);
-});
-
-Deno.test("Outage: with more holes than may be named, a thesis is won only when all are filled", () => {
-  for (const [lastPrice, status] of [[INSIDE, "won"], [OUTSIDE, "lost"]] as const) {
-    const test = new TestChain({ maxStaleMs: 0 });
-    test.run(1);
-    const externalTxHash = hashOf(1);
-    const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
-    test.chain.submit(deposit({ ...funds, externalTxHash }));
-    const start = test.now;
-    open(test, 60_000);
-    for (let pair = 0; pair < 300; pair++) {
-      test.run(1, null);
-      test.run(1);
-    }
-    assert.equal(statusOf(test), "needs_backfill");
-    fill(test, start, start + 59_900);
-    assert.deepEqual(missingOf(test), [{ from: start + 59_900, to: start + 60_000 }]);
-    assert.equal(statusOf(test), "needs_backfill");
-    fill(test, start + 59_900, start + 60_000, lastPrice);
-    assert.equal(statusOf(test), status);
-  }
 });

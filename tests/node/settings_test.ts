@@ -5,8 +5,7 @@ import { configOption } from "../../lib/cli/shared_options.ts";
 import { options, ORACLE_SETTINGS } from "../../services/node/options.ts";
 import { DEV_SOLVER_BALANCE, resolveSettings } from "../../services/node/settings.ts";
 import { runHere } from "../support/command_context.ts";
-import { actors, rfqSubmit } from "./support/actors.ts";
-import { withSteppedNode } from "./support/stepped_node.ts";
+import { actors } from "./support/actors.ts";
 
 const user = actors.user.address;
 
@@ -200,15 +199,3 @@ for (const argv of badFlags) {
     assert.throws(() => fromFlags(...argv), UsageError);
   });
 }
-
-Deno.test("Node: a window that starts past --max-start-ahead-ms is refused", async () => {
-  await withSteppedNode(async ({ client, clock }) => {
-    const codeOf = async (aheadMs: number) => {
-      const [timestamp, startTime] = [clock.now(), clock.now() + aheadMs];
-      const bet = rfqSubmit({ timestamp, startTime, endTime: startTime + 1_000 });
-      return (await client.sendTransaction(bet)).error?.code;
-    };
-    assert.equal(await codeOf(5_001), "INVALID_TIME_RANGE");
-    assert.equal(await codeOf(5_000), "INSUFFICIENT_BALANCE", "the window is fine");
-  }, { maxStartAheadMs: 5_000 });
-});

@@ -15,12 +15,8 @@ import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords, ResumePoint } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/tables.ts";
 import { Permissions } from "./permissions.ts";
-import type { Outcome } from "./settlement.ts";
 import { ChainState } from "./state.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
-
-/** Settlement attempts at once, a few milliseconds: {@link Chain.settleDue} continues with the rest. */
-export const SETTLEMENTS_PER_TURN = 500;
 
 /**
  * Failures of strangers, which are not recorded ({@link Ledger.recordsFailureOf}): the newest are kept
@@ -141,7 +137,8 @@ export class Chain {
   }
 
   /**
-   * Makes a checkpoint: records fresh prices, settles theses that have ended and seals the block.
+   * Makes a checkpoint: records fresh prices, seals the block, and settles theses that have ended. The
+   * block has its transactions on the disk already, so it is announced although a settlement may fail.
    *
    * @param dueMs When it was due: a multiple of 100 ms, after the previous checkpoint.
    */
@@ -150,24 +147,21 @@ export class Chain {
     priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
   ): Block {
     this.#turns.commit(); // its transactions belong to the block that is sealed now
-    this.recordSlot(dueMs, priceOf);
+    this.#recordPrices(dueMs, priceOf);
     if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#turns.failure === undefined) {
       this.#prunedAtMs = dueMs;
       this.#turns.change(() => this.state.prune());
     }
     const block = this.blocks.seal(dueMs);
-    if (block !== undefined) this.#turns.afterCommit(() => this.#events.onHead(block));
+    if (block !== undefined) this.#events.onHead(block);
+    this.#attemptDue(dueMs);
     return this.head;
   }
 
   /** Records the prices of a slot without a block, and settles the theses that end before it. */
   recordSlot(dueMs: number, priceOf: RecordedPrice): void {
-    for (const market of this.state.histories.keys()) {
-      const price = priceOf(market, dueMs);
-      this.state.recordPrice(market, dueMs, price);
-      if (price === undefined) this.#events.onMissingPrice(market);
-    }
-    this.#settleDueAt(dueMs);
+    this.#recordPrices(dueMs, priceOf);
+    this.#attemptDue(dueMs);
   }
 
   /**
@@ -205,7 +199,10 @@ export class Chain {
       throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
     if (this.state.settler.isNewOutcome(thesis, outcome)) {
-      this.#turns.change(() => this.#settle(thesis, outcome, this.#clock.now()));
+      this.#turns.change(() => {
+        const changed = this.state.applyOutcome(thesis, outcome, this.#clock.now());
+        if (changed !== undefined) this.#announceThesis(changed);
+      });
     }
     if (outcome.status === "needs_backfill") {
       throw SettlementError.needsBackfill(thesis, outcome.missing);
@@ -220,7 +217,7 @@ export class Chain {
    */
   settleDue(): boolean {
     const { timestampMs } = this.head;
-    this.#settleDueAt(timestampMs);
+    this.#attemptDue(timestampMs);
     return this.#turns.failure === undefined && this.state.settler.isDue(timestampMs);
   }
 
@@ -243,11 +240,11 @@ export class Chain {
     this.#turns.change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
       this.#announce(tx, receipt);
-      if (thesis !== undefined) this.#turns.afterCommit(() => this.#events.onThesis(thesis));
+      if (thesis !== undefined) this.#announceThesis(thesis);
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
       this.state.fill(tx, filled.spans);
       // Theses that end after the newest checkpoint: their last slots are not recorded yet.
-      this.#settleSome(this.head.timestampMs);
+      this.#attemptSome(this.head.timestampMs);
     });
     return receipt;
   }
@@ -292,24 +289,24 @@ export class Chain {
     };
   }
 
-  /** While nothing can be written, the theses stay due. */
-  #settleDueAt(nowMs: number): void {
-    if (this.state.settler.isDue(nowMs)) this.#turns.tryChange(() => this.#settleSome(nowMs));
-  }
-
-  #settleSome(nowMs: number): void {
-    for (const thesis of this.state.settler.takeDue(nowMs, SETTLEMENTS_PER_TURN)) {
-      const outcome = this.state.attempt(thesis);
-      const isFinal = outcome.status === "lost" || thesis.endTime <= nowMs;
-      if (isFinal && this.state.settler.isNewOutcome(thesis, outcome)) {
-        this.#settle(thesis, outcome, nowMs);
-      }
+  #recordPrices(dueMs: number, priceOf: RecordedPrice): void {
+    for (const market of this.state.histories.keys()) {
+      const price = priceOf(market, dueMs);
+      this.state.recordPrice(market, dueMs, price);
+      if (price === undefined) this.#events.onMissingPrice(market);
     }
   }
 
-  #settle(thesis: Thesis, outcome: Outcome, atMs: number): void {
-    const settled = this.state.settle(thesis.id, outcome, atMs);
-    if (settled.status === thesis.status) return;
-    this.#turns.afterCommit(() => this.#events.onThesis(settled));
+  /** While nothing can be written, the theses stay due. */
+  #attemptDue(nowMs: number): void {
+    if (this.state.settler.isDue(nowMs)) this.#turns.tryChange(() => this.#attemptSome(nowMs));
+  }
+
+  #attemptSome(nowMs: number): void {
+    for (const thesis of this.state.attemptDue(nowMs, this.#clock)) this.#announceThesis(thesis);
+  }
+
+  #announceThesis(thesis: Thesis): void {
+    this.#turns.afterCommit(() => this.#events.onThesis(thesis));
   }
 }

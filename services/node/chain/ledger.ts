@@ -12,7 +12,7 @@ import type {
 } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
-import { hashKey, QUOTE_HASH, type StoredThesis } from "../store/tables.ts";
+import { hashKey, type StoredThesis } from "../store/tables.ts";
 import type { Permissions } from "./permissions.ts";
 import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
 import type { Box, Outcome } from "./settlement.ts";
@@ -172,7 +172,7 @@ export class Ledger {
    *
    * @throws {RangeError} If the thesis does not exist or is settled already.
    */
-  settle(id: number, outcome: Outcome, settledAt: number): Thesis {
+  applyOutcome(id: number, outcome: Outcome, settledAt: number): Thesis {
     const open = this.#unsettled.get(id)?.thesis;
     if (open === undefined) throw new RangeError(`Thesis to settle is not open: received ${id}`);
     const { status } = outcome;
@@ -230,7 +230,7 @@ export class Ledger {
     if (betAmount < minBetAmount) return refuse("BET_TOO_SMALL", { betAmount, minBetAmount });
     const badWindow = windowRefusal(tx, now, maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
-    if (quoteHash !== undefined && this.#isUsed(quoteHash)) {
+    if (quoteHash !== undefined && this.#records.tables.quotes.has(hashKey(quoteHash))) {
       return refuse("QUOTE_ALREADY_USED", { quoteHash });
     }
     if (!context.isFresh(market)) return refuse("ORACLE_STALE", { symbol: market.symbol });
@@ -253,10 +253,6 @@ export class Ledger {
     if (slotTime > newestSlotTime) {
       return refuse("INVALID_TIME_RANGE", { slotTime, newestSlotTime });
     }
-  }
-
-  #isUsed(quoteHash: Hex): boolean {
-    return this.#records.tables.theses.select(`WHERE ${QUOTE_HASH} = ?`, quoteHash).length > 0;
   }
 
   #deposit({ user, amount, externalTxHash }: Deposit): void {
@@ -284,6 +280,7 @@ export class Ledger {
     state.lastThesisId = thesis.id;
     this.#unsettled.set(thesis.id, { thesis });
     tables.theses.add(thesis.id, { thesis });
+    tables.quotes.add(hashKey(quoteHash), true);
     return thesis;
   }
 }

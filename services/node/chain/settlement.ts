@@ -26,7 +26,7 @@ export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endT
  * @param unknown The spans to check: the whole window, or those that an earlier attempt lacked.
  * Recorded prices never change, so spans that were found inside the range are not checked again.
  */
-export function settle(
+export function outcomeOf(
   prices: PriceReader,
   box: Box,
   unknown: readonly TimeSpan[] = [{ from: box.startTime, to: box.endTime }],
@@ -80,7 +80,7 @@ export class SettlementSchedule {
 
   /** Attempts to settle the thesis with the prices known now. */
   attempt(thesis: Thesis, prices: PriceReader): Outcome {
-    return settle(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
+    return outcomeOf(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
   }
 
   /** Whether an outcome differs from that of the last attempt. */

@@ -1,3 +1,4 @@
+import type { Clock } from "../../../lib/clock.ts";
 import { type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
@@ -8,6 +9,16 @@ import { type AppliedTransaction, Ledger } from "./ledger.ts";
 import type { Permissions } from "./permissions.ts";
 import { PriceHistory } from "./price_history.ts";
 import { type Box, type Outcome, SettlementSchedule } from "./settlement.ts";
+
+/**
+ * Settlement attempts at one go take this long, and are at most so many: a checkpoint must not wait for
+ * all theses that end together.
+ */
+const SETTLEMENT_SLICE_MS = 3;
+export const SETTLEMENTS_PER_TURN = 500;
+
+/** Attempts between two looks at the clock. */
+const SETTLEMENTS_PER_LOOK = 25;
 
 /** Ledger, price histories and unsettled theses: what the records contain. */
 export class ChainState {
@@ -46,11 +57,32 @@ export class ChainState {
     return thesis;
   }
 
-  /** Settles a thesis, or records what it lacks. @returns The changed thesis. */
-  settle(id: number, outcome: Outcome, atMs: number): Thesis {
-    const thesis = this.ledger.settle(id, outcome, atMs);
+  /**
+   * Settles a thesis, or records what it lacks.
+   *
+   * @returns The changed thesis; undefined if its status is as before.
+   */
+  applyOutcome({ id, status }: Thesis, outcome: Outcome, atMs: number): Thesis | undefined {
+    const thesis = this.ledger.applyOutcome(id, outcome, atMs);
     if (outcome.status !== "needs_backfill") this.#breachesOf(thesis)?.remove(id);
-    return thesis;
+    return thesis.status === status ? undefined : thesis;
+  }
+
+  /** Attempts to settle what is due, for {@link SETTLEMENT_SLICE_MS}. @returns The changed theses. */
+  attemptDue(nowMs: number, clock: Clock): Thesis[] {
+    const changed: Thesis[] = [];
+    const startMs = clock.now();
+    for (let attempts = 0; attempts < SETTLEMENTS_PER_TURN; attempts += SETTLEMENTS_PER_LOOK) {
+      for (const thesis of this.settler.takeDue(nowMs, SETTLEMENTS_PER_LOOK)) {
+        const outcome = this.attempt(thesis);
+        const isFinal = outcome.status === "lost" || thesis.endTime <= nowMs;
+        if (!isFinal || !this.settler.isNewOutcome(thesis, outcome)) continue;
+        const settled = this.applyOutcome(thesis, outcome, nowMs);
+        if (settled !== undefined) changed.push(settled);
+      }
+      if (clock.now() - startMs >= SETTLEMENT_SLICE_MS || !this.settler.isDue(nowMs)) break;
+    }
+    return changed;
   }
 
   /** Records the price of a slot, or that it has none. The theses that it breaks are due at once. */

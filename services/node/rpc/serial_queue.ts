@@ -11,6 +11,9 @@ export const WAITING_MAX = 4_096;
 /** While both lanes have tasks, every fourth turn is for a read. */
 const TURNS_PER_READ = 4;
 
+/** Tasks follow each other for this long before sockets and timers are served again. */
+const TURN_MS = 1;
+
 /** The caller's share of the tasks that may wait is used up. */
 export class NodeBusyError extends RangemakerError {
   constructor() {
@@ -27,20 +30,25 @@ export class NodeBusyError extends RangemakerError {
 export type Lane = "write" | "read";
 
 /**
- * Runs costly tasks one at a time, with a turn of the event loop between two of them, so that timers
- * and sockets are served however many tasks there are. Callers take turns, and each has a share of
+ * Runs costly tasks for {@link TURN_MS} in each turn of the event loop, so that timers and sockets are
+ * served however many tasks there are. Callers take turns, and each has a share of
  * the places. Nothing runs while it is closed.
  */
 export class SerialQueue {
   readonly #lanes = { write: new WaitingTasks(), read: new WaitingTasks() };
   readonly #nextTurn: (task: () => void) => void;
+  readonly #nowMs: () => number;
   #isClosed = false;
   #isTurning = false;
   #turns = 0;
 
   /** @param nextTurn Runs a task after what the event loop has to do now. */
-  constructor(nextTurn: (task: () => void) => void = setImmediate) {
+  constructor(
+    nextTurn: (task: () => void) => void = setImmediate,
+    nowMs: () => number = () => performance.now(),
+  ) {
     this.#nextTurn = nextTurn;
+    this.#nowMs = nowMs;
   }
 
   get waiting(): number {
@@ -88,8 +96,12 @@ export class SerialQueue {
     if (this.#isTurning || this.#isClosed || this.waiting === 0) return;
     this.#isTurning = true;
     this.#nextTurn(() => {
+      const endMs = this.#nowMs() + TURN_MS;
+      while (!this.#isClosed && this.waiting > 0) {
+        this.#next()?.();
+        if (this.#nowMs() >= endMs) break;
+      }
       this.#isTurning = false;
-      if (!this.#isClosed) this.#next()?.();
       this.#turn();
     });
   }

@@ -5,6 +5,7 @@ import { type Database, StorageError } from "./database.ts";
 import { PriceCells } from "./price_cells.ts";
 import {
   backfilledKey,
+  hashKey,
   type Head,
   metaOf,
   type PermissionLists,
@@ -170,7 +171,7 @@ export class ChainRecords {
   /** Deletes some settled theses and receipts that are older. */
   dropBefore(timeMs: number): void {
     if (this.turns.failure !== undefined) return;
-    const { theses, receipts } = this.#tables;
+    const { theses, receipts, quotes } = this.#tables;
     const settled = `WHERE ${SETTLED_AT} < ? ORDER BY ${SETTLED_AT} LIMIT ?`;
     const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
     const oldTheses = theses.select(settled, timeMs, ROWS_PER_DROP);
@@ -178,8 +179,9 @@ export class ChainRecords {
       .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs);
     if (oldTheses.length + oldReceipts.length === 0) return;
     this.turns.tryChange(() => {
-      for (const [id, { thesis: { settledAt = 0 } }] of oldTheses) {
+      for (const [id, { thesis: { settledAt = 0, quoteHash } }] of oldTheses) {
         theses.delete(id);
+        quotes.delete(hashKey(quoteHash));
         this.#dropped(settledAt);
       }
       for (const [key, { atMs }] of oldReceipts) {

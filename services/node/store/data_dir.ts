@@ -21,8 +21,11 @@ export function databasePath(dir: string): string {
 /** In the header of a database that `node backup` wrote: bytes 60 to 63, SQLite's `user_version`. */
 export const BACKUP_RUN = 1;
 
-/** In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. */
-export const APPLICATION_ID = 0x726d6b33;
+/**
+ * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last digit
+ * is the format of the tables.
+ */
+export const APPLICATION_ID = 0x726d6b34;
 
 /** What the lock file says of the database, to notice an older one or a lost log. */
 export interface LockRecord {
@@ -112,9 +115,16 @@ export type Found = "nothing" | "chain" | "backup";
  * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong together.
  */
 export function examine(dir: string, record: LockRecord | undefined): Found {
-  requireOwnFiles(dir);
   const path = databasePath(dir);
   const header = readHeader(path);
+  const isOtherFormat = header !== undefined && header.applicationId !== APPLICATION_ID &&
+    header.applicationId >>> 8 === APPLICATION_ID >>> 8;
+  if (isOtherFormat || statOf(`${dir}/chain.journal`) !== undefined) {
+    throw new DataDirError(
+      `${dir} contains a chain of an earlier version, which this version cannot read: ` +
+        "choose another --data-dir, or move its files elsewhere to start a new chain there",
+    );
+  }
   if (header === undefined) {
     if ((record?.sequence ?? 0) === 0) return "nothing";
     throw new DataDirError(
@@ -125,7 +135,7 @@ export function examine(dir: string, record: LockRecord | undefined): Found {
   // The creation of a chain was interrupted.
   if (header.applicationId === 0 && (record?.sequence ?? 0) === 0) return "nothing";
   if (header.applicationId !== APPLICATION_ID) {
-    throw new DataDirError(`${path} is damaged, or not a chain of this version: restore a backup`);
+    throw new DataDirError(`${path} is damaged, or not a chain: restore a backup`);
   }
   if (header.run === BACKUP_RUN) return "backup";
   const hasLog = (statOf(`${path}-wal`)?.size ?? 0) > 0;
@@ -133,15 +143,6 @@ export function examine(dir: string, record: LockRecord | undefined): Found {
   throw new DataDirError(
     `${path}-wal is the log of another database than ${path}: put back the one that it belongs to; ` +
       "or restore a backup",
-  );
-}
-
-/** Refuses the directory of a version whose files this one cannot read. */
-function requireOwnFiles(dir: string): void {
-  if (statOf(`${dir}/chain.journal`) === undefined) return;
-  throw new DataDirError(
-    `${dir} contains a chain of an earlier version, which this version cannot read: ` +
-      "choose another --data-dir, or move its files elsewhere to start a new chain there",
   );
 }
 

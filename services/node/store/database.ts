@@ -27,8 +27,8 @@ const { backup, DatabaseSync } = sqlite as typeof sqlite & {
 /** How long a change waits for a backup or a check that is opening or closing the database. */
 const BUSY_TIMEOUT_MS = 250;
 
-/** Pages in the log that make a commit copy them to the database: 16 MB. */
-const CHECKPOINT_PAGES = 4_000;
+/** Pages in the log that make a commit copy them to the database, unless it is done before: 64 MB. */
+const LOG_PAGES_MAX = 16_000;
 
 /** SQLite's words for a full disk. Errors of the runtime's `exec`, such as of a commit, have no code. */
 const DISK_FULL = "database or disk is full";
@@ -51,7 +51,16 @@ export class Database {
   useLog(): void {
     this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-    this.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    this.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX}`);
+  }
+
+  /** Copies the log to the database, which takes some milliseconds. Must not be within a change. */
+  copyLog(): void {
+    try {
+      this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    } catch {
+      // The log still contains everything. On a full disk, the next commit fails and says so.
+    }
   }
 
   /** Copies the log to the database and empties it. @throws {StorageError} If a backup reads it. */

@@ -33,11 +33,11 @@ export class Rows<V> {
   readonly #db: Database;
   readonly #table: string;
   readonly #codec: Codec<V>;
-  readonly #totals: TableTotals;
+  readonly #totals: TableTotals | undefined;
   readonly #sql: ReturnType<typeof statementsOf>;
 
-  /** @param totals Kept up to date. */
-  constructor(db: Database, table: string, codec: Codec<V>, totals: TableTotals) {
+  /** @param totals Kept up to date; undefined for a table without. */
+  constructor(db: Database, table: string, codec: Codec<V>, totals?: TableTotals) {
     this.#db = db;
     this.#table = table;
     this.#codec = codec;
@@ -57,20 +57,15 @@ export class Rows<V> {
 
   /** Adds a row with a new key. */
   add(key: Key, value: V): void {
-    const text = this.#codec.encode(value);
-    const checksum = checksumOf(this.#table, key, text);
-    this.#db.run(this.#sql.add, text, checksum, key);
-    this.#count(1, checksum);
+    this.#count(1, this.#write(this.#sql.add, key, value));
   }
 
   /** Adds or replaces a row. */
   put(key: Key, value: V): void {
+    if (this.#totals === undefined) return void this.#write(this.#sql.put, key, value);
     const before = this.#db.get(this.#sql.checksum, key);
     if (before === undefined) return this.add(key, value);
-    const text = this.#codec.encode(value);
-    const checksum = checksumOf(this.#table, key, text);
-    this.#db.run(this.#sql.replace, text, checksum, key);
-    this.#count(0, checksum - Number(before.crc));
+    this.#count(0, this.#write(this.#sql.replace, key, value) - Number(before.crc));
   }
 
   /** Deletes a row if it exists. */
@@ -91,7 +86,16 @@ export class Rows<V> {
     return this.#codec.decode(value);
   }
 
+  /** @returns The checksum of the row. */
+  #write(sql: string, key: Key, value: V): number {
+    const text = this.#codec.encode(value);
+    const checksum = checksumOf(this.#table, key, text);
+    this.#db.run(sql, text, checksum, key);
+    return checksum;
+  }
+
   #count(rows: number, sum: number): void {
+    if (this.#totals === undefined) return;
     this.#totals.rows += rows;
     this.#totals.sum = (this.#totals.sum + sum + SUM_MODULUS) % SUM_MODULUS;
   }
@@ -123,6 +127,7 @@ function statementsOf(table: string) {
     get: `${select} WHERE key = ?`,
     checksum: `SELECT crc FROM ${table} WHERE key = ?`,
     add: `INSERT INTO ${table} (value, crc, key) VALUES (?, ?, ?)`,
+    put: `INSERT OR REPLACE INTO ${table} (value, crc, key) VALUES (?, ?, ?)`,
     replace: `UPDATE ${table} SET value = ?, crc = ? WHERE key = ?`,
     delete: `DELETE FROM ${table} WHERE key = ? RETURNING crc`,
   };

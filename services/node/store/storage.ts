@@ -12,6 +12,9 @@ import { type BackgroundCheck, checkInBackground, damaged, requireUndamaged } fr
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
 
+/** Commits after which the log is copied to the database. */
+const COMMITS_PER_COPY = 20;
+
 /** How long settled theses and receipts can be read by default: 7 days. */
 const RETAIN_MS = 7 * 86_400_000;
 
@@ -89,6 +92,8 @@ class DiskStorage implements Storage {
   readonly #files: string;
   readonly #foreignChanges: number;
   #checkpoints = 0;
+  /** The commit at which the log was copied last. */
+  #copiedSequence = 0;
   #logged: string | undefined;
 
   constructor(settings: StorageSettings, dir: string, options: StorageOptions) {
@@ -141,7 +146,10 @@ class DiskStorage implements Storage {
   afterCheckpoint(head: Head): void {
     this.#checkpoints += 1;
     this.records.dropBefore(this.#clock.now() - this.#retainMs);
-    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.records.saveHead(head);
+    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) {
+      this.records.saveHead(head);
+      this.#copyLog();
+    }
     this.#logChange();
   }
 
@@ -157,6 +165,15 @@ class DiskStorage implements Storage {
       this.#lock.sync();
       this.#lock.close();
     }
+  }
+
+  /** Now, because the next checkpoint is not due for long: a commit that did it could delay one. */
+  #copyLog(): void {
+    const { state: { sequence }, turns } = this.records;
+    if (sequence - this.#copiedSequence < COMMITS_PER_COPY) return;
+    turns.commit();
+    this.#db.copyLog();
+    this.#copiedSequence = sequence;
   }
 
   /** Records permissions that differ from those of the last start. */

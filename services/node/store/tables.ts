@@ -22,6 +22,7 @@ const KEY_TYPES = {
   theses: "INTEGER",
   receipts: "BLOB",
   deposits: "BLOB",
+  quotes: "BLOB",
   backfilled: "TEXT",
   permissions: "INTEGER",
 } as const;
@@ -32,8 +33,7 @@ export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own key
 /** Totals of all tables. */
 export type Totals = Record<TableName, TableTotals>;
 
-/** Columns of a thesis that have an index: its quote, and when it was settled; NULL if it is not. */
-export const QUOTE_HASH = "value ->> '$.thesis.quoteHash'";
+/** A column of a thesis that has an index: when it was settled; NULL if it is not. */
 export const SETTLED_AT = "value ->> '$.thesis.settledAt'";
 
 /** SQL that declares all tables. */
@@ -44,7 +44,6 @@ export const SCHEMA = [
   ...TABLE_NAMES.map((name) =>
     declaration(name, KEY_TYPES[name], name === "receipts" || undefined)
   ),
-  `CREATE UNIQUE INDEX theses_by_quote ON theses (${QUOTE_HASH})`,
   `CREATE INDEX theses_by_settlement ON theses (${SETTLED_AT})`,
 ].join(";\n");
 
@@ -63,6 +62,8 @@ export function tablesOf(db: Database, totals: Totals) {
     receipts: rows<StoredReceipt>("receipts", json(storedReceiptSchema)),
     /** External transaction hashes of deposits: never deleted. */
     deposits: rows<true>("deposits", json(z.literal(true))),
+    /** Hashes of the quotes of all theses in {@link theses}. */
+    quotes: rows<true>("quotes", json(z.literal(true))),
     /** Pages of backfilled prices by market and number, see {@link backfilledKey}. */
     backfilled: rows<BigUint64Array>("backfilled", pageCodec),
     /** Every change of the permissions, by number. */
@@ -72,7 +73,7 @@ export function tablesOf(db: Database, totals: Totals) {
 
 /** Single values, which have no totals. */
 export function metaOf(db: Database) {
-  const rows = <V>(codec: Codec<V>) => new Rows(db, "meta", codec, { rows: 0, sum: 0 });
+  const rows = <V>(codec: Codec<V>) => new Rows(db, "meta", codec);
   return {
     /** How the chain was created: `chain`. */
     chain: rows(json(chainSchema)),

@@ -37,16 +37,6 @@ Deno.test("Chain: time goes on through checkpoints without prices, for the price
   for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newest, test.now);
 });
 
-Deno.test("Chain: a block whose number is not reserved is not announced before it is", () => {
-  let reserved = 0;
-  const test = new TestChain({ reservedTo: () => reserved });
-  test.run(2);
-  assert.deepEqual(test.heads, []);
-  reserved = 1;
-  test.run(1);
-  assert.deepEqual(test.heads, [test.chain.head]);
-});
-
 const T = 1_700_000_000_000;
 
 Deno.test("headOnStart: a chain goes on where it stopped, above every number that it may have announced", () => {

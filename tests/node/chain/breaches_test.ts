@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { BreachWatch } from "../../../services/node/chain/breaches.ts";
-import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/chain.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
@@ -104,19 +103,4 @@ Deno.test("Chain: a backfill that fills a price outside settles an open thesis a
   assert.equal(thesis().status, "open");
   assert.equal(fill(start + 2_000, OUTSIDE).filledSlots, 1);
   assert.deepEqual(thesis().breach, { time: start + 2_000, price: OUTSIDE });
-});
-
-Deno.test("Chain: more theses than one checkpoint settles break together, and the next ones go on", () => {
-  const { test, start } = chainWithBet(0, 3_600_000);
-  const { state } = test.chain;
-  const tx = rfqSubmit({ timestamp: start, endTime: start + 3_600_000 });
-  for (let number = 1; number <= SETTLEMENTS_PER_TURN; number++) {
-    const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
-    state.applyTransaction({ atMs: start, tx, receipt, quoteHash: hashOf(number) });
-  }
-  test.run(1, { "ETH/USDT": OUTSIDE });
-  assert.equal(state.settler.unsettledCount, 1);
-  test.run(1);
-  assert.equal(state.settler.unsettledCount, 0);
-  assert.ok(state.ledger.theses.every(({ breach }) => breach?.price === OUTSIDE));
 });

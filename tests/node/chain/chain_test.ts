@@ -13,7 +13,7 @@ import {
 } from "../support/actors.ts";
 import { SOLVER_BALANCE, TestChain } from "../support/test_chain.ts";
 
-const { user, solver, stranger, relayer } = actors;
+const { user, solver, stranger } = actors;
 
 /** A chain with fresh prices and 5 USDC for the user. */
 function fundedChain(options?: ConstructorParameters<typeof TestChain>[0]): TestChain {
@@ -67,15 +67,6 @@ Deno.test("Chain: an external hash counts once, whatever transaction brings it",
   const test = fundedChain();
   test.clock.advance(1);
   assertFails(test, depositAt(test), "DEPOSIT_ALREADY_PROCESSED");
-});
-
-Deno.test("Chain: only a relayer deposits, only an admin backfills", () => {
-  const test = fundedChain();
-  const timestamp = test.now;
-  const fields = { timestamp, user: user.address, amount: 1n, externalTxHash: hashOf(2) };
-  assertFails(test, deposit({ ...fields, by: stranger }), "PERMISSION_DENIED");
-  const slot = { timestamp, startTime: test.chain.head.timestampMs, prices: [1n] };
-  assertFails(test, backfill({ ...slot, by: relayer }), "PERMISSION_DENIED");
 });
 
 Deno.test("Chain: a failure is written down and has its block, but for those of strangers", () => {
@@ -158,16 +149,9 @@ const refusedQuotes: [
   ["UNSUPPORTED_PAIR", "no market", () => ({ base: USDT, quote: MARKETS[0]!.base })],
   ["INVALID_PRICE_RANGE", "equal bounds", () => ({ lowerPrice: 5n, upperPrice: 5n })],
   ["INVALID_PRICE_RANGE", "crossed bounds", () => ({ lowerPrice: 6n, upperPrice: 5n })],
-  ["INVALID_TIME_RANGE", "the past", (now) => ({ startTime: now - 1_000, endTime: now })],
   ["INVALID_TIME_RANGE", "no time", (now) => ({ startTime: now + 50, endTime: now + 50 })],
-  ["INVALID_TIME_RANGE", "no slot", (now) => ({ startTime: now + 1, endTime: now + 100 })],
   ["INVALID_TIME_RANGE", "backwards", (now) => ({ startTime: now + 900, endTime: now + 500 })],
-  ["INVALID_TIME_RANGE", "over a day", (now) => ({ endTime: now + 86_400_001 })],
   ["INVALID_TIME_RANGE", "a start over a day ago", (now) => ({ startTime: now - 86_400_000 })],
-  ["INVALID_TIME_RANGE", "a start over a day ahead", (now) => ({
-    startTime: now + 86_400_001,
-    endTime: now + 86_401_001,
-  })],
   ["RANGE_BROKEN", "the newest price outside", () => ({ upperPrice: 2_999_999_999n })],
   ["QUOTE_EXPIRED", "a deadline passed", (now) => ({ deadline: now - 1 })],
   ["QUOTE_SIGNER_MISMATCH", "a stranger's quote", () => ({ solverSigner: stranger })],
@@ -250,18 +234,6 @@ Deno.test("Chain: a thesis whose prices stay inside pays the user at the first c
     user: [5_070_000n, 0n],
     solver: [SOLVER_BALANCE - 70_000n, 0n],
   });
-});
-
-Deno.test("Chain: a price outside pays the solver, and says which", () => {
-  const test = fundedChain();
-  test.chain.submit(rfqSubmit({ timestamp: test.now }));
-  test.run(4);
-  test.run(1, { "ETH/USDT": 3_150_000_001n });
-  const time = test.now;
-  test.run(5);
-  const thesis = test.chain.state.ledger.thesis(1);
-  assert.deepEqual([thesis?.status, thesis?.breach], ["lost", { time, price: 3_150_000_001n }]);
-  assert.deepEqual(balancesOf(test).solver, [SOLVER_BALANCE + 1_000_000n, 0n]);
 });
 
 Deno.test("Chain: prices at the bounds are inside; prices at endTime do not count", () => {

@@ -97,7 +97,7 @@ Deno.test("Ledger: balances plus open theses equal deposits plus genesis, whatev
           : roll < 0.85
           ? { status: "lost" as const, breach: { time: NOW, price: 3n } }
           : { status: "won" as const };
-        const { status } = ledger.settle(id, outcome, NOW);
+        const { status } = ledger.applyOutcome(id, outcome, NOW);
         if (!isUnsettled(status)) open.delete(id);
       }
       assert.equal(ledger.holdings, ledger.issued);
@@ -163,33 +163,10 @@ Deno.test("Ledger: a thesis is settled once", () => {
   execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
   const parties = { user: actors.user.address, solver: actors.solver.address };
   execute(ledger, verifiedRfq(1, parties, { betAmount: 100n, payout: 110n }));
-  ledger.settle(1, { status: "won" }, NOW);
-  assert.throws(() => ledger.settle(1, { status: "won" }, NOW), RangeError);
-  assert.throws(() => ledger.settle(2, { status: "won" }, NOW), RangeError);
+  ledger.applyOutcome(1, { status: "won" }, NOW);
+  assert.throws(() => ledger.applyOutcome(1, { status: "won" }, NOW), RangeError);
+  assert.throws(() => ledger.applyOutcome(2, { status: "won" }, NOW), RangeError);
   assert.equal(ledger.account(actors.user.address).balance, 110n);
-});
-
-Deno.test("Ledger: a fault of a signature inside is the receipt's error, and nothing else happens", () => {
-  const ledger = newLedger();
-  const fault = { code: "USER_SIGNATURE_INVALID" as const, message: "by another key", details: {} };
-  const verified = { ...verifiedDeposit(1, actors.user.address, 1n), fault };
-  assert.deepEqual(execute(ledger, verified), {
-    txHash: verified.txHash,
-    blockNumber: 1,
-    status: "failed",
-    error: fault,
-  });
-  assert.equal(ledger.account(actors.user.address).balance, 0n);
-});
-
-Deno.test("Ledger: an account that was never used has nothing", () => {
-  assert.deepEqual(newLedger().account(actors.stranger.address), {
-    address: actors.stranger.address,
-    balance: 0n,
-    locked: 0n,
-    permissions: [],
-  });
-  assert.deepEqual(newLedger().account(actors.relayer.address).permissions, ["relayer"]);
 });
 
 Deno.test("Ledger: a stale market refuses theses on itself only", () => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/chain.ts";
+import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/state.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
   MISSING_SPANS_MAX,
-  settle,
+  outcomeOf,
   SettlementSchedule,
 } from "../../../services/node/chain/settlement.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
@@ -35,16 +35,16 @@ function hole(number: number) {
   return { from: START + 200 * number, to: START + 200 * number + 100 };
 }
 
-Deno.test("settle: as many holes as may be named are named one by one", () => {
+Deno.test("outcomeOf: as many holes as may be named are named one by one", () => {
   const { prices, box } = pricesWithHoles(MISSING_SPANS_MAX);
   const missing = Array.from({ length: MISSING_SPANS_MAX }, (_, number) => hole(number));
-  assert.deepEqual(settle(prices, box), { status: "needs_backfill", missing });
+  assert.deepEqual(outcomeOf(prices, box), { status: "needs_backfill", missing });
 });
 
-Deno.test("settle: gaps beyond the limit are joined, so that all are covered", () => {
+Deno.test("outcomeOf: gaps beyond the limit are joined, so that all are covered", () => {
   const holes = MISSING_SPANS_MAX + 50;
   const { prices, box } = pricesWithHoles(holes);
-  const outcome = settle(prices, box);
+  const outcome = outcomeOf(prices, box);
   assert.ok(outcome.status === "needs_backfill");
   assert.equal(outcome.missing.length, MISSING_SPANS_MAX);
   assert.deepEqual(outcome.missing.slice(0, -1), Array.from({ length: 255 }, (_, n) => hole(n)));
@@ -53,20 +53,20 @@ Deno.test("settle: gaps beyond the limit are joined, so that all are covered", (
   for (let number = 0; number < holes - 1; number++) {
     prices.backfilled.put(hole(number).from, INSIDE);
   }
-  const last = settle(prices, box, outcome.missing);
+  const last = outcomeOf(prices, box, outcome.missing);
   assert.deepEqual(last, { status: "needs_backfill", missing: [hole(holes - 1)] });
   prices.backfilled.put(hole(holes - 1).from, INSIDE);
-  assert.deepEqual(settle(prices, box, last.missing), { status: "won" });
+  assert.deepEqual(outcomeOf(prices, box, last.missing), { status: "won" });
 });
 
-Deno.test("settle: a price outside in a hole past those that are named pays the solver", () => {
+Deno.test("outcomeOf: a price outside in a hole past those that are named pays the solver", () => {
   const holes = MISSING_SPANS_MAX + 50;
   const { prices, box } = pricesWithHoles(holes);
-  const outcome = settle(prices, box);
+  const outcome = outcomeOf(prices, box);
   assert.ok(outcome.status === "needs_backfill");
   const { from: time } = hole(holes - 1);
   prices.backfilled.put(time, OUTSIDE);
-  assert.deepEqual(settle(prices, box, outcome.missing), {
+  assert.deepEqual(outcomeOf(prices, box, outcome.missing), {
     status: "lost",
     breach: { time, price: OUTSIDE },
   });

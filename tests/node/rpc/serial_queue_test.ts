@@ -8,15 +8,16 @@ import {
 
 const BRIDGE = ["192.0.2.1"];
 
-/** A queue whose turns a test makes. */
-function newQueue() {
+/** A queue whose turns a test makes, and whose tasks take this long. */
+function newQueue(taskMs = 1) {
   const turns: (() => void)[] = [];
-  const queue = new SerialQueue((task) => turns.push(task));
+  let nowMs = 0;
+  const queue = new SerialQueue((task) => turns.push(task), () => nowMs += taskMs);
   const turn = () => turns.shift()?.();
   return { queue, turn, turns };
 }
 
-Deno.test("SerialQueue: one task a turn, in the order in which they came", async () => {
+Deno.test("SerialQueue: one long task a turn, in the order in which they came", async () => {
   const { queue, turn, turns } = newQueue();
   const done: number[] = [];
   const results = [1, 2, 3].map((number) => queue.run("write", BRIDGE, () => done.push(number)));
@@ -27,6 +28,18 @@ Deno.test("SerialQueue: one task a turn, in the order in which they came", async
   }
   assert.deepEqual(await Promise.all(results), [1, 2, 3]);
   assert.deepEqual([queue.waiting, turns.length], [0, 0]);
+});
+
+Deno.test("SerialQueue: short tasks share a turn until its time is over", async () => {
+  const { queue, turn, turns } = newQueue(0.25);
+  const done: number[] = [];
+  const tasks = Array.from({ length: 6 }, (_, number) => number);
+  const results = tasks.map((number) => queue.run("write", BRIDGE, () => done.push(number)));
+  turn();
+  assert.deepEqual([done, turns.length], [[0, 1, 2, 3], 1]);
+  turn();
+  await Promise.all(results);
+  assert.deepEqual([done, turns.length], [tasks, 0]);
 });
 
 Deno.test("SerialQueue: a task's error reaches its caller, and the next task runs", async () => {

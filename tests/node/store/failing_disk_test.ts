@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { CoreNode } from "../../../services/node/core_node.ts";
-import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/chain.ts";
+import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import type { Database } from "../../../services/node/store/database.ts";
 import {
@@ -15,6 +15,7 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { DiskChain } from "../support/disk_chain.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../support/log_of.ts";
 import { SOLVER_BALANCE } from "../support/test_chain.ts";
@@ -188,6 +189,26 @@ Deno.test("Node: more theses end than one turn settles while the disk is full, a
     assert.equal((await node.health()).status, "healthy");
   });
 });
+
+Deno.test("Chain: a settlement whose commit fails is announced once it is stored, and its block at once", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(folder, new FakeClock());
+    disk.run(1);
+    disk.deposit(1);
+    disk.bet(300);
+    disk.run(2);
+    disk.failCommits(true);
+    disk.run(1);
+    const { chain, heads, theses } = disk;
+    assert.equal(chain.state.ledger.thesis(1)?.status, "open");
+    assert.equal(heads.at(-1), chain.head.number);
+    disk.failCommits(false);
+    disk.run(2 * SAVE_CHECKPOINTS);
+    assert.deepEqual(theses.map(({ status }) => status), ["open", "won"]);
+    const [first = 0] = heads;
+    assert.deepEqual(heads, heads.map((_, index) => first + index), "no block is left out");
+    await disk.close();
+  }));
 
 Deno.test("Node: theses that end together are settled in turns, without waiting for more checkpoints", async () => {
   await withNode(async (node) => {

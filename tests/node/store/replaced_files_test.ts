@@ -1,8 +1,8 @@
 /** Files of a data directory that are older, of another chain, moved or missing. */
 import assert from "node:assert/strict";
-import { StorageError } from "../../../services/node/store/database.ts";
+import { APPLICATION_ID } from "../../../services/node/store/data_dir.ts";
 import { checkInBackground } from "../../../services/node/store/verify.ts";
-import { Database } from "../../../services/node/store/database.ts";
+import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
@@ -77,13 +77,20 @@ Deno.test("Data directory: a lost log or database is refused; without the lock f
   }));
 
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
-  withFolder((path) => {
-    Deno.writeTextFileSync(`${path}/chain.journal`, "");
-    assert.throws(() => new DiskChain(path, new FakeClock()), {
+  withFolder(async (path) => {
+    const refusal = {
       code: "DATA_DIR",
       message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
-    });
-    return Promise.resolve();
+    };
+    const journal = `${path}/chain.journal`;
+    Deno.writeTextFileSync(journal, "");
+    assert.throws(() => new DiskChain(path, new FakeClock()), refusal);
+    Deno.removeSync(journal);
+    await new DiskChain(path, new FakeClock()).close();
+    const database = new Database(`${path}/${DATABASE}`);
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID - 1}`);
+    database.close();
+    assert.throws(() => new DiskChain(path, new FakeClock()), refusal);
   }));
 
 Deno.test("Data directory: once another program has changed the database, nothing is acknowledged any more", () =>

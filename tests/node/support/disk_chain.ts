@@ -6,7 +6,7 @@ import { Chain } from "../../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { pageOfTheses } from "../../../services/node/rpc/pages.ts";
 import { type GivenSettings, resolveSettings } from "../../../services/node/settings.ts";
-import type { Database } from "../../../services/node/store/database.ts";
+import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { openStorage, type Storage } from "../../../services/node/store/storage.ts";
 import type { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID, deposit, hashOf, rfqSubmit } from "./actors.ts";
@@ -108,6 +108,17 @@ export class DiskChain {
   /** From now on, this many pages of 4 KiB fit on the disk: those that it has if it is full. */
   fitPages(pages: number | "full"): void {
     this.#db.exec(`PRAGMA max_page_count = ${pages === "full" ? 1 : pages}`);
+  }
+
+  /** From now on, every commit fails, or none. */
+  failCommits(isFailing: boolean): void {
+    const db = this.#db;
+    Reflect.deleteProperty(db, "exec"); // that of the class counts again
+    if (!isFailing) return;
+    db.exec = (sql) => {
+      if (sql === "COMMIT") throw new StorageError("The chain cannot be written");
+      Database.prototype.exec.call(db, sql);
+    };
   }
 
   /** Commits everything, and leaves the directory as a process that is killed now would. */

@@ -63,14 +63,9 @@ export class TestChain {
       maxStaleMs?: number;
       maxStartAheadMs?: number;
       minBet?: bigint;
-      /** Numbers that blocks may have: all by default. */
-      reservedTo?: () => number;
     } = {},
   ) {
     this.records = memoryRecords({ nowMs: this.clock.now(), ...options });
-    if (options.reservedTo !== undefined) {
-      Object.defineProperty(this.records, "reservedTo", { get: options.reservedTo });
-    }
     this.snapshots = new Snapshots(this.records);
     this.chain = new Chain({
       chainId: CHAIN_ID,
