@@ -20,8 +20,8 @@ const RETRY_WAIT_MS = 1_000;
 
 /** The history of an exchange cannot be read. */
 export class ExchangeHistoryError extends RangemakerError {
-  constructor(message: string, cause?: unknown) {
-    super("EXCHANGE_HISTORY", message, { cause });
+  constructor(message: string) {
+    super("EXCHANGE_HISTORY", message);
   }
 }
 
@@ -77,7 +77,7 @@ export class ExchangeHistory {
       signal?.addEventListener("abort", () => {
         cancel();
         resolve();
-      }, { once: true });
+      });
     });
   }
 }
