@@ -21,7 +21,6 @@ import type { QuoteSigner } from "./quoting/quote_signer.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
-import { worstCaseLoss } from "./risk/worst_case_loss.ts";
 
 /** What executions need of the rest of the solver. */
 export interface ExecutionCore {
@@ -70,7 +69,7 @@ export function createExecution(
     probabilityOf: (quoteHash) => probabilities.get(quoteHash),
     onRecheck: metrics.looked,
     checks: new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy }),
-    limit: new ExposureLimit({ book: exposure, measure: worstCaseLoss, onNear }),
+    limit: new ExposureLimit({ book: exposure, onNear }),
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
   const work: IntentWork = {

@@ -1,13 +1,17 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
+import { pagesOf } from "../../lib/net/pages.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
 import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
 import { NodeFeed } from "./market/node_feed.ts";
 import type { MinimumBet } from "./limits.ts";
 import { ChainCheck } from "./readiness.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
-import { readOpenTheses } from "./risk/read_open_theses.ts";
+
+/** Theses in one answer of the node: its own limit. */
+const PAGE = 1_000;
 
 /** A background task. */
 export interface Running {
@@ -65,4 +69,25 @@ export function followNode(
       exposure.invalidate();
     },
   };
+}
+
+/**
+ * Reads all open theses of a solver into its book. Once `signal` is aborted, they no longer count.
+ *
+ * @throws {RangemakerError} If the node cannot be asked.
+ */
+export async function readOpenTheses(
+  book: ExposureBook,
+  node: Pick<CoreClient, "getTheses">,
+  solver: Address,
+  signal: AbortSignal,
+): Promise<void> {
+  book.beginReading();
+  const theses: Thesis[] = [];
+  // In this order, a thesis that changes its state between the two reads is not missed.
+  for (const status of ["open", "needs_backfill"] as const) {
+    const read = (cursor?: string) => node.getTheses({ solver, status, limit: PAGE, cursor });
+    for await (const page of pagesOf(read)) theses.push(...page.theses);
+  }
+  if (!signal.aborted) book.endReading(theses);
 }

@@ -21,7 +21,6 @@ import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
 import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
-import { worstCaseLoss } from "../../services/solver/risk/worst_case_loss.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
 import { type BetsWorld, EXPOSURE_MAX } from "./bets_world.ts";
 
@@ -110,7 +109,7 @@ export class BetsSolver {
         strategy,
       }),
       exposure: book,
-      limit: new ExposureLimit({ book, measure: worstCaseLoss }),
+      limit: new ExposureLimit({ book }),
       releaseSettled: () => this.#reservations.reconcile(),
       hedge: withFaultPoints("hedge", hedge, faults),
       quoteSigner,

@@ -3,17 +3,10 @@ import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import { type Balances, requireBalances } from "./balances.ts";
 import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
 import type { ExposureBook } from "./exposure_book.ts";
-
-/**
- * Calculates the maximum loss on a set of bets, in USDC with 6 decimals: at most the sum of their
- * individual losses.
- */
-export type RiskMeasure = (bets: Iterable<BetAtRisk>) => bigint;
+import { worstCaseLoss } from "./worst_case_loss.ts";
 
 export interface ExposureLimitOptions {
   book: ExposureBook;
-  /** By default the sum, as if users won every bet. */
-  measure?: RiskMeasure;
   /** Called by {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
   onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
@@ -78,11 +71,11 @@ export class ExposureLimit {
   }
 
   #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {
-    const { book, measure } = this.#options;
+    const { book } = this.#options;
     // Well below the limit the cached sum is enough; computing the exact loss reads every bet.
     const sum = bets.reduce((total, bet) => total + riskOf(bet), book.total);
     const isFar = sum * 100n < max * NEAR_PERCENT.until;
-    return measure === undefined || isFar ? sum : measure([...book.betsAtRisk, ...bets]);
+    return isFar ? sum : worstCaseLoss([...book.betsAtRisk, ...bets]);
   }
 
   #isNearBy(total: bigint, max: bigint): boolean {

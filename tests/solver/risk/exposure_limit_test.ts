@@ -112,21 +112,20 @@ Deno.test("ExposureLimit: balances cover all bets under way of the same user, an
   decideWith({ user: 100n, solver: 5n }, { ...betOf(5n), user: solver, solver: user });
 });
 
-Deno.test("ExposureLimit: a replaced measure decides where the sum of all risks is near the bound", () => {
-  const { book } = limitOf(2n, [thesisOf(1)]);
-  const measure = (bets: Iterable<unknown>) => BigInt([...bets].length);
-  const { book: nearlyEmpty } = limitOf(100n, [thesisOf(1)]);
-  decide(new ExposureLimit({ book: nearlyEmpty, measure }), 500n); // one large bet: 510 in sum, 2 by the measure
-  const limit = new ExposureLimit({ book, measure });
-  decide(limit, 500n, reservation(1, 10n));
-  book.apply(thesisOf(2));
-  refused(() => decide(limit, 500n), "EXPOSURE_TOO_LARGE", /would be 0.000003 USDC/);
-});
-
-Deno.test("ExposureLimit: asks no measure while the sum of all risks is far from the bound", () => {
-  const { book } = limitOf(20n, [thesisOf(1)]);
-  const measure = () => assert.fail("The sum decides");
-  decide(new ExposureLimit({ book, measure }), 3n);
+Deno.test("ExposureLimit: near the bound, bets that cannot both be won count once", () => {
+  const within = (lowerPrice: bigint, upperPrice: bigint) => ({
+    startTime: 0,
+    endTime: 1_000,
+    lowerPrice,
+    upperPrice,
+  });
+  const { limit } = limitOf(20n, [thesisOf(1, within(1n, 2n))]);
+  const admit = (id: number, risk: bigint, range: Partial<Thesis>) =>
+    limit.admission(quoteHashOf(id), { ...betOf(risk), ...range }, plenty)
+      .decide(new Set(), true);
+  admit(2, 15n, within(3n, 4n));
+  const overlapping = () => admit(3, 6n, within(4n, 5n));
+  refused(overlapping, "EXPOSURE_TOO_LARGE", /would be 0.000021 USDC/);
 });
 
 Deno.test("ExposureLimit: reports once that the bound is near, and once that it is far again", () => {

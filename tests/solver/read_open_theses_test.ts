@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type { ThesisFilter } from "../../../lib/net/core_client.ts";
-import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { readOpenTheses } from "../../../services/solver/risk/read_open_theses.ts";
-import { solver } from "../support.ts";
-import { thesisOf } from "../theses.ts";
+import type { ThesisFilter } from "../../lib/net/core_client.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { readOpenTheses } from "../../services/solver/follow_node.ts";
+import { solver } from "./support.ts";
+import { thesisOf } from "./theses.ts";
 
 /** A node with theses, two in each answer. */
 function nodeWith(theses: readonly Thesis[]) {
