@@ -175,8 +175,19 @@ export function useEnvelope(
   corsOrigins: readonly string[],
   statuses: ErrorStatuses,
 ): void {
-  app.use(cors({ origin: corsOrigins.includes("*") ? "*" : [...corsOrigins] }));
+  if (corsOrigins.includes("*")) app.use(allowEveryOrigin());
+  else app.use(cors({ origin: [...corsOrigins] }));
   answerFailures(app, service, statuses);
+}
+
+/** As Hono's own, which makes a response before that of the route: a tenth of the time of a quote. */
+function allowEveryOrigin(): MiddlewareHandler {
+  const answerPreflight = cors({ origin: "*" });
+  return async (c, next) => {
+    if (c.req.method === "OPTIONS") return await answerPreflight(c, next);
+    c.header("access-control-allow-origin", "*");
+    await next();
+  };
 }
 
 /**

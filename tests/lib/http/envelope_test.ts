@@ -155,6 +155,21 @@ for (const [origins, origin, status] of callers) {
   });
 }
 
+Deno.test("useEnvelope: with * every page may read answers and failures, and its preflight is answered", async () => {
+  const app = new Hono();
+  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
+  app.post("/", acceptJson(["*"]), async (c) => c.json(await readBody(c, z.unknown())));
+  const ask = async (path: string, method: string, body?: string) => {
+    const headers = { ...JSON_TYPE, origin: "https://any.example" };
+    const answer = await app.request(path, { method, headers, body: body ?? null });
+    return [answer.status, answer.headers.get("access-control-allow-origin")];
+  };
+  assert.deepEqual(await ask("/", "POST", "{}"), [200, "*"]);
+  assert.deepEqual(await ask("/", "POST", "no JSON"), [400, "*"]);
+  assert.deepEqual(await ask("/none", "GET"), [404, "*"]);
+  assert.deepEqual(await ask("/", "OPTIONS"), [204, "*"]);
+});
+
 Deno.test("acceptJson: a body whose length is announced twice is refused by the server or by us", async () => {
   const app = new Hono();
   useEnvelope(app, "test", ["*"], INTENT_STATUSES);
