@@ -125,8 +125,9 @@ const quiet: [name: string, isAsked: boolean, play: (scene: Scene) => Promise<vo
   }],
   ["announces its head just after it was read", true, async (scene) => {
     scene.announce(1);
+    await scene.pass(2 * SILENCE_MS);
     scene.head = 2;
-    await scene.pass(SILENCE_MS);
+    await scene.pass(ROUND_MS);
     scene.announce(2);
     await scene.pass(3 * SILENCE_MS);
   }],
@@ -135,10 +136,10 @@ const quiet: [name: string, isAsked: boolean, play: (scene: Scene) => Promise<vo
     scene.rounds.announced(undefined);
     await scene.pass(3 * SILENCE_MS);
   }],
-  ["has another chain on a new connection", true, async (scene) => {
-    scene.announce(100);
+  ["is further on and idle on a new connection", true, async (scene) => {
+    scene.announce(1);
     scene.rounds.reconnected();
-    scene.head = 1;
+    scene.head = 100;
     await scene.pass(3 * SILENCE_MS);
   }],
   ["was read before a new connection", true, async (scene) => {

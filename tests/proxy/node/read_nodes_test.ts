@@ -253,7 +253,9 @@ Deno.test("ReadNodes: of three, one far above the others is removed after two ro
   assert.deepEqual(isOut(), [true, false, false]);
   assert.deepEqual(moves, [[1, "it is 1000 blocks above all others"]]);
   play(ROUNDS, [0, 0, 1]);
-  assert.deepEqual(isOut(), [false, false, false], "it is back once it is in step");
+  assert.deepEqual(isOut(), [false, false, false], "it is added once it keeps up");
+  play(2, [0, -1_000, 1]);
+  assert.notEqual(nodes.leader, 1, "the next one stops leading at once, too");
 });
 
 Deno.test("ReadNodes: a single node serves every block, and is alive when it accepts a connection", () => {
