@@ -5,6 +5,7 @@ import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.
 import { address } from "../proxy/address.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { ReadersWorld } from "./readers_world.ts";
+import { NO_EVENTS } from "../proxy/hub/quiet.ts";
 
 /** What is subscribed to: few, so that clients share. */
 const TOPICS = ["a", "b", "silent"];
@@ -92,12 +93,7 @@ class HubWorld {
         },
         drop: () => this.#drop(),
       },
-      events: {
-        received: () => {},
-        sent: () => {},
-        subscribed: () => {},
-        lagged: (count) => this.#lagged += count,
-      },
+      events: { ...NO_EVENTS, lagged: (count) => this.#lagged += count },
     });
   }
 

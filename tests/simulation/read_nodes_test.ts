@@ -8,6 +8,7 @@ import { MOVE_EVERY_MS, ReadNodes } from "../../services/proxy/node/read_nodes.t
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
+import { NO_EVENTS } from "../proxy/hub/quiet.ts";
 
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
@@ -110,12 +111,7 @@ class ReadNodesWorld {
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       slowClients: "lag",
       upstream: { send: (text) => this.#toNode(text), drop: () => assert.fail("Not dropped") },
-      events: {
-        received: () => {},
-        sent: () => {},
-        subscribed: () => {},
-        lagged: (count) => this.#missed += count,
-      },
+      events: { ...NO_EVENTS, lagged: (count) => this.#missed += count },
       heads,
     });
     for (const reads of ["fast", "slowly", "nothing"] as const) this.#connectClient(reads);

@@ -14,6 +14,7 @@ import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { NO_EVENTS } from "../proxy/hub/quiet.ts";
 
 const CLIENTS = 6;
 const BUDGET_BYTES = 64 * 1024 * 1024;
@@ -73,12 +74,7 @@ export class ReadersWorld {
       subscribeTimeoutMs: 1_000,
       slowClients: "lag",
       upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
-      events: {
-        received: () => {},
-        sent: () => {},
-        subscribed: () => {},
-        lagged: (count) => this.#lagged += count,
-      },
+      events: { ...NO_EVENTS, lagged: (count) => this.#lagged += count },
     });
     this.#hub.upstreamOpened(0);
     const buffers = new ClientBuffers(this.#budget, this.#clock, () => assert.fail("No refusal"));

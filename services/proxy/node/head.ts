@@ -9,8 +9,7 @@ export interface Head {
 
 const QUANTITY = /^0x[0-9a-fA-F]{1,16}$/;
 
-/** A number in Ethereum's JSON form. */
-export const quantitySchema = z.string().regex(QUANTITY).transform(Number);
+const quantitySchema = z.string().regex(QUANTITY).transform(Number);
 
 /** The parts of a block that show how far a node is. */
 export const headSchema = z.object({ number: quantitySchema, timestamp: quantitySchema })

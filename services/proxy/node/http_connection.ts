@@ -28,28 +28,31 @@ export class ConnectionError extends RangemakerError {
   }
 }
 
-/** A request, and the callbacks for its outcome. */
+/** A request. */
 export interface Exchange {
-  readonly path: string;
-  /** Names and values in turns. */
-  readonly headers: string[];
   readonly text: string;
   /** Whether the connection may serve further requests, and may have served earlier ones. */
   readonly isPlain: boolean;
+}
+
+/** Whom a connection reports the outcome of each request to, once. */
+export interface ConnectionOwner<E extends Exchange> {
   /** The answer is complete. */
-  replied(connection: HttpConnection, status: number, body: string): void;
-  failed(connection: HttpConnection, error: ConnectionError): void;
+  replied(exchange: E, connection: HttpConnection<E>, status: number, body: string): void;
+  failed(exchange: E, connection: HttpConnection<E>, error: ConnectionError): void;
 }
 
 /**
  * One connection to a node: one request at a time, each with its answer. It is opened for the first
  * request, and again for one after the node closed it.
  */
-export class HttpConnection implements Dispatcher.DispatchHandler {
+export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHandler {
+  readonly #owner: ConnectionOwner<E>;
+  readonly #path: string;
   readonly #client: Client;
   readonly #body: ReplyBody;
   #socket: Socket | undefined;
-  #exchange: Exchange | undefined;
+  #exchange: E | undefined;
   #status = 0;
   /** Whether the present request was sent; whether it was on a reused connection; its answer begun. */
   #isSent = false;
@@ -60,7 +63,9 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   #isDestroyed = false;
 
   /** @param budget Counts the bytes of large answers while they are read. */
-  constructor(url: URL, budget: ByteBudget) {
+  constructor(owner: ConnectionOwner<E>, url: URL, budget: ByteBudget) {
+    this.#owner = owner;
+    this.#path = url.pathname + url.search;
     this.#body = new ReplyBody(budget);
     this.#client = new Client(url.origin, {
       allowH2: false,
@@ -83,12 +88,13 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
     return this.#socket?.writableLength === 0;
   }
 
-  /** Sends a request; the exchange is called back once. */
-  send(exchange: Exchange): void {
-    const { path, headers, text, isPlain } = exchange;
+  /** Sends a request. @param headers Names and values in turns. */
+  send(exchange: E, headers: string[]): void {
     this.#exchange = exchange;
     this.#isSent = this.#isKept = this.#isBegun = false;
-    this.#client.dispatch({ path, method: "POST", headers, body: text, reset: !isPlain }, this);
+    const { text: body, isPlain } = exchange;
+    const path = this.#path;
+    this.#client.dispatch({ path, method: "POST", headers, body, reset: !isPlain }, this);
   }
 
   /** Ends the connection at once; a pending answer fails with the reason. */
@@ -130,7 +136,8 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    exchange?.replied(this, this.#status, this.#body.end());
+    const body = this.#body.end();
+    if (exchange !== undefined) this.#owner.replied(exchange, this, this.#status, body);
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -141,7 +148,8 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
     this.#body.clear();
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    exchange?.failed(this, new ConnectionError(this.#stage, reason));
+    if (exchange === undefined) return;
+    this.#owner.failed(exchange, this, new ConnectionError(this.#stage, reason));
   }
 
   get #stage(): FailureStage {

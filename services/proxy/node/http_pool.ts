@@ -4,7 +4,12 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { ByteBudget } from "../byte_budget.ts";
 import { type Deadline, Deadlines } from "../deadlines.ts";
 import type { NodeReply } from "../envelope.ts";
-import { ConnectionError, type Exchange, HttpConnection } from "./http_connection.ts";
+import {
+  ConnectionError,
+  type ConnectionOwner,
+  type Exchange,
+  HttpConnection,
+} from "./http_connection.ts";
 import { ReplyBudgetError } from "./reply_body.ts";
 
 /** Most connections to one node, and so open requests: the default of an nginx worker. */
@@ -75,22 +80,20 @@ export class BusyError extends RangemakerError {
  * Posts to a node over HTTP/1.1 connections of undici. `fetch` and `node:http` of the runtime send a
  * POST twice when a reused connection closes before the answer; undici does not.
  */
-export class HttpPool {
+export class HttpPool implements ConnectionOwner<Post> {
   readonly #options: HttpPoolOptions;
   readonly #budget: ByteBudget;
-  readonly #path: string;
   readonly #headers: readonly string[];
   /** Requests without an answer yet. */
   readonly #open: Deadlines<Post>;
   /** Connections for plain reads, most recently used last. undici closes those that are idle. */
-  readonly #idle: HttpConnection[] = [];
+  readonly #idle: HttpConnection<Post>[] = [];
   #isStopped = false;
 
   constructor(options: HttpPoolOptions) {
     this.#options = options;
     this.#budget = options.budget ?? new ByteBudget(Infinity);
     const { url, clock, timeoutMs } = options;
-    this.#path = url.pathname + url.search;
     this.#headers = [
       ...["content-type", "application/json", "accept-encoding", "identity"],
       ...authorization(url),
@@ -113,7 +116,7 @@ export class HttpPool {
    */
   post(text: string, options: HttpPostOptions): Promise<NodeReply> {
     return new Promise((resolve, reject) => {
-      this.#send(new Post(this, text, options, resolve, reject));
+      this.#send(new Post(text, options, resolve, reject));
     });
   }
 
@@ -132,8 +135,8 @@ export class HttpPool {
     for (const connection of this.#idle.splice(0)) connection.destroy(reason);
   }
 
-  /** For {@link Post}: handles the answer, and keeps the connection if it is reusable. */
-  replied(post: Post, connection: HttpConnection, status: number, body: string): void {
+  /** For its connections: handles the answer, and keeps the connection if it is reusable. */
+  replied(post: Post, connection: HttpConnection<Post>, status: number, body: string): void {
     this.#finish(post);
     // From here on, the connection would answer each request with the answer to another one.
     const isMisled = status === 200 && post.options.isAnswer?.(body) === false;
@@ -146,8 +149,8 @@ export class HttpPool {
     post.resolve({ status, body });
   }
 
-  /** For {@link Post}: handles the failure, and sends the request again if that is safe. */
-  failed(post: Post, connection: HttpConnection, error: ConnectionError): void {
+  /** For its connections: handles the failure, and sends the request again if that is safe. */
+  failed(post: Post, connection: HttpConnection<Post>, error: ConnectionError): void {
     this.#finish(post);
     connection.destroy(error);
     const isStale = error.stage === "kept" &&
@@ -169,7 +172,6 @@ export class HttpPool {
     if (other === undefined) return false;
     post.isMoved = true;
     post.isRepeated = false;
-    post.pool = other;
     other.#send(post);
     return true;
   }
@@ -179,17 +181,15 @@ export class HttpPool {
     this.#sendOver(post.isPlain ? this.#idle.pop() : undefined, post, post.startedAtMs);
   }
 
-  #sendOver(idle: HttpConnection | undefined, post: Post, nowMs: number): void {
+  #sendOver(idle: HttpConnection<Post> | undefined, post: Post, nowMs: number): void {
     if (this.#isStopped) {
       return this.#reject(post, new ConnectionError("connecting", new Error("The proxy stops")));
     }
     if (this.open >= CONNECTIONS_MAX) return this.#reject(post, new BusyError());
-    const connection = idle ?? new HttpConnection(this.#options.url, this.#budget);
-    post.path = this.#path;
-    post.headers = [...this.#headers, "x-forwarded-for", post.options.forwardedFor];
+    const connection = idle ?? new HttpConnection<Post>(this, this.#options.url, this.#budget);
     post.connection = connection;
     post.deadline = this.#open.add(post, nowMs);
-    connection.send(post);
+    connection.send(post, [...this.#headers, "x-forwarded-for", post.options.forwardedFor]);
   }
 
   #finish({ deadline }: Post): void {
@@ -212,16 +212,13 @@ export class HttpPool {
 
 /** One call of {@link HttpPool.post}: an object, because a closure per step would be slower. */
 class Post implements Exchange {
-  path = "";
-  headers: string[] = [];
-  connection: HttpConnection | undefined;
+  connection: HttpConnection<Post> | undefined;
   deadline: Deadline<Post> | undefined;
   startedAtMs = 0;
   isRepeated = false;
   isMoved = false;
 
   constructor(
-    public pool: HttpPool,
     readonly text: string,
     readonly options: HttpPostOptions,
     readonly resolve: (reply: NodeReply) => void,
@@ -230,14 +227,6 @@ class Post implements Exchange {
 
   get isPlain(): boolean {
     return this.options.isPlain ?? false;
-  }
-
-  replied(connection: HttpConnection, status: number, body: string): void {
-    this.pool.replied(this, connection, status, body);
-  }
-
-  failed(connection: HttpConnection, error: ConnectionError): void {
-    this.pool.failed(this, connection, error);
   }
 }
 

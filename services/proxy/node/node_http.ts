@@ -1,7 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import { type Answer, answerTo, callText, type NodeReply, readAnswer } from "../envelope.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
@@ -82,17 +81,6 @@ function failureOf(error: PostError, target: Target, timeoutMs: number): Error {
   if (cause instanceof ReplyTimeoutError) return nodeTimeout(target, timeoutMs);
   const wasSent = error.stage !== "connecting";
   return (wasSent ? answerLost : nodeUnreachable)(target, error.message, error);
-}
-
-/** Calls a method of a node for the proxy itself. @returns Its result. */
-export async function ask(
-  node: Pick<NodePort, "post">,
-  method: string,
-  params: unknown[],
-): Promise<unknown> {
-  const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  const reply = await node.post(text, { forwardedFor: "127.0.0.1" });
-  return parseResponse(parseJson(reply.body)).result;
 }
 
 /**

@@ -116,7 +116,9 @@ export class ReadNodes {
     node.answeredProbe(head, tookMs, this.#options.clock.now());
     // The last node is not removed, dead or not, until another one answers.
     const leader = this.#at(this.#leader);
-    if (leader.isDead) this.#removeNow(this.#leader, "it does not answer");
+    if (leader.isDead) {
+      this.#remove(this.#leader, "it does not answer", { isUrgent: true });
+    }
   }
 
   /** A probe was not answered. */
@@ -160,7 +162,7 @@ export class ReadNodes {
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
     this.#at(index).isDead = true;
-    this.#removeNow(index, reason);
+    this.#remove(index, reason, { isUrgent: true });
   }
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
@@ -183,27 +185,16 @@ export class ReadNodes {
     if (node.rounds < rounds) return;
     node.rounds = 0;
     if (fault === undefined) this.#addBack(index);
-    else if (isUrgent) this.#removeNow(index, fault);
-    else this.#remove(index, fault);
+    else this.#remove(index, fault, { isUrgent });
   }
 
   #othersThan(index: number): ReadNode[] {
     return this.#nodes.filter((_, at) => at !== index);
   }
 
-  /** Removes a node that works; it leads on if no other one serves as well. */
-  #remove(index: number, reason: string): void {
-    if (index === this.#leader) this.#replaceLeader(reason);
-    this.#exclude(index, reason);
-  }
-
-  /** Removes a node that cannot be used; another one that answers leads instead. */
-  #removeNow(index: number, reason: string): void {
-    if (index === this.#leader) this.#replaceLeaderNow(reason);
-    this.#exclude(index, reason);
-  }
-
-  #exclude(index: number, reason: string): void {
+  /** Removes a node, unless it is the last one. If it leads, another one does from now on. */
+  #remove(index: number, reason: string, { isUrgent }: { isUrgent: boolean }): void {
+    if (index === this.#leader) this.#replaceLeader(reason, { isUrgent });
     const node = this.#at(index);
     const isLast = this.#othersThan(index).every(({ removedFor }) => removedFor !== undefined);
     if (node.removedFor !== undefined || isLast) return;
@@ -221,39 +212,35 @@ export class ReadNodes {
     this.#options.changed?.(index, undefined);
   }
 
-  #replaceLeader(reason: string): void {
-    if (this.#options.clock.now() - this.#movedAtMs < MOVE_EVERY_MS) return;
-    this.#moveTo(this.alternativeTo(this.#leader), reason);
-  }
-
-  #replaceLeaderNow(reason: string): void {
+  /**
+   * Makes another node the leader. One that works leads on if none serves as well, or if it has only
+   * just become the leader; one that cannot be used is replaced by any that answers.
+   */
+  #replaceLeader(reason: string, { isUrgent }: { isUrgent: boolean }): void {
+    const nowMs = this.#options.clock.now();
+    if (!isUrgent && nowMs - this.#movedAtMs < MOVE_EVERY_MS) return;
     const alive = () => this.#best((index) => index !== this.#leader && !this.#at(index).isDead);
-    this.#moveTo(this.alternativeTo(this.#leader) ?? alive(), reason);
-  }
-
-  #moveTo(candidate: number | undefined, reason: string): void {
-    if (candidate === undefined) return;
-    this.#leader = candidate;
-    this.#movedAtMs = this.#options.clock.now();
+    const next = this.alternativeTo(this.#leader) ?? (isUrgent ? alive() : undefined);
+    if (next === undefined) return;
+    this.#leader = next;
+    this.#movedAtMs = nowMs;
     this.#slowRounds = 0;
-    this.#addBack(candidate); // it may lag, but no better node is available
-    this.#options.moved?.(candidate, reason);
+    this.#addBack(next); // it may lag, but no better node is available
+    this.#options.moved?.(next, reason);
   }
 
   #replaceSlowLeader(): void {
     const leader = this.#at(this.#leader);
     // The leader is removed; no replacement was available earlier.
     if (leader.removedFor !== undefined) {
-      if (leader.isDead) this.#replaceLeaderNow(leader.removedFor);
-      else this.#replaceLeader(leader.removedFor);
-      return;
+      return this.#replaceLeader(leader.removedFor, { isUrgent: leader.isDead });
     }
     const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_MS);
     const isSlow = this.#indexes().some((index) =>
       this.#serves(index, -1) && this.#at(index).tookMs < limitMs
     );
     this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
-    if (this.#slowRounds >= ROUNDS) this.#replaceLeader("it is slow");
+    if (this.#slowRounds >= ROUNDS) this.#replaceLeader("it is slow", { isUrgent: false });
   }
 
   #serves(index: number, block: number): boolean {

@@ -6,7 +6,6 @@ import { type Answer, firstId, type NodeReply } from "../envelope.ts";
 import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 import {
-  ask,
   askOverHttp,
   nodeHttp,
   type NodeHttpOptions,
@@ -75,9 +74,8 @@ export class ReadPool implements NodePort {
   async probe(node: number): Promise<Head | undefined> {
     const startedAtMs = this.#clock.now();
     try {
-      const head = headSchema.parse(
-        await ask(this.#probe(node), "eth_getBlockByNumber", ["latest", false]),
-      );
+      const answer = await this.#askProbe(node, blockCall(1, "latest"));
+      const head = headSchema.parse(parseResponse(answer).result);
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
       return head;
     } catch (thrown) {
@@ -90,14 +88,13 @@ export class ReadPool implements NodePort {
 
   /** Blocks of a node by number, without those that it does not have. */
   async blocks(node: number, from: number, to: number): Promise<Record<string, unknown>[]> {
-    const calls = Array.from({ length: to - from + 1 }, (_, index) => {
-      const params = [`0x${(from + index).toString(16)}`, false];
-      return { jsonrpc: "2.0", id: index, method: "eth_getBlockByNumber", params };
-    });
-    const reply = await this.#probe(node).post(JSON.stringify(calls), {
-      forwardedFor: "127.0.0.1",
-    });
-    const answers = z.array(z.unknown()).parse(parseJson(reply.body)).map(parseResponse);
+    const calls = Array.from(
+      { length: to - from + 1 },
+      (_, index) => blockCall(index, `0x${(from + index).toString(16)}`),
+    );
+    const answers = z.array(z.unknown()).parse(await this.#askProbe(node, calls)).map(
+      parseResponse,
+    );
     const byId = answers.toSorted((a, b) => Number(a.id) - Number(b.id));
     return blocksSchema.parse(byId.map(({ result }) => result)).filter((block) => block !== null);
   }
@@ -124,9 +121,12 @@ export class ReadPool implements NodePort {
     return other === undefined ? undefined : this.#pools[other];
   }
 
-  #probe(node: number): NodePort {
-    const pool = this.#at(this.#probes, node);
-    return { post: (text, options) => pool.post(text, { ...options, isPlain: true }) };
+  /** Asks a node for the proxy itself. @returns Its answer. */
+  async #askProbe(node: number, message: unknown): Promise<unknown> {
+    const options = { forwardedFor: "127.0.0.1", isPlain: true };
+    return parseJson(
+      (await this.#at(this.#probes, node).post(JSON.stringify(message), options)).body,
+    );
   }
 
   #at(pools: readonly HttpPool[], node: number): HttpPool {
@@ -134,6 +134,10 @@ export class ReadPool implements NodePort {
     if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
     return pool;
   }
+}
+
+function blockCall(id: number, block: string) {
+  return { jsonrpc: "2.0", id, method: "eth_getBlockByNumber", params: [block, false] };
 }
 
 /** Whether the connection was refused. */

@@ -5,6 +5,7 @@ import { options } from "../../../services/proxy/options.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { seededRandom } from "../../../lib/random.ts";
+import { NO_EVENTS, OPEN_SINK } from "./quiet.ts";
 
 /** As by default. */
 const PLACES = Number(options.maxUpstreamSubscriptions.default);
@@ -29,13 +30,7 @@ class Crowd {
       subscribeTimeoutMs: 1_000,
       slowClients: "lag",
       upstream: { send: (text) => this.#grant(text), drop: () => {} },
-      events: {
-        received() {},
-        sent() {},
-        lagged() {},
-        subscribed() {},
-        refused: (limit) => this.refused.push(limit),
-      },
+      events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
     });
   }
 
@@ -53,9 +48,7 @@ class Crowd {
     const clients = this.#clients.get(address) ?? new Set();
     this.#clients.set(address, clients);
     const client = this.hub.connect({
-      room: () => Infinity,
-      spareRoom: () => 0,
-      send: () => {},
+      ...OPEN_SINK,
       close: (code, reason) => {
         this.closed.push(`${code} ${reason}`);
         clients.delete(client);
@@ -149,13 +142,7 @@ class SmallHub {
       subscribeTimeoutMs: 1_000,
       slowClients: "lag",
       upstream: { send: (text) => this.#asked.push(JSON.parse(text)) > 0, drop: () => {} },
-      events: {
-        received() {},
-        sent() {},
-        lagged() {},
-        subscribed() {},
-        refused: (limit) => this.refused.push(limit),
-      },
+      events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
     });
   }
 
@@ -163,9 +150,7 @@ class SmallHub {
   client(from: string, via?: string): HubClient {
     const headers = new Headers(via === undefined ? {} : { "x-forwarded-for": from });
     const client: HubClient = this.hub.connect({
-      room: () => Infinity,
-      spareRoom: () => 0,
-      send: () => {},
+      ...OPEN_SINK,
       close: () => this.closed.push(client),
     }, callerAddress(headers, via ?? from, true));
     return client;

@@ -6,6 +6,7 @@ import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../../services/proxy/hub/subscription_request.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
+import { NO_EVENTS, OPEN_SINK } from "./quiet.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -43,15 +44,14 @@ class Scene {
         },
         drop: (reason) => this.dropped.push(reason),
       },
-      events: { received() {}, sent() {}, lagged() {}, subscribed() {} },
+      events: NO_EVENTS,
       ...given,
     });
   }
 
   client(from = address()): HubClient {
     return this.hub.connect({
-      room: () => Infinity,
-      spareRoom: () => 0,
+      ...OPEN_SINK,
       send: (messages) => this.got.push(...messages.map(({ text }) => JSON.parse(text).params)),
       close: (code) => this.closed.push(code),
     }, from);
@@ -233,13 +233,7 @@ Deno.test("Hub: ends at most 256 unknown subscriptions a sweep", () => {
 
 Deno.test("Hub: over the bound a subscribe is refused and does not reach the node", async () => {
   const refused: string[] = [];
-  const events = {
-    received() {},
-    sent() {},
-    lagged() {},
-    subscribed() {},
-    refused: (limit: string) => refused.push(limit),
-  };
+  const events = { ...NO_EVENTS, refused: (limit: string) => refused.push(limit) };
   const scene = new Scene({ maxSubscriptions: 2, events });
   for (const n of [1, 2]) {
     const granted = scene.subscribe(scene.client(address(`${n}`)), `${n}`);
@@ -428,13 +422,7 @@ Deno.test("Hub: announces heads only, and sends them through the head sequence",
   const announced: unknown[] = [];
   const held = Promise.withResolvers<never[]>();
   const heads = new HeadSequence({ clock, blocks: () => held.promise });
-  const events = {
-    received() {},
-    sent() {},
-    lagged() {},
-    subscribed() {},
-    announced: (head: unknown) => announced.push(head) > 0,
-  };
+  const events = { ...NO_EVENTS, announced: (head: unknown) => announced.push(head) > 0 };
   const scene = new Scene({ events, heads });
   const client = scene.client();
   const request = { namespace: "eth", paramsText: '["newHeads"]', key: NEW_HEADS_KEY };

@@ -5,6 +5,7 @@ import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
 import { withSeed } from "../../support/random.ts";
 import { address } from "../address.ts";
+import { NO_EVENTS, OPEN_SINK } from "./quiet.ts";
 
 /** Addresses as the node writes them, with capitals. */
 const PARTIES = ["Aa", "Bb", "Cc"].map((byte) => `0x${byte.repeat(20)}`);
@@ -53,13 +54,12 @@ class Scene {
         this.reconnect();
       },
     },
-    events: { received() {}, sent() {}, lagged() {}, subscribed() {} },
+    events: NO_EVENTS,
   });
 
   client(): HubClient {
     return this.hub.connect({
-      room: () => Infinity,
-      spareRoom: () => 0,
+      ...OPEN_SINK,
       send: (messages) => {
         for (const { text } of messages) {
           const { subscription, result } = JSON.parse(text).params;

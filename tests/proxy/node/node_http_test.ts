@@ -4,12 +4,7 @@ import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
 import { CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import {
-  ask,
-  askOverHttp,
-  nodeHttp,
-  type PostOptions,
-} from "../../../services/proxy/node/node_http.ts";
+import { askOverHttp, nodeHttp, type PostOptions } from "../../../services/proxy/node/node_http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
 import { answerUnder } from "../../../services/proxy/envelope.ts";
@@ -118,18 +113,6 @@ Deno.test("nodeHttp: a call is told to wait when every connection to the node ha
   node.stop();
   assert((await Promise.allSettled(open)).every(({ status }) => status === "rejected"));
   await server.stop();
-});
-
-Deno.test("ask: the result of a call; an error that the node answers is thrown", async () => {
-  const nodeOf = (answer: object) => ({
-    post(text: string) {
-      const { jsonrpc, id, method, params } = JSON.parse(text);
-      assert.deepEqual([method, params], ["eth_blockNumber", []]);
-      return Promise.resolve({ status: 200, body: JSON.stringify({ jsonrpc, id, ...answer }) });
-    },
-  });
-  assert.equal(await ask(nodeOf({ result: "0x1f" }), "eth_blockNumber", []), "0x1f");
-  await assert.rejects(ask(nodeOf({ error: { code: 1, message: "" } }), "eth_blockNumber", []));
 });
 
 Deno.test("askOverHttp: a read may be repeated and moved, and gets its own answer alone", async () => {
