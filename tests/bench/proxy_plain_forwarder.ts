@@ -56,6 +56,8 @@ class UndiciConnection extends Connection implements Dispatcher.DispatchHandler 
 
   onRequestStart(): void {}
 
+  onResponseStart(): void {}
+
   onResponseData(_controller: unknown, part: Uint8Array): void {
     this.#part = part;
   }
