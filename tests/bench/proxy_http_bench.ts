@@ -17,7 +17,7 @@
  * HTTP client: no proxy that uses it can be faster. Results are in `services/proxy/README.md`.
  *
  * Three rounds of five rivals and another version take about three minutes on a quiet machine, and
- * up to seven on a busy one, where rivals warm up longer.
+ * up to eight on a busy one, where rivals warm up longer.
  */
 import {
   cpuMicros,
