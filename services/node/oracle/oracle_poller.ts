@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
 import type { PullResult } from "./oracle_client.ts";
 
@@ -30,14 +31,15 @@ export interface OraclePollerParts {
  */
 export class OraclePoller {
   readonly #parts: OraclePollerParts;
-  readonly #staleness: StalenessMonitor;
+  /** Symbols of the markets that were reported as stale. */
+  readonly #stale = new Set<string>();
+  #firstCheckMs: number | undefined;
   #lastSuccessMs: number | undefined;
   #lastFailure: { time: number; outcome: PullOutcome; reason: string } | undefined;
   #failuresInARow = 0;
 
   constructor(parts: OraclePollerParts) {
     this.#parts = parts;
-    this.#staleness = new StalenessMonitor(parts.prices);
   }
 
   /** Pulls once. Never rejects. */
@@ -103,9 +105,19 @@ export class OraclePoller {
     onPull?.(outcome);
   }
 
+  /** A market that never had a price becomes stale when a price of the first check would. */
   #reportStaleness(): void {
-    const { clock, onStale, onFresh } = this.#parts;
-    const { stale, fresh } = this.#staleness.check(clock.now());
+    const { clock, prices, onStale, onFresh } = this.#parts;
+    const nowMs = clock.now();
+    this.#firstCheckMs ??= nowMs;
+    const canBeStale = nowMs - this.#firstCheckMs > prices.maxStaleMs;
+    const isFresh = (market: Market) => prices.isFresh(market, nowMs);
+    const symbols = (markets: readonly Market[]) => markets.map(({ symbol }) => symbol);
+    const stale = symbols(prices.markets.filter((market) => canBeStale && !isFresh(market)))
+      .filter((symbol) => !this.#stale.has(symbol));
+    const fresh = symbols(prices.markets.filter(isFresh))
+      .filter((symbol) => this.#stale.delete(symbol));
+    for (const symbol of stale) this.#stale.add(symbol);
     if (stale.length > 0) onStale?.(stale, this.#reason());
     if (fresh.length > 0) onFresh?.(fresh);
   }
@@ -114,36 +126,5 @@ export class OraclePoller {
   #reason(): string {
     if (this.#failuresInARow === 0) return "the oracle answers without it";
     return this.#lastFailure?.reason ?? "";
-  }
-}
-
-/**
- * Finds the markets whose price became stale or fresh since the last check. A market that never had
- * a price becomes stale when a price of the first check would.
- */
-class StalenessMonitor {
-  readonly #prices: OraclePrices;
-  readonly #stale = new Set<string>();
-  #firstCheckMs: number | undefined;
-
-  constructor(prices: OraclePrices) {
-    this.#prices = prices;
-  }
-
-  check(nowMs: number): { stale: string[]; fresh: string[] } {
-    this.#firstCheckMs ??= nowMs;
-    const canBeStale = nowMs - this.#firstCheckMs > this.#prices.maxStaleMs;
-    const stale: string[] = [];
-    const fresh: string[] = [];
-    for (const market of this.#prices.markets) {
-      const { symbol } = market;
-      if (this.#prices.isFresh(market, nowMs)) {
-        if (this.#stale.delete(symbol)) fresh.push(symbol);
-      } else if (canBeStale && !this.#stale.has(symbol)) {
-        this.#stale.add(symbol);
-        stale.push(symbol);
-      }
-    }
-    return { stale, fresh };
   }
 }
