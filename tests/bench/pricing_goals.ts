@@ -1,6 +1,6 @@
 /**
- * The goals of the model, a row per market: the given files of candles, and simulated markets that no
- * constant was chosen on. Other arguments are options of the backtest. Run with
+ * The goals of the model for files of candles, or without them for simulated markets that no constant was
+ * chosen on. Other arguments are options of the backtest. Run with
  * `deno run --allow-read --allow-env tests/bench/pricing_goals.ts [candles.csv …] [--step-ms 1800000 …]`.
  */
 import { basename } from "node:path";
@@ -12,6 +12,7 @@ import { backtest, options } from "../../services/solver/backtest/command.ts";
 import type { DailyMean } from "../../services/solver/backtest/daily_series.ts";
 import type { Report } from "../../services/solver/backtest/report.ts";
 import { formatDuration } from "../../services/solver/backtest/report_text.ts";
+import { PARTS } from "../../services/solver/backtest/results.ts";
 import { USERS } from "../../services/solver/backtest/users.ts";
 import { SIMULATED_MARKETS, simulatedCandles } from "../solver/pricing/simulated_markets.ts";
 
@@ -71,7 +72,8 @@ function describe(market: string, report: Report): void {
     ["Brier, and HAR's", `${scoreOf(own)}, ${scoreOf(rival)}: ${less && twoErrors(less)} less`],
     ["|held - predicted| (chance)", calibration.join(", ")],
     ["gain from everyone", everyone && twoErrors(everyone.path)],
-    ["less expected", everyone && twoErrors(everyone.surprise)],
+    [`of that: ${PARTS.join(", ")}`, everyone?.parts.map((part) => part.toFixed(3)).join(", ")],
+    ["gain less expected", everyone && twoErrors(everyone.surprise)],
     ...[USERS.informed, USERS.patient].map((user) => {
       const gain = gainFrom(user);
       return [`gain, ${user}`, gain && `${twoErrors(gain.path)}, ${gain.path.count} bets`];
@@ -85,6 +87,6 @@ function describe(market: string, report: Report): void {
 for (const file of files) {
   describe(basename(file), await backtest(settings, await openCandles(file)));
 }
-for (const name of Object.keys(SIMULATED_MARKETS)) {
+for (const name of files.length === 0 ? Object.keys(SIMULATED_MARKETS) : []) {
   describe(name, await backtest(settings, simulatedSource(name)));
 }

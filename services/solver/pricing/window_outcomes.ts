@@ -14,9 +14,8 @@ const BIN = 0.1;
 const BINS = 61;
 const LOWEST = -3;
 
-/** Memory of the histogram: as long as volatility's own habits last, and enough windows. */
+/** Memory of the histogram: as long as volatility's own habits last. */
 const MEMORY_MS = 10 * DAY_MS;
-const MEMORY_WINDOWS = 20;
 
 /** Weight of the prior, in windows. */
 const PRIOR_WINDOWS = 20;
@@ -171,7 +170,7 @@ export class WindowOutcomes {
   ): void {
     const state = this.#state;
     const weight = this.stepMs / this.horizonMs;
-    const keep = 2 ** (-this.stepMs / Math.max(MEMORY_MS, MEMORY_WINDOWS * this.horizonMs));
+    const keep = 2 ** (-this.stepMs / MEMORY_MS);
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const log = Math.log(move + shift) - base;
     const end = Math.abs(Math.log(close / price));

@@ -43,6 +43,13 @@ Deno.test("Box: times between two slots count as the slots that they hold", () =
   assert.equal(boxProbability(odd), boxProbability(fiveMinutes));
 });
 
+Deno.test("Box: on a price that is mostly still, the next slot is as likely to be still as any other", () => {
+  const nextSlot = { toLower: 1e-9, toUpper: 1, waitMs: 50, steps: 0 };
+  const probability = noTouchAtChecks(nextSlot, { volatility: 0.5, stillShare: 0.9 });
+  // A bound that is next to the price: every second move breaks the box.
+  assert.ok(Math.abs(probability - 0.95) < 1e-3, `${probability}`);
+});
+
 Deno.test("Box: a window that starts later has to begin inside", () => {
   const later = { ...fiveMinutes, startMs: NOW_MS + 3_600_000, endMs: NOW_MS + 3_900_000 };
   const probability = boxProbability(later);

@@ -283,7 +283,21 @@ Deno.test("Volatility: less history than horizon makes the forecast less certain
     const nowMs = START_MS + minutes * MINUTE_MS;
     return volatility.forecast(nowMs, nowMs + 24 * HOUR_MS)?.spread ?? 0;
   });
-  assert.ok(short! > long! + 0.2, `${short}, ${long}`);
+  assert.ok(short! > long! + 0.5, `${short}, ${long}`);
+});
+
+Deno.test("Volatility: where prices end is learned by horizon, and interpolated between two", () => {
+  const volatility = new MarketVolatility(settings);
+  for (const candle of candles(seededRandom(4), { volatility: () => 0.5, minutes: 1_000 })) {
+    const { high, low } = candle;
+    volatility.addCandle({ ...candle, high: high * 1.001, low: low / 1.001 });
+  }
+  const nowMs = START_MS + 1_000 * MINUTE_MS;
+  const [one, two, four] = [1, 2, 4].map((minutes) =>
+    volatility.forecast(nowMs, nowMs + minutes * MINUTE_MS)?.endFactor ?? 0
+  );
+  assert.ok(one! < four! - 0.05 && four! < 1, `${one}, ${four}`);
+  assert.ok(Math.abs(two! - (one! + four!) / 2) < 1e-9, `${two}`);
 });
 
 Deno.test("Volatility: a gap in the prices does not count as a move", () => {
