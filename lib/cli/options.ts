@@ -242,7 +242,7 @@ function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown
     );
   }
   const parsed = z.safeParse(spec.kind.schema, value);
-  if (parsed.success) return given ? fromUserFolder(parsed.data, spec, sources.env) : parsed.data;
+  if (parsed.success) return fromUserFolder(parsed.data, spec, sources.env);
   // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;

@@ -4,11 +4,19 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { createRegistry } from "../http/metrics.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
 import { IntentService } from "../intents/intent_service.ts";
+import { inspectStore } from "../intents/open.ts";
 import { isNodeAway } from "../net/core_client.ts";
+import { redactUrls } from "../redact.ts";
 import { command, ExitCode, type RunnableCommand } from "./command.ts";
 import { type RemoteKeyOptions, transactionKeyFrom } from "./keystore.ts";
 import type * as kinds from "./option_kinds.ts";
-import { type CommandText, optionLabel, type OptionsOf, type OptionSpec } from "./options.ts";
+import {
+  type CommandText,
+  optionLabel,
+  type OptionsOf,
+  type OptionSpec,
+  UsageError,
+} from "./options.ts";
 import type {
   chainIdOption,
   databaseOption,
@@ -49,6 +57,10 @@ export interface RepairCommand extends Pick<CommandText, "name" | "description" 
   options: RepairTable & Partial<typeof remoteSignerOptions>;
   /** How the command calls what it repaired, such as `sent again`. */
   repaired: string;
+  /** Whether the database may be that of an earlier key. */
+  acceptsEarlierKey?: boolean;
+  /** Advice where the node lacks everything in the database. */
+  allMissing?: string;
   /** @throws {RangemakerError} If it failed. It may run again for the same intent. */
   repair: Repair;
 }
@@ -78,7 +90,11 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     examples,
     options,
     async run(given, { print }) {
+      await requireUsed(given.database, definition.service);
       const counts = await repairAll(definition, given, print);
+      if (counts.repaired > 0 && counts.present === 0 && definition.allMissing !== undefined) {
+        print(definition.allMissing);
+      }
       print(
         `${counts.repaired} ${definition.repaired}, ${counts.present} were there, ${counts.failed} failed`,
       );
@@ -87,17 +103,27 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
   });
 }
 
+/** @throws {UsageError} If the database is new: its name is wrong, and nothing would be repaired. */
+async function requireUsed(database: string, service: string): Promise<void> {
+  if (typeof await inspectStore(database, service, 0) === "object") return;
+  throw new UsageError(
+    `Database ${redactUrls(database)} is empty: expected the one that the ${service} used`,
+  );
+}
+
 async function repairAll(
-  { service, options: { privateKey }, repair }: RepairCommand,
+  { service, options: { privateKey }, acceptsEarlierKey = false, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
   print: (line: string) => void,
 ) {
   const clock = systemClock;
+  const signer = await transactionKeyFrom(options, optionLabel(privateKey));
   const intents = await IntentService.open({
     ...options,
     name: service,
     clock,
-    signer: await transactionKeyFrom(options, optionLabel(privateKey)),
+    signer,
+    bindsKey: !acceptsEarlierKey,
     registry: createRegistry(),
     retain: Number.POSITIVE_INFINITY,
   });
@@ -121,6 +147,10 @@ async function repairAll(
   };
   try {
     await intents.requireGenesis();
+    const { signer: owner } = await store.remember();
+    if (owner !== null && owner !== signer.address) {
+      print(`The database is that of ${owner}: what is missing is signed by ${signer.address}`);
+    }
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
       const page = await store.page(after, PAGE);
       after = page.last;

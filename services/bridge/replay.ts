@@ -6,17 +6,27 @@ import { decodePayload, termsOfDeposit } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
- * The `bridge replay` subcommand. The node knows a deposit by its external hash, so none is credited
- * twice, and the command may be repeated.
+ * The `bridge replay` subcommand. The node knows a deposit by its external hash, whoever relayed it: none
+ * is credited twice, the command may be repeated, and the database may be that of an earlier key.
  */
 export const run = repairCommand({
   name: "bridge replay",
   description:
     "Sends the deposits again that the core node lacks after it was restored from a backup.",
-  examples: [["rangemaker bridge replay", "with the relayer key in BRIDGE_PRIVATE_KEY"]],
+  examples: [
+    ["rangemaker bridge replay", "with the relayer key in BRIDGE_PRIVATE_KEY"],
+    [
+      "rangemaker bridge replay --database data/bridge-old.sqlite",
+      "deposits of an earlier key, signed by the present one",
+    ],
+  ],
   service: "bridge",
   options,
   repaired: "sent again",
+  acceptsEarlierKey: true,
+  allMissing:
+    "None was there: if the relayer had another key when the backup was made, replay the " +
+    "database of that key too",
   async repair({ node, transactions }, intent, chainId) {
     const transaction = await transactions.sign(termsOfDeposit(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);

@@ -57,3 +57,14 @@ Deno.test("bridge replay: names a deposit that the node refuses, and exits with 
     ];
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);
   }));
+
+Deno.test("bridge replay: a database that nobody used is refused, and is not made", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/bridge.sqlte`;
+    const { privateKey } = DEV_ACCOUNTS.relayer;
+    const options = ["--database", database, "--private-key", privateKey];
+    const { code, stderr } = await runHere(["bridge", "replay", ...options]);
+    assert.equal(code, 2);
+    assert.match(stderr, /bridge\.sqlte is empty: expected the one that the bridge used/);
+    await assert.rejects(Deno.stat(database));
+  }));

@@ -7,13 +7,15 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
-import { relayer, signedRequest, startTestBridge } from "../bridge/support.ts";
+import { signedRequest, startTestBridge } from "../bridge/support.ts";
 import { hasPrices } from "../node/support/running_node.ts";
 import { startFakeOracle } from "../node/support/fake_oracle.ts";
 import { passagesOf } from "../ship/documents.ts";
 import { fileUrl, run } from "../ship/support.ts";
 import { askQuote, signQuote, solver, startTestSolver, user } from "../solver/support.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
 import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, startAgain } from "../support/ports.ts";
@@ -33,8 +35,13 @@ const BETS = 2;
 
 type Name = "node" | "bridge" | "solver";
 
-/** The commands of the chapter: they make a backup, restore one service, accept the older state. */
-const [backups = [], restores = [], repairs = []] = passagesOf("docs/operating.md")
+/**
+ * The commands of the chapter: they make a backup, restore one service, accept the older state, and
+ * replay the database of an earlier key.
+ */
+const [backups = [], restores = [], repairs = [], [replayEarlier = ""] = []] = passagesOf(
+  "docs/operating.md",
+)
   .filter(({ chapter }) => chapter.startsWith("## Backup and restore"))
   .map(({ commands }) => commands.map(({ text }) => text));
 
@@ -53,6 +60,8 @@ class Deployment {
   readonly #oracle = oracle();
   readonly #running = new Map<Name, RunningService>();
   #wsUrl = "";
+  /** Key of the relayer. */
+  relayerKey: Hex = DEV_ACCOUNTS.relayer.privateKey;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -65,13 +74,14 @@ class Deployment {
   async #start(name: Name): Promise<RunningService> {
     const database = `${this.#folder}/data/${name}.sqlite`;
     const rpcUrl = `http://127.0.0.1:${this.#port}`;
-    if (name === "bridge") return await startTestBridge(rpcUrl, { database });
+    const privateKey = new Signer(this.relayerKey);
+    if (name === "bridge") return await startTestBridge(rpcUrl, { database, privateKey });
     if (name === "solver") {
       return await startTestSolver({ url: rpcUrl, wsUrl: this.#wsUrl }, { database });
     }
     const options = withDefaults(nodeOptions, {
       ...{ port: this.#port, readPort: 0, dataDir: `${this.#folder}/data/node` },
-      ...{ oracleUrl: this.#oracle.url, oracleTimeoutMs: 90, relayers: [relayer.address] },
+      ...{ oracleUrl: this.#oracle.url, oracleTimeoutMs: 90, relayers: [privateKey.address] },
       balances: new Map([[solver.address, SOLVER_BALANCE]]),
     });
     const node: RunningNode = await startAgain(() => startNode(options));
@@ -99,11 +109,8 @@ class Deployment {
       cwd: this.#folder,
       env: {
         ...{ KAIZEN_RPC_URL: `http://127.0.0.1:${this.#port}`, NO_COLOR: "1" },
-        BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
+        BRIDGE_PRIVATE_KEY: this.relayerKey,
         SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
-        // By default they are in the folder of the checkout.
-        RANGEMAKER_BRIDGE_DATABASE: `${this.#folder}/data/bridge.sqlite`,
-        RANGEMAKER_SOLVER_DATABASE: `${this.#folder}/data/solver.sqlite`,
       },
     });
     assert.equal(code, 0, `${command}\n${text}`);
@@ -154,13 +161,17 @@ function everyDepositOnce(bets: number) {
   return { balance: 2n * BigInt(DEPOSITS) * DEPOSIT - BigInt(bets) * BET, bets };
 }
 
-async function work(deployment: Deployment, signed: Signed): Promise<void> {
+async function depositAll(deployment: Deployment, signed: Signed): Promise<void> {
   for (let index = 0; index < DEPOSITS; index += 1) {
     const nonce = BigInt(signed.deposits.length);
     const request = signedRequest({ nonce, amount: DEPOSIT, deadline: Date.now() + 600_000 });
     signed.deposits.push(request);
     assert.equal((await deployment.post("bridge", "/deposit", request)).status, 200);
   }
+}
+
+async function work(deployment: Deployment, signed: Signed): Promise<void> {
+  await depositAll(deployment, signed);
   for (let index = 0; index < BETS; index += 1) {
     const bet = await deployment.signBet();
     signed.bets.push(bet);
@@ -280,6 +291,7 @@ async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed):
 
 Deno.test("Restore: the document has the commands for a backup, a restore and a repair", () => {
   assert.deepEqual([backups.length, restores.length, repairs.length], [4, 3, 2]);
+  assert.match(replayEarlier, /bridge replay --database/);
 });
 
 Deno.test({
@@ -307,6 +319,54 @@ Deno.test({
               await deployment.end();
             }
           }));
+      }
+    }),
+});
+
+Deno.test({
+  name: "Restore: a node older than the relayer's key has every deposit of both keys, each once",
+  timeout: 120_000,
+  fn: () =>
+    withFolder(async (folder) => {
+      const deployment = new Deployment(folder);
+      const signed: Signed = { deposits: [], bets: [] };
+      const command = (list: readonly string[], text: string) =>
+        deployment.shell(list.find((each) => each.includes(text)) ?? assert.fail(text));
+      try {
+        await deployment.start("node", "bridge");
+        await depositAll(deployment, signed);
+        await deployment.stop("node");
+        await deployment.shell("mkdir backup");
+        await command(backups, "data/node");
+        await deployment.start("node");
+        await depositAll(deployment, signed);
+        await deployment.stop("node", "bridge");
+        await deployment.shell("mv data/bridge.sqlite data/bridge-old.sqlite");
+        deployment.relayerKey = `0x${"77".repeat(32)}`;
+        await deployment.start("node", "bridge");
+        await depositAll(deployment, signed);
+
+        await deployment.stop("node");
+        await command(restores, "data/node");
+        await deployment.start("node");
+        await deployment.untilHealth("bridge", "CHAIN_REWOUND");
+        const [replay = ""] = repairs;
+        assert.match(
+          await deployment.shell(replay),
+          /None was there.*\n3 sent again, 0 were there/,
+        );
+        await deployment.untilHealth("bridge", undefined);
+        for (const last of ["3 sent again, 3 were there", "0 sent again, 6 were there"]) {
+          const text = await deployment.shell(replayEarlier);
+          assert.match(text, /^The database is that of 0x/);
+          assert.match(text, new RegExp(`\n${last}, 0 failed\n$`));
+        }
+        const credited = { balance: BigInt(signed.deposits.length) * DEPOSIT, bets: 0 };
+        assert.deepEqual(await deployment.chain(), credited);
+        await sendAllAgain(deployment, signed);
+        assert.deepEqual(await deployment.chain(), credited);
+      } finally {
+        await deployment.end();
       }
     }),
 });

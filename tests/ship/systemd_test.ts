@@ -1,8 +1,10 @@
 /** The units of docs/deployment/systemd, judged by systemd's own tools. */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFolder } from "../support/files.ts";
-import { fileUrl, hasProgram } from "./support.ts";
+import { Program } from "../support/process.ts";
+import { fileUrl, hasProgram, readText } from "./support.ts";
 
 /** The highest exposure that systemd may see, of 10. */
 const EXPOSURE_MAX = 1.4;
@@ -66,3 +68,37 @@ Deno.test({
       assert.match(text, /NoSuch/);
     }),
 });
+
+/** The process of a unit: its `ExecStart`, in its working folder, with a checkout in `/opt`. */
+function startUnit(name: string, folder: string, env: Record<string, string>): Program {
+  const unit = readText("docs/deployment/systemd/rangemaker-one@.service");
+  const [, command = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+  const here = command.replaceAll("%i", name).replace(
+    "/opt/rangemaker/",
+    fileUrl(".").pathname,
+  );
+  return new Program([`exec ${here}`], env, { command: "bash", args: ["-c"], cwd: folder });
+}
+
+Deno.test("systemd: node, bridge and solver keep their data in the folder of their unit", () =>
+  withFolder(async (folder) => {
+    const env = {
+      PATH: Deno.env.get("PATH") ?? "",
+      OPTIONS: "--port 0",
+      RANGEMAKER_NODE_READ_PORT: "0",
+      // Nobody listens there: they start nevertheless.
+      KAIZEN_RPC_URL: "http://127.0.0.1:1",
+      KAIZEN_WS_URL: "ws://127.0.0.1:1",
+      BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
+      SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
+    };
+    const files = { node: "node/chain.sqlite", bridge: "bridge.sqlite", solver: "solver.sqlite" };
+    for (const [name, file] of Object.entries(files)) {
+      const program = startUnit(name, folder, env);
+      await program.until(({ stderr }) => stderr.includes("Listening on"));
+      program.kill("SIGTERM");
+      const { code, stderr } = await program.finished();
+      assert.equal(code, 0, stderr);
+      assert((await Deno.stat(`${folder}/data/${file}`)).isFile, name);
+    }
+  }));

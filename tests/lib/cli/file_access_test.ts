@@ -83,7 +83,7 @@ Deno.test("parseOptions: a relative path that the user gives starts where the us
     dataDir: "/home/user/node",
     database: "/home/user/b.sqlite",
   });
-  assert.equal(parse().dataDir, "data/node");
+  assert.equal(parse().dataDir, "/home/user/data/node");
   assert.equal(parse("--database", ":memory:").database, ":memory:");
   assert.equal(parse("--database", "postgres://db/x").database, "postgres://db/x");
   delete env.INIT_CWD;
