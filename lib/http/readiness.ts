@@ -1,4 +1,5 @@
-import { messageOf } from "../errors.ts";
+import { messageOf, type RangemakerError } from "../errors.ts";
+import type { Account } from "../protocol/account.ts";
 import { redactUrls } from "../redact.ts";
 
 /** Looks for one thing that a service needs. Returns the problem if it is missing, or throws. */
@@ -25,6 +26,25 @@ export async function runChecks<Name extends string>(
   const problems = [...new Set(found)].filter((problem) => problem !== undefined);
   // One entry for each name.
   return { ready: problems.length === 0, ...passed as Record<Name, boolean>, problems };
+}
+
+/** The problem of a service's own health, as a check of its store or of its node. */
+export async function healthProblem(
+  problem: () => Promise<RangemakerError | undefined>,
+  of: "store" | "node",
+): Promise<string | undefined> {
+  const found = await problem();
+  const isOfStore = found?.code.startsWith("STORE_") ?? false;
+  return isOfStore === (of === "store") ? found?.message : undefined;
+}
+
+/** The problem of a node that can store nothing, by what it says with an account. */
+export function storageProblem(
+  { url }: { readonly url: string },
+  { frozen = false }: Pick<Account, "frozen">,
+): string | undefined {
+  if (!frozen) return undefined;
+  return `Core node at ${redactUrls(url)} can store nothing: its disk is full or broken`;
 }
 
 /** The problem with a node's chain, or undefined. @throws {NetworkError} If no answer comes. */

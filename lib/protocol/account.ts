@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { addressSchema, uint256Schema } from "./scalars.ts";
+import { addressSchema, described, uint256Schema } from "./scalars.ts";
 
 /** Permissions of an account beyond betting. A solver needs none. */
 export const permissionSchema = z.enum(["relayer", "admin"]);
@@ -12,6 +12,10 @@ export const accountSchema = z.object({
   balance: uint256Schema,
   locked: uint256Schema,
   permissions: z.array(permissionSchema),
+  frozen: described(
+    z.optional(z.boolean()),
+    "Present and true while the node can store nothing: no account can change",
+  ),
 });
 
 /** An account; amounts in USDC with 6 decimals. */

@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { chainProblem, runChecks } from "../../lib/http/readiness.ts";
+import type { RangemakerError } from "../../lib/errors.ts";
+import {
+  chainProblem,
+  healthProblem,
+  runChecks,
+  storageProblem,
+} from "../../lib/http/readiness.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -19,10 +25,10 @@ export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessPorts {
   intents: {
-    store: { check(): Promise<void> };
     /** The node. */
     probe: Pick<CoreClient, "url" | "chainId" | "getAccount">;
-    requireChain(): Promise<void>;
+    /** What makes the health fail. */
+    problem(): Promise<RangemakerError | undefined>;
   };
   relayer: Address;
   chainId: number;
@@ -30,12 +36,15 @@ export interface ReadinessPorts {
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { intents: { store, probe: node, requireChain }, relayer, chainId } = ports;
+  const { intents: { probe: node, problem }, relayer, chainId } = ports;
+  const account = node.getAccount(relayer);
   return runChecks({
-    store: () => store.check(),
-    node: async () => await chainProblem(node, chainId) ?? await requireChain(),
+    store: () => healthProblem(problem, "store"),
+    node: async () =>
+      await chainProblem(node, chainId) ?? await healthProblem(problem, "node") ??
+        storageProblem(node, await account),
     async relayer() {
-      const { permissions } = await node.getAccount(relayer);
+      const { permissions } = await account;
       if (permissions.includes("relayer")) return undefined;
       const url = redactUrls(node.url);
       return `Core node at ${url} does not give ${relayer} the relayer permission: deposits will fail`;

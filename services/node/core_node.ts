@@ -68,11 +68,12 @@ export class CoreNode {
     this.#storage = storage;
     const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs, settings.markets);
     const subscriptions = new Subscriptions();
+    const isWritable = () => storage.records.turns.failure === undefined;
     this.metrics = createNodeMetrics(settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       thesesWithoutPrices: () => this.chain.state.settler.withoutPrices,
       clients: () => this.clients.count,
-      isWritable: () => storage.records.turns.failure === undefined,
+      isWritable,
       storageBytes: () => storage.bytes,
     });
     for (const [{ symbol }, slots] of storage.records.prices.damagedSlots) {
@@ -93,7 +94,7 @@ export class CoreNode {
     });
     this.dispatcher = new Dispatcher({
       methods: methodsOf(
-        { chain: this.chain, clock, oracle: this.#oracle },
+        { chain: this.chain, clock, oracle: this.#oracle, isWritable },
         devMethods(this.#devChain(development)),
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),

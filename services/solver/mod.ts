@@ -90,7 +90,8 @@ export async function startSolver(
   });
   const limiter = new RequestLimiter(options, registry);
   const unpriced = () => marketData?.unpriced() ?? [];
-  const needed = { store, node: client, account: account.read, exposure, unpriced };
+  const { problem } = intents;
+  const needed = { store, problem, node: client, account: account.read, exposure, unpriced };
   const readiness = () => checkReadiness({ ...needed, chainId, dryRun, wsUrl: options.wsUrl });
   const timeBounds = options.pricing === "mock" ? undefined : options;
   const signing = { solver, chainId, clock, markets };

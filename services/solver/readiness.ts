@@ -1,6 +1,12 @@
 import { z } from "zod";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { chainProblem, runChecks } from "../../lib/http/readiness.ts";
+import type { RangemakerError } from "../../lib/errors.ts";
+import {
+  chainProblem,
+  healthProblem,
+  runChecks,
+  storageProblem,
+} from "../../lib/http/readiness.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
@@ -20,6 +26,8 @@ export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
+  /** What makes the health fail. */
+  problem(): Promise<RangemakerError | undefined>;
   node: { readonly url: string; chainId(): Promise<number> };
   account(): Promise<Account>;
   exposure: { readonly complete: boolean };
@@ -33,12 +41,18 @@ export interface ReadinessPorts {
 /** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   const { store, node, exposure, chainId, wsUrl, dryRun } = ports;
+  // A dry run submits nothing.
+  const account = dryRun ? undefined : ports.account();
   return runChecks({
-    store: () => store.check(),
-    node: () => chainProblem(node, chainId),
+    store: () => dryRun ? store.check() : healthProblem(ports.problem, "store"),
+    async node() {
+      const problem = await chainProblem(node, chainId);
+      if (problem !== undefined || account === undefined) return problem;
+      return await healthProblem(ports.problem, "node") ?? storageProblem(node, await account);
+    },
     async balance() {
-      if (dryRun) return undefined;
-      const { address, balance } = await ports.account();
+      if (account === undefined) return undefined;
+      const { address, balance } = await account;
       return balance > 0n ? undefined : `Solver ${address} has no balance: deposit USDC for it`;
     },
     feed() {

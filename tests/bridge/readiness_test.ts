@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { ChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
 import { eventually } from "../support/eventually.ts";
@@ -8,8 +9,7 @@ import { relayer, withBridge } from "./support.ts";
 function ports(given: Partial<ReadinessPorts["intents"]["probe"]> = {}): ReadinessPorts {
   return {
     intents: {
-      store: { check: () => Promise.resolve() },
-      requireChain: () => Promise.resolve(),
+      problem: () => Promise.resolve(undefined),
       probe: {
         url: "http://node",
         chainId: () => Promise.resolve(1337),
@@ -55,18 +55,35 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
   const { node, relayer: isRelayer, ...rest } = await checkReadiness(ports({ getAccount }));
   assert.deepEqual([rest.ready, node, isRelayer], [false, true, false], "the relayer alone");
   // A node with the expected id may still have another chain than the store.
-  const requireChain = () => Promise.reject(new StoreError("Another chain"));
+  const problem = () => Promise.resolve(new ChainError("CHAIN_MISMATCH", "Another chain", {}));
   for (const [chainId, expected] of [[1337, /^Another chain$/], [1, /expected 1337$/]] as const) {
     const given = ports({ chainId: () => Promise.resolve(chainId) });
-    const intents = { ...given.intents, requireChain };
+    const intents = { ...given.intents, problem };
     const other = await checkReadiness({ ...given, intents });
     assert.deepEqual([other.node, other.problems.length], [false, 1]);
     assert.match(other.problems[0]!, expected); // the only one
   }
-  const full = { check: () => Promise.reject(new StoreError("Full")) };
-  const broken = { ...ports(), intents: { ...ports().intents, store: full } };
+  const full = () => Promise.resolve(new StoreError("Full"));
+  const broken = { ...ports(), intents: { ...ports().intents, problem: full } };
   const { ready, store, problems } = await checkReadiness(broken);
   assert.deepEqual({ ready, store, problems }, { ready: false, store: false, problems: ["Full"] });
+});
+
+Deno.test("Readiness: a node that can store nothing is not ready for deposits", async () => {
+  const getAccount = (address: `0x${string}`) =>
+    Promise.resolve({
+      address,
+      balance: 0n,
+      locked: 0n,
+      permissions: ["relayer" as const],
+      frozen: true,
+    });
+  const { ready, node, problems } = await checkReadiness(ports({ getAccount }));
+  assert.deepEqual({ ready, node, problems }, {
+    ready: false,
+    node: false,
+    problems: ["Core node at http://node can store nothing: its disk is full or broken"],
+  });
 });
 
 Deno.test("Readiness: a node that is away is one problem, not two", async () => {

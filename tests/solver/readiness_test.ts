@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { ChainError } from "../../lib/intents/chain_guard.ts";
+import { StoreError } from "../../lib/intents/intent.ts";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import type { Account } from "../../lib/protocol/account.ts";
 import {
   ChainCheck,
   checkReadiness,
@@ -18,12 +21,17 @@ const infoSchema = z.object({
   config: z.object({ minBetAmount: z.string() }),
 });
 
+function account(given: Partial<Account> = {}): Promise<Account> {
+  const { address } = solver;
+  return Promise.resolve({ address, balance: 1n, locked: 0n, permissions: [], ...given });
+}
+
 function ports(given: Partial<ReadinessPorts> = {}): ReadinessPorts {
   return {
     store: { check: () => Promise.resolve() },
+    problem: () => Promise.resolve(undefined),
     node: { url: "http://node", chainId: () => Promise.resolve(1337) },
-    account: () =>
-      Promise.resolve({ address: solver.address, balance: 1n, locked: 0n, permissions: [] }),
+    account: () => account(),
     exposure: { complete: true },
     unpriced: () => [],
     chainId: 1337,
@@ -33,12 +41,26 @@ function ports(given: Partial<ReadinessPorts> = {}): ReadinessPorts {
   };
 }
 
-const penniless = () =>
-  Promise.resolve({ address: solver.address, balance: 0n, locked: 0n, permissions: [] });
+const penniless = () => account({ balance: 0n });
 const away = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
 
 const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
-  ["store", { store: { check: () => Promise.reject(new Error("Full")) } }, /^Full$/],
+  ["store", { problem: () => Promise.resolve(new StoreError("Full")) }, /^Full$/],
+  [
+    "store",
+    { store: { check: () => Promise.reject(new Error("Full")) }, dryRun: true },
+    /^Full$/,
+  ],
+  [
+    "node",
+    { problem: () => Promise.resolve(new ChainError("CHAIN_REWOUND", "Older", {})) },
+    /^Older$/,
+  ],
+  [
+    "node",
+    { account: () => account({ frozen: true }) },
+    /^Core node .* can store nothing: its disk/,
+  ],
   [
     "node",
     { node: { url: "http://a:b@node", chainId: () => Promise.resolve(5) } },
@@ -54,7 +76,7 @@ const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
 ];
 
 for (const [name, given, problem] of MISSING) {
-  Deno.test(`Solver, readiness: names a missing ${name}, and that alone`, async () => {
+  Deno.test(`Solver, readiness: ${problem.source} is a missing ${name}, and that alone`, async () => {
     const { problems, ...found } = await checkReadiness(ports(given));
     assert.equal(problems.length, 1);
     assert.match(problems[0] ?? "", problem);

@@ -19,6 +19,8 @@ export interface MethodContext {
   chain: Chain;
   clock: Clock;
   oracle: OraclePoller;
+  /** Whether transactions can be stored. */
+  isWritable(): boolean;
 }
 
 /**
@@ -53,9 +55,12 @@ function transactionHandlers({ chain }: MethodContext): Handlers<typeof transact
   };
 }
 
-function readHandlers({ chain, clock, oracle }: MethodContext): Handlers<typeof readMethods> {
+function readHandlers(
+  { chain, clock, oracle, isWritable }: MethodContext,
+): Handlers<typeof readMethods> {
   return {
-    core_getAccount: ({ address }) => toWire(chain.state.ledger.account(address)),
+    core_getAccount: ({ address }) =>
+      toWire({ ...chain.state.ledger.account(address), ...(!isWritable() && { frozen: true }) }),
     core_getThesis: ({ id }) => toWire(chain.thesis(id) ?? null),
     core_getTheses: ({ filter }) => toWire(pageOfTheses(chain.state.ledger, filter)),
     core_getPrices: () => toWire(chain.oraclePrices.view(clock.now())),
