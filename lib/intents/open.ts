@@ -99,6 +99,7 @@ export interface StoreInspection {
  * Inspects a store without changing it.
  *
  * @param stuckBeforeMs Unfinished intents created before this time, Unix ms, count as stuck.
+ * @param timeoutMs How long a server may take to connect and to answer; as a service allows if missing.
  * @returns `new` if the first start will create the tables, `memory` for a store in memory.
  * @throws {StoreError} If the service could not use the store.
  */
@@ -106,6 +107,7 @@ export async function inspectStore(
   database: string,
   service: string,
   stuckBeforeMs: number,
+  timeoutMs?: number,
 ): Promise<StoreInspection | "new" | "memory"> {
   if (database === IN_MEMORY) return "memory";
   const isFile = !POSTGRES_URL.test(database);
@@ -114,7 +116,10 @@ export async function inspectStore(
   try {
     driver = isFile
       ? SqliteDriver.openToInspect(database)
-      : new (await importPostgres()).PostgresDriver(database);
+      : new (await importPostgres()).PostgresDriver(
+        database,
+        timeoutMs === undefined ? undefined : { connectMs: timeoutMs, answerMs: timeoutMs },
+      );
     return await inspect(driver, service, stuckBeforeMs);
   } catch (thrown) {
     const cause = thrown instanceof StoreError ? thrown.cause : thrown;

@@ -2,7 +2,12 @@ import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { postgresServers } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
-import { type Lease, PostgresServers, serverCodeOf } from "./postgres_servers.ts";
+import {
+  type Lease,
+  PostgresServers,
+  type PostgresTimeouts,
+  serverCodeOf,
+} from "./postgres_servers.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
 
 /** Statements that share a connection, sent together, and connections that they use at most. */
@@ -57,8 +62,8 @@ export class PostgresDriver implements SqlDriver {
    * @param url `postgres://user:password@host:port,host:port/database`, with all servers of which one
    * accepts writes; `?search_path=` chooses a schema.
    */
-  constructor(url: string) {
-    this.#servers = new PostgresServers(postgresServers(url));
+  constructor(url: string, timeouts?: PostgresTimeouts) {
+    this.#servers = new PostgresServers(postgresServers(url), timeouts);
   }
 
   /**

@@ -7,17 +7,21 @@ import { asStoreError, codeOf, describeCause, StoreError } from "./intent.ts";
 /** Connections of one process. */
 const CONNECTIONS_MAX = 10;
 
-/** Timeout of connecting, of the check of the server's role, and of waiting for a free connection. */
-const CONNECT_DEADLINE_MS = 2_000;
+/** How long a server may take. */
+export interface PostgresTimeouts {
+  /** To connect, to tell its role, and until a connection is free. */
+  connectMs: number;
+  /**
+   * To answer. Longer than {@link STATEMENT_TIMEOUT_MS}: that one does not end a commit that waits for a
+   * standby, and a machine that is gone never reports it.
+   */
+  answerMs: number;
+}
+
+const TIMEOUTS: PostgresTimeouts = { connectMs: 2_000, answerMs: 4_000 };
 
 /** How long the server may work on one statement. */
 const STATEMENT_TIMEOUT_MS = 3_000;
-
-/**
- * How long an answer may take. Longer than {@link STATEMENT_TIMEOUT_MS}: that one does not end a commit
- * that waits for a standby, and a machine that is gone never reports it.
- */
-const ANSWER_DEADLINE_MS = 4_000;
 
 /** How long running statements may take when the connections are closed. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -70,6 +74,7 @@ interface Primary {
 export class PostgresServers {
   /** The one that last accepted a connection comes first. */
   #servers: readonly URL[];
+  readonly #timeouts: PostgresTimeouts;
   #isPooled = false;
   /** Not behind a pooler that ignores the parameters of a session in place of refusing them. */
   readonly #mayPrepare: boolean;
@@ -78,8 +83,9 @@ export class PostgresServers {
   #isClosed = false;
 
   /** @param servers One URL each. */
-  constructor(servers: readonly URL[]) {
+  constructor(servers: readonly URL[], timeouts = TIMEOUTS) {
     this.#servers = servers;
+    this.#timeouts = timeouts;
     this.#mayPrepare = servers.every((url) => url.searchParams.get("prepare") !== "false");
   }
 
@@ -132,7 +138,7 @@ export class PostgresServers {
     if (this.#primary !== opening) return;
     this.#primary = undefined;
     // Statements that wait for an old primary might never get an answer.
-    void opening.then((primary) => primary.close(ANSWER_DEADLINE_MS));
+    void opening.then((primary) => primary.close(this.#timeouts.answerMs));
   }
 
   async #find(): Promise<Primary> {
@@ -155,26 +161,30 @@ export class PostgresServers {
 
   async #connect(server: URL): Promise<Primary> {
     try {
-      return await openPool(server, this.#isPooled);
+      return await openPool(server, this.#isPooled, this.#timeouts);
     } catch (thrown) {
       if (this.#isPooled || !REFUSED_PARAMETER.test(describeCause(thrown))) throw thrown;
       this.#isPooled = true;
-      return await openPool(server, true);
+      return await openPool(server, true, this.#timeouts);
     }
   }
 }
 
-async function openPool(server: URL, isPooled: boolean): Promise<Primary> {
+async function openPool(
+  server: URL,
+  isPooled: boolean,
+  { connectMs, answerMs }: PostgresTimeouts,
+): Promise<Primary> {
   const sockets = new Set<Socket>();
   const options = {
     ...sessionOf(server, isPooled),
     max: CONNECTIONS_MAX,
     idleTimeoutMillis: 0,
-    connectionTimeoutMillis: CONNECT_DEADLINE_MS,
-    query_timeout: ANSWER_DEADLINE_MS,
+    connectionTimeoutMillis: connectMs,
+    query_timeout: answerMs,
     pipeline: true, // missing in its types
     keepAlive: true,
-    onConnect: (client: pg.ClientBase) => requireRole(client, server.host),
+    onConnect: (client: pg.ClientBase) => requireRole(client, server.host, connectMs),
     stream() {
       const socket = new Socket();
       sockets.add(socket);
@@ -227,10 +237,10 @@ function sessionOf(server: URL, isPooled: boolean): pg.PoolConfig {
 }
 
 /** @throws {StoreError} If the server is read-only, or would answer before a change is on its disk. */
-async function requireRole(client: pg.ClientBase, host: string): Promise<void> {
+async function requireRole(client: pg.ClientBase, host: string, timeoutMs: number): Promise<void> {
   const text = "SELECT current_setting('transaction_read_only') AS read_only, " +
     "current_setting('synchronous_commit', true) AS synchronous_commit";
-  const query = { text, query_timeout: CONNECT_DEADLINE_MS };
+  const query = { text, query_timeout: timeoutMs };
   const { rows: [row] } = await client.query<Record<string, string>>(query);
   if (row?.read_only === "on") {
     throw new StoreError(

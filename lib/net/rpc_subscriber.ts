@@ -69,6 +69,8 @@ export interface RpcSubscriberOptions {
   silenceMs?: number;
   /** Requests a frame at intervals: for subscriptions that may pause for long. */
   heartbeat?: Heartbeat;
+  /** Timeout of connecting, and of the answers to the subscriptions. */
+  connectTimeoutMs?: number;
   /** Opens a socket; the platform's WebSocket by default. */
   connect?: ((url: string) => SocketLike) | undefined;
 }
@@ -105,7 +107,7 @@ export class RpcSubscriber {
   #cancelTimer: CancelTimer = () => {};
 
   constructor(options: RpcSubscriberOptions) {
-    const { url, clock, backoff, silenceMs, connect, catchUp } = options;
+    const { url, clock, backoff, silenceMs, connectTimeoutMs, connect, catchUp } = options;
     this.#options = options;
     this.#catchUp = catchUp && new PollingLoop({
       clock,
@@ -122,6 +124,7 @@ export class RpcSubscriber {
       clock,
       backoff,
       ...(silenceMs !== undefined && { silenceMs }),
+      ...(connectTimeoutMs !== undefined && { connectTimeoutMs }),
       ...(connect && { connect }),
       handlers: {
         onOpen: () => this.#subscribe(),
@@ -149,10 +152,10 @@ export class RpcSubscriber {
   }
 
   #subscribe(): void {
-    const { subscriptions, clock } = this.#options;
+    const { subscriptions, clock, connectTimeoutMs = ACCEPT_TIMEOUT_MS } = this.#options;
     subscriptions.forEach(({ params }, index) => this.#call(index + 1, "eth_subscribe", params));
-    this.#cancelTimer = clock.after(ACCEPT_TIMEOUT_MS, () => {
-      this.drop(`no answer to a subscription within ${ACCEPT_TIMEOUT_MS} ms`);
+    this.#cancelTimer = clock.after(connectTimeoutMs, () => {
+      this.drop(`no answer to a subscription within ${connectTimeoutMs} ms`);
     });
   }
 

@@ -70,6 +70,7 @@ async function tryProvider(
   const connection = new ProviderConnection({
     ...target,
     markets: symbols,
+    connectTimeoutMs: timeoutMs,
     clock,
     random: Math.random,
     handlers: {

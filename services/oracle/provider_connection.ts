@@ -34,6 +34,8 @@ export interface ProviderConnectionOptions {
   clock: Clock;
   random: RandomSource;
   handlers: ProviderConnectionHandlers;
+  /** An attempt that is not open after this time has failed; 2.5 s by default. */
+  connectTimeoutMs?: number;
   /** Opens a socket; {@link connectToExchange} by default. */
   connect?: (url: string) => SocketLike;
 }
@@ -41,7 +43,6 @@ export interface ProviderConnectionOptions {
 /** A connection that was subscribed and without a fault for this long resets the backoff. */
 export const HEALTHY_AFTER_MS = 30_000;
 
-/** An attempt that is not open after this time has failed, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_500;
 
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
@@ -111,12 +112,13 @@ export class ProviderConnection {
 
   #link(): Link {
     const { url, clock, connect = connectToExchange, provider } = this.#options;
+    const { connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
     const socket = new ReconnectingSocket({
       url,
       clock,
       connect,
       backoff: this.#schedule,
-      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      connectTimeoutMs,
       silenceMs: provider.liveness.silenceMs,
       healthyAfterMs: Infinity,
       handlers: {

@@ -22,6 +22,8 @@ export interface Check {
   subject: string;
   /** A resource that only one service can use, such as an address to listen on. */
   claims?: string;
+  /** It keeps the process busy, as a keystore does: it runs before all others, and has no deadline. */
+  keepsBusy?: boolean;
   /** Tries it and changes nothing. A throw is a failure, except a {@link BlockedError}. */
   run(): Finding | Promise<Finding>;
 }

@@ -1,6 +1,5 @@
 /** The checks that follow from the kinds of a service's options. */
 import type { z } from "zod";
-import type { Clock } from "../../clock.ts";
 import { messageOf, RangemakerError } from "../../errors.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
 import type { Address } from "../../protocol/scalars.ts";
@@ -71,7 +70,11 @@ export function checksOf(
       (more) => tryPermissions(options, values, more),
     ),
     ...Object.entries(options).filter(([key, { kind }]) => kind.role === "key" && key in values)
-      .map(([, option]) => check("key", context.signer, (signer) => tryKey(signer, option))),
+      .map(([, option]) => ({
+        subject: "key",
+        keepsBusy: true,
+        run: () => tryKey(context.signer, option),
+      })),
     ...ofKind(kinds.marketsFile).map(({ option, value }) =>
       check("markets", value, (path) => tryMarkets(path, option))
     ),
@@ -87,7 +90,7 @@ export function checksOf(
       check("websocket", value, (url) => trySocket(url, option, context))
     ),
     ...ofKind(kinds.database).map(({ option, value }) =>
-      check("store", value, (database) => tryStore(database, service, option, clock))
+      check("store", value, (database) => tryStore(database, service, option, context))
     ),
     ...ports,
   ];
@@ -134,10 +137,11 @@ async function tryStore(
   database: string,
   service: string,
   option: OptionSpec,
-  clock: Clock,
+  { clock, timeoutMs }: CheckContext,
 ): Promise<Finding> {
   try {
-    const found = await inspectStore(database, service, clock.now() - STUCK_AFTER_MS);
+    const stuckBeforeMs = clock.now() - STUCK_AFTER_MS;
+    const found = await inspectStore(database, service, stuckBeforeMs, timeoutMs);
     if (found === "memory") {
       return warn(
         `${database} is lost with the process, and so is unfinished work`,

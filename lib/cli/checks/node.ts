@@ -131,6 +131,7 @@ export async function trySocket(
   const subscriber = new RpcSubscriber({
     url,
     clock,
+    connectTimeoutMs: timeoutMs,
     backoff: new Backoff(RETRY),
     subscriptions: [subscription(["newHeads"], z.unknown(), () => {})],
     onLive: () => resolve(undefined),

@@ -22,7 +22,7 @@ export interface RunnerOptions {
   onWaiting(checks: readonly ServiceCheck[]): void;
 }
 
-/** Runs all checks side by side. */
+/** Runs all checks side by side, after those that keep the process busy. */
 export async function runChecks(
   checks: readonly ServiceCheck[],
   options: RunnerOptions,
@@ -30,12 +30,15 @@ export async function runChecks(
   const waiting = new Set(checks);
   const claims = new Map<string, ServiceCheck>();
   options.onWaiting(checks);
-  const running = checks.map(async (check) => {
+  const run = async (check: ServiceCheck) => {
     const result = await runOne(check, claims, options);
     waiting.delete(check);
     options.onWaiting([...waiting]);
     return result;
-  });
+  };
+  const first = new Map<ServiceCheck, CheckResult>();
+  for (const check of checks) if (check.keepsBusy) first.set(check, await run(check));
+  const running = checks.map((check) => first.get(check) ?? run(check));
   const results: CheckResult[] = [];
   for (const each of running) {
     const result = await each;
@@ -90,7 +93,7 @@ async function runInTime(
   clock: Clock,
 ): Promise<Finding> {
   const late = Promise.withResolvers<Finding>();
-  const cancel = clock.after(deadlineMs, () => {
+  const cancel = check.keepsBusy ? () => {} : clock.after(deadlineMs, () => {
     late.resolve(fail(`Not finished within ${deadlineMs} ms`, "Find out why it takes so long"));
   });
   try {

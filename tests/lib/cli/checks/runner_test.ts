@@ -56,6 +56,21 @@ Deno.test("runChecks: a check that does not end is given up at the deadline", as
   assert.deepEqual([result?.level, result?.text], ["fail", "Not finished within 1000 ms"]);
 });
 
+Deno.test("runChecks: one that keeps the process busy runs first, and takes no time of others", async () => {
+  const keystore = Promise.withResolvers<Finding>();
+  let isOpen = false;
+  const run = start(
+    checkOf("node", () => Promise.resolve(isOpen ? ok("in time") : fail("too early", ""))),
+    { ...checkOf("key", () => keystore.promise), keepsBusy: true },
+  );
+  run.clock.advance(10 * DEADLINE_MS);
+  isOpen = true;
+  keystore.resolve(ok("opened"));
+  const found = (await run.done).map(({ subject, text, tookMs }) => [subject, text, tookMs]);
+  assert.deepEqual(found, [["node", "in time", 0], ["key", "opened", 10 * DEADLINE_MS]]);
+  assert.equal(run.clock.pending, 0);
+});
+
 Deno.test("runChecks: a throwing check fails alone", async () => {
   const run = start(
     checkOf("throws", () => Promise.reject(new TypeError("oops"))),
