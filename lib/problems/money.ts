@@ -11,28 +11,17 @@ import {
 } from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
-/** Of the databases of bridge and solver. */
+/** What makes the health of bridge and solver fail. */
 export const STORES: readonly Problem[] = [
   {
-    name: "StoreDamaged",
-    title: "Damaged rows",
-    measure: either(gauge("bridge_store_damaged_rows"), gauge("solver_store_damaged_rows")),
+    name: "HealthFailed",
+    title: "Failures of its health",
+    measure: either(gauge("bridge_problem"), gauge("solver_problem")),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "It has found {value} damaged rows in its database",
-    firstStep: "Stop the service, check the disk, restore a backup.",
-  },
-  {
-    name: "ChainRewound",
-    title: "Node restored from a backup",
-    measure: either(
-      gauge("bridge_problem", { code: "CHAIN_REWOUND" }),
-      gauge("solver_problem", { code: "CHAIN_REWOUND" }),
-    ),
-    bound: { op: ">", limit: 0 },
-    severity: "critical",
-    message: "It submits nothing: its node was restored from a backup",
-    firstStep: "Restore a newer backup of the node, or accept the older state.",
+    afterS: 15,
+    message: "Its health has failed: {code}",
+    firstStep: "`GET /health` has the reason; look up the code below.",
   },
 ];
 

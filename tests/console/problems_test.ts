@@ -94,8 +94,7 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   ["node", "", "node_storage_writable 0", "NodeStorageFailed"],
   ["proxy", "", 'proxy_read_node_up{node="n"} 0', "ProxyReadNodeOut"],
   ["exchanges", "", "process_resident_memory_bytes 1000000001", "MemoryHigh"],
-  ["bridge", "", "bridge_store_damaged_rows 1", "StoreDamaged"],
-  ["solver", "", 'solver_problem{code="CHAIN_REWOUND"} 1', "ChainRewound"],
+  ["solver", "", 'solver_problem{code="CHAIN_REWOUND"} 1', "HealthFailed"],
   [
     "bridge",
     "",

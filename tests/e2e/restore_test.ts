@@ -136,7 +136,7 @@ class Deployment {
     }, NOTICED_MS);
   }
 
-  /** Whether the metric of a service names a problem, which fires the alert ChainRewound. */
+  /** Whether the metric of a service names a problem, which fires the alert HealthFailed. */
   async showsProblem(name: Name, code: string): Promise<boolean> {
     const metrics = await (await fetch(`${this.#urlOf(name)}/metrics`)).text();
     return metrics.includes(`\n${name}_problem{code="${code}"} 1\n`);

@@ -76,7 +76,7 @@ const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
 ];
 
 for (const [name, given, problem] of MISSING) {
-  Deno.test(`Solver, readiness: ${problem.source} is a missing ${name}, and that alone`, async () => {
+  Deno.test(`Solver, readiness: names a missing ${name} (${problem.source}), and that alone`, async () => {
     const { problems, ...found } = await checkReadiness(ports(given));
     assert.equal(problems.length, 1);
     assert.match(problems[0] ?? "", problem);

@@ -52,12 +52,13 @@ async function identifyListener(
   const url = `${reachableUrl(host, port)}/health`;
   let answer: string;
   try {
-    const { text: body } = await request(url, { timeoutMs });
+    const { status: code, text: body } = await request(url, { timeoutMs });
     // The proxy answers with plain text.
     const status = z.safeParse(target.health, tryParseJson(body) ?? body).data?.status;
     if (status !== undefined) {
       const text = `${host}:${port} is used by this service, which is running: ${status}`;
-      return HEALTHY.has(status) ? ok(text) : warn(text, `See ${url} and the log of the service`);
+      if (HEALTHY.has(status)) return ok(text);
+      return (code === 200 ? warn : fail)(text, `See ${url} and the log of the service`);
     }
     answer = `answers /health with ${JSON.stringify(body.slice(0, ANSWER_TEXT_MAX))}`;
   } catch (thrown) {
