@@ -14,6 +14,7 @@ import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts
 import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
+import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
 import { CalibrationPictures } from "./calibration_picture.tsx";
 import { Exposure } from "./exposure_card.tsx";
@@ -276,52 +277,3 @@ function ByPeriod({ rows }: { rows: ReturnType<typeof resultsByPeriod> }) {
     </section>
   );
 }
-
-/** How the solver answered since its start, by code. */
-function Answers({ metrics }: { metrics: Metrics }) {
-  const kinds = ["estimate", "quote"] as const;
-  const quotes = metrics.of("solver_quotes_total");
-  const executions = metrics.of("solver_execute_answers_total");
-  const outcomes = [
-    ...new Set([...quotes, ...executions].map(({ labels }) => labels.outcome ?? "")),
-  ].sort((a, b) => rankOf(a) - rankOf(b) || a.localeCompare(b));
-  const show = (value: number | undefined) =>
-    value === undefined ? "–" : value.toLocaleString("en-US");
-  return (
-    <section class="card" aria-label="Answers">
-      <div class="row">
-        <h2>Quotes and refusals</h2>
-        <span class="note">since the solver started</span>
-      </div>
-      {outcomes.length === 0 ? <p class="note">Nobody has asked yet.</p> : (
-        <Table
-          of="answers"
-          columns={["Answer", { number: "Estimates" }, { number: "Quotes" }, {
-            number: "Executions",
-          }]}
-        >
-          {outcomes.map((outcome) => (
-            <tr key={outcome} data-answer={outcome}>
-              <th scope="row">
-                {rankOf(outcome) === 0
-                  ? <span class="won">✓ {outcome}</span>
-                  : <code>{outcome}</code>}
-              </th>
-              {kinds.map((kind) => (
-                <td key={kind} class="number">
-                  {show(metrics.sum("solver_quotes_total", { kind, outcome }))}
-                </td>
-              ))}
-              <td class="number">
-                {show(metrics.sum("solver_execute_answers_total", { outcome }))}
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-    </section>
-  );
-}
-
-/** Successes first. */
-const rankOf = (outcome: string) => outcome === "quoted" || outcome === "executed" ? 0 : 1;
