@@ -3,6 +3,7 @@
  * processes of their own. The test stands in for systemd and for the clock of the machine.
  */
 import assert from "node:assert/strict";
+import postgres from "postgres";
 import { createKeystore, signerFrom } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -15,6 +16,7 @@ import { askQuote, signQuote, user } from "../solver/support.ts";
 import { type Answer, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
+import { addMigration, NEEDS_POSTGRES, POSTGRES_URL } from "../support/postgres.ts";
 import { bundledProgram, type Launch, Program } from "../support/process.ts";
 import { withFolder } from "../support/files.ts";
 
@@ -54,6 +56,56 @@ Deno.exit(1);
 const NAMES = ["node", "bridge", "solver"] as const;
 type Name = typeof NAMES[number];
 
+/** Databases of bridge and solver in PostgreSQL, with a user each, by names of their own. */
+class PostgresDatabases {
+  readonly #prefix = `test_${crypto.randomUUID().slice(0, 8)}_`;
+  readonly #server = new URL(POSTGRES_URL ?? "postgres://");
+
+  async create(): Promise<void> {
+    for (const name of DATABASES.slice(0, 2)) {
+      await this.#admin(`CREATE ROLE ${this.#prefix}${name} LOGIN`);
+      await this.#admin(`CREATE DATABASE ${this.#prefix}${name} OWNER ${this.#prefix}${name}`);
+    }
+  }
+
+  async drop(): Promise<void> {
+    for (const name of DATABASES) {
+      await this.#admin(`DROP DATABASE IF EXISTS ${this.#prefix}${name} WITH (FORCE)`);
+    }
+    for (const name of DATABASES.slice(0, 2)) await this.#admin(`DROP ROLE ${this.#prefix}${name}`);
+  }
+
+  url(name: string): string {
+    const url = new URL(this.#server);
+    url.username = url.pathname = `${this.#prefix}${name}`;
+    return url.href;
+  }
+
+  /** What the administrator of the databases runs, with the names that are here. */
+  relocated(command: string): string {
+    if (!command.endsWith(POSTGRES)) return command;
+    const { hostname, port, username } = this.#server;
+    const names = command.replaceAll(
+      /(?<= )(bridge|solver)(_old)?\b/g,
+      (name) => `${this.#prefix}${name}`,
+    );
+    return `export PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGDATABASE=postgres
+runuser() { shift 3; "$@"; }
+${names}`;
+  }
+
+  async #admin(statement: string): Promise<void> {
+    const admin = postgres(this.#server.href, { max: 1, onnotice: () => {} });
+    await admin.unsafe(statement).finally(() => admin.end());
+  }
+}
+
+const DATABASES = ["bridge", "solver", "bridge_old", "solver_old"];
+
+/** How commands end that are for one kind of database only. */
+const SQLITE = "# SQLite";
+const POSTGRES = "# PostgreSQL";
+
 /** Room for the stores, a copy of them, and the node's log of up to 16 MB. */
 const DISK = "size=96m";
 
@@ -68,16 +120,19 @@ class Machine {
   readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
   readonly #ports = { 8545: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() };
   readonly #programs = new Map<Name, Program>();
+  /** Undefined where the stores are SQLite files. */
+  readonly databases: PostgresDatabases | undefined;
   #behindMs = 0;
   #nonce = 0n;
 
-  private constructor(folder: string, disk: Deno.ChildProcess) {
+  private constructor(folder: string, disk: Deno.ChildProcess, databases?: PostgresDatabases) {
     this.#folder = folder;
+    this.databases = databases;
     this.#disk = disk;
     this.#onDisk = ["--preserve-credentials", "-U", "-m", "-t", `${disk.pid}`, "--"];
   }
 
-  static async open(folder: string): Promise<Machine> {
+  static async open(folder: string, databases?: PostgresDatabases): Promise<Machine> {
     for (const name of ["etc", "opt/rangemaker-2", "var"]) {
       await Deno.mkdir(`${folder}/${name}`, { recursive: true });
     }
@@ -88,7 +143,7 @@ class Machine {
       stdin: "piped",
       stdout: "piped",
     }).spawn();
-    const machine = new Machine(folder, disk);
+    const machine = new Machine(folder, disk, databases);
     const reader = disk.stdout.getReader();
     const { value } = await reader.read();
     reader.releaseLock();
@@ -104,7 +159,9 @@ class Machine {
       await Deno.writeTextFile(`${etc}/${name}.password`, "correct horse\n");
       await createKeystore(`${etc}/${name}.json`, privateKey, "correct horse", 1_024);
     }
+    const { databases } = this;
     const key = (name: string) =>
+      (databases === undefined ? "" : `database = "${databases.url(name)}"\n`) +
       `keystore = "${etc}/${name}.json"\nkeystore_password_file = "${etc}/${name}.password"`;
     const rpcUrl = `rpc_url = "${this.urlOf("node")}"`;
     await Deno.writeTextFile(
@@ -182,7 +239,9 @@ history_url = "${this.#oracle.url}"
   /** Runs a command to its end. @returns What it printed. */
   async shell(command: string, isExpected: (code: number) => boolean = isZero): Promise<string> {
     const program = this.#program.map((word) => `'${word}'`).join(" ");
-    const script = `rangemaker() { ${program} "$@"; }\n${this.#relocated(command)}`;
+    const script = `rangemaker() { ${program} "$@"; }\n${
+      this.#relocated(this.databases?.relocated(command) ?? command)
+    }`;
     const launch = this.#launch("/etc/rangemaker", ["bash", "-c"]);
     const { code, stdout, stderr } = await new Program([script], {}, launch).finished();
     assert.ok(isExpected(code), `${command}\nended with ${code}\n${stdout}${stderr}`);
@@ -191,7 +250,9 @@ history_url = "${this.#oracle.url}"
 
   /** Runs commands of the document in turn, each until it answers what the document says. */
   async play(commands: readonly DocumentedCommand[] = []): Promise<void> {
+    const foreign = this.databases === undefined ? POSTGRES : SQLITE;
     for (const { text, answer } of commands) {
+      if (text.endsWith(foreign)) continue;
       const expected = answer === undefined ? /^/ : patternOf(answer, (each) => each);
       let actual = "";
       await eventually(text, async () => {
@@ -374,13 +435,16 @@ async function upgrade(machine: Machine): Promise<void> {
   const firstQuestion = forward.findIndex(({ text }) => text.startsWith("curl"));
   await machine.release(BROKEN_VERSION);
   await machine.play(forward.slice(0, firstQuestion));
+  for (const name of ["bridge", "solver"]) {
+    if (machine.databases !== undefined) await addMigration(machine.databases.url(name));
+  }
   // The old version alone is not enough.
   await machine.shell("ln -sfn rangemaker-1 /opt/rangemaker");
   await machine.play([
     { text: "systemctl restart rangemaker-one@bridge" },
     {
       text: "journalctl -u rangemaker-one@bridge -n 1",
-      answer: "…Database has version 99, made by a newer program…",
+      answer: "…Database has version …, made by a newer program…",
     },
   ]);
   await machine.play(back);
@@ -434,19 +498,22 @@ const LEFT_OUT = hasDisk ? "" : " (left out: no file system can be mounted here)
 function testMachine(
   name: string,
   test: (machine: Machine, t: Deno.TestContext) => Promise<unknown>,
+  databases?: PostgresDatabases,
 ): void {
   Deno.test(
-    `Runbooks: ${name}${LEFT_OUT}`,
-    { ignore: !hasDisk, timeout: 180_000 },
+    `Runbooks: ${name}${LEFT_OUT}${databases === undefined ? "" : NEEDS_POSTGRES}`,
+    { ignore: !hasDisk || databases && POSTGRES_URL === undefined, timeout: 180_000 },
     (t) =>
       withFolder(async (folder) => {
-        const machine = await Machine.open(folder);
+        await databases?.create();
+        const machine = await Machine.open(folder, databases);
         try {
           const units = NAMES.map((each) => `rangemaker-one@${each}`);
           await machine.play([{ text: `systemctl start ${units.join(" ")}` }]);
           await test(machine, t);
         } finally {
           await machine.close();
+          await databases?.drop();
         }
       }),
   );
@@ -461,9 +528,22 @@ testMachine(
   },
 );
 
-testMachine("new keys are used, and the old ones are refused", async (machine, t) => {
+async function rotateBoth(machine: Machine, t: Deno.TestContext): Promise<void> {
   await t.step("relayer", () => rotateRelayer(machine));
   await t.step("solver", () => rotateSolver(machine));
+}
+
+testMachine(
+  "with PostgreSQL, new keys are used and a failed upgrade is undone",
+  async (machine, t) => {
+    await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+    await rotateBoth(machine, t);
+  },
+  new PostgresDatabases(),
+);
+
+testMachine("new keys are used, and the old ones are refused", async (machine, t) => {
+  await rotateBoth(machine, t);
   const [admin] = blocksOf("New key of the admin", 1);
   await t.step("admin", () => machine.play(admin));
 });

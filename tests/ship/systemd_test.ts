@@ -1,6 +1,7 @@
 /** The units of docs/deployment/systemd, judged by systemd's own tools. */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
+import { createKeystore } from "../../lib/cli/keystore.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFolder } from "../support/files.ts";
 import { Program } from "../support/process.ts";
@@ -69,36 +70,72 @@ Deno.test({
     }),
 });
 
-/** The process of a unit: its `ExecStart`, in its working folder, with a checkout in `/opt`. */
-function startUnit(name: string, folder: string, env: Record<string, string>): Program {
-  const unit = readText("docs/deployment/systemd/rangemaker-one@.service");
-  const [, command = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
-  const here = command.replaceAll("%i", name).replace(
-    "/opt/rangemaker/",
-    fileUrl(".").pathname,
-  );
-  return new Program([`exec ${here}`], env, { command: "bash", args: ["-c"], cwd: folder });
+const { relayer, solver, admin } = DEV_ACCOUNTS;
+
+/** A shipped file, with the folders of a machine in a temporary one and the checkout here. */
+function installed(path: string, folder: string): string {
+  return readText(`docs/deployment/${path}`)
+    .replaceAll("/etc/rangemaker", `${folder}/etc`)
+    .replaceAll("/var/lib/rangemaker", folder)
+    .replaceAll("/opt/rangemaker/", fileUrl(".").pathname)
+    .replace("RELAYER", relayer.address).replace("ADMIN", admin.address)
+    .replace('SOLVER"', `${solver.address}"`);
 }
 
-Deno.test("systemd: node, bridge and solver keep their data in the folder of their unit", () =>
-  withFolder(async (folder) => {
-    const env = {
-      PATH: Deno.env.get("PATH") ?? "",
-      OPTIONS: "--port 0",
-      RANGEMAKER_NODE_READ_PORT: "0",
-      // Nobody listens there: they start nevertheless.
-      KAIZEN_RPC_URL: "http://127.0.0.1:1",
-      KAIZEN_WS_URL: "ws://127.0.0.1:1",
-      BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
-      SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
+/** Runs a test with the shipped settings, keystores, and the wrapper in a folder. */
+function withMachine(test: (folder: string, env: Record<string, string>) => Promise<void>) {
+  return withFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/etc`);
+    for (const [name, { privateKey }] of Object.entries({ bridge: relayer, solver })) {
+      await Deno.writeTextFile(`${folder}/etc/${name}.password`, "correct horse\n");
+      await createKeystore(`${folder}/etc/${name}.json`, privateKey, "correct horse", 1_024);
+    }
+    const settings = `${folder}/etc/settings.toml`;
+    await Deno.writeTextFile(settings, installed("settings.toml", folder));
+    const { PATH = "", HOME = "", DENO_DIR = `${HOME}/.cache/deno` } = Deno.env.toObject();
+    await test(folder, { PATH, DENO_DIR, KAIZEN_RPC_URL: "http://127.0.0.1:1" });
+  });
+}
+
+Deno.test("systemd: units start with the shipped settings, and keep their data in their folders", () =>
+  withMachine(async (folder, env) => {
+    const unit = installed("systemd/rangemaker-one@.service", folder);
+    const [, command = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+    const [config = ""] = /RANGEMAKER_CONFIG=\S+/.exec(unit) ?? [];
+    const files = {
+      node: "node/data/node/chain.sqlite",
+      bridge: "bridge/data/bridge.sqlite",
+      solver: "solver/data/solver.sqlite",
     };
-    const files = { node: "node/chain.sqlite", bridge: "bridge.sqlite", solver: "solver.sqlite" };
     for (const [name, file] of Object.entries(files)) {
-      const program = startUnit(name, folder, env);
+      const cwd = `${folder}/${name}`;
+      await Deno.mkdir(cwd);
+      const options = name === "node" ? "--port 0 --read-port 0" : "--port 0";
+      const script = `export ${config} OPTIONS='${options}'; exec ${
+        command.replaceAll("%i", name)
+      }`;
+      const program = new Program([script], env, { command: "bash", args: ["-c"], cwd });
       await program.until(({ stderr }) => stderr.includes("Listening on"));
       program.kill("SIGTERM");
       const { code, stderr } = await program.finished();
       assert.equal(code, 0, stderr);
-      assert((await Deno.stat(`${folder}/data/${file}`)).isFile, name);
+      assert((await Deno.stat(`${folder}/${file}`)).isFile, name);
     }
+  }));
+
+Deno.test("Wrapper: root's rangemaker has the settings of the units, and the databases' URLs from files", () =>
+  withMachine(async (folder, env) => {
+    await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${folder}/of-the-file.sqlite\n`);
+    const wrapper = installed("rangemaker", folder);
+    const runHere = (...words: string[]) =>
+      new Program(["-c", wrapper, "rangemaker", ...words], env, {
+        command: "sh",
+        args: [],
+        cwd: `${folder}/etc`,
+      }).finished();
+    const keystore = ["--keystore", "bridge.json", "--keystore-password-file", "bridge.password"];
+    assert.equal((await runHere("key", "show", ...keystore)).stdout.trim(), relayer.address);
+    const { stdout } = await runHere("doctor", "bridge", "--timeout-ms", "500");
+    assert.match(stdout, new RegExp(`bridge  key +Signs as ${relayer.address}`));
+    assert.match(stdout, /bridge  store +\S+\/of-the-file\.sqlite is empty/);
   }));
