@@ -138,7 +138,7 @@ const source = sourceBelow("lib/") + sourceBelow("services/");
 const prose = DOCUMENTS.map(readText).join("\n");
 
 Deno.test("Documents: every option that they name is one", () => {
-  // Of Deno, Docker and the tasks of this repository.
+  // Of Deno, Docker, systemd, PostgreSQL and the tasks of this repository.
   const others = [
     "--allow-all",
     "--allow-env",
@@ -163,8 +163,12 @@ Deno.test("Documents: every option that they name is one", () => {
       "--coverage-raw-data-only",
       "--help",
       "--all",
+      "--clean",
+      "--entrypoint",
       "--every",
+      "--if-exists",
       "--jobs",
+      "--now",
       "--raise",
       "--rm",
       "--target",
