@@ -109,7 +109,8 @@ const VOLATILE = {
   hash: [/0x[1-9a-fA-F][\da-fA-F]{39,}/, "0x[\\da-fA-F]+"],
   port: [/(?<=127\.0\.0\.1:)\d{5}/, "\\d+"],
   milliseconds: [/\b\d+(?= ms\b)/, "\\d+"],
-  fraction: [/(?<![\d.])\d+\.\d+\b(?!\.)/, "\\d+(?:\\.\\d+)?"],
+  // With the spaces before it: columns are aligned.
+  fraction: [/ *(?<![\d.])\d+\.\d+\b(?!\.)/, " *\\d+(?:\\.\\d+)?"],
   largeNumber: [/\b\d{6,}\b/, "\\d+"],
   sources: [/provider_\w(?:, provider_\w)+/, "\\w+(?:, \\w+)*"],
   result: [/\b(?:won|lost)\b/, "(?:won|lost(?:, the price was [\\d.]+)?)"],
