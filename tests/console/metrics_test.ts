@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { verdictOf } from "../../services/console/page/maker/calibration_picture.tsx";
-import { calibrationOf } from "../../services/console/page/maker/calibration.ts";
+import { calibrationOf, verdictOf } from "../../services/console/page/maker/calibration.ts";
 import { Counter, Gauge, Registry } from "prom-client";
 import {
   Metrics,

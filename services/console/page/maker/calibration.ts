@@ -24,3 +24,16 @@ export function calibrationOf(metrics: Metrics): CalibrationRow[] {
     return { range: `${from} – ${to} %`, settled, held, predicted: sum / settled };
   }).filter(({ settled }) => settled > 0);
 }
+
+/** With fewer windows a picture shows nothing but chance. */
+export const WINDOWS_MIN = 20;
+
+/** Twice what a band of 95 % leaves outside by chance, since boxes of one window share their luck. */
+const OUTSIDE_MAX = 0.1;
+
+/** All pictures in one sentence. */
+export function verdictOf(outside: number, all: number): string {
+  if (all === 0) return `Too early to tell: a forecast is compared after ${WINDOWS_MIN} windows.`;
+  const share = outside <= OUTSIDE_MAX * all ? "no more than chance explains" : "more than chance";
+  return `${outside} of ${all} probabilities are outside the band of chance: ${share}.`;
+}

@@ -1,13 +1,11 @@
 import type { SolverInfo } from "@rangemaker/client";
 import { formatDuration } from "../format.ts";
+import { verdictOf, WINDOWS_MIN } from "./calibration.ts";
 
 type Market = NonNullable<SolverInfo["calibration"]>[number];
 
 /** Half of a 95 % confidence band, in standard errors. */
 const BAND = 1.96;
-
-/** With fewer windows a picture shows nothing but chance. */
-const WINDOWS_MIN = 20;
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
@@ -63,14 +61,4 @@ export function CalibrationPictures({ markets }: { markets: readonly Market[] })
       </p>
     </section>
   );
-}
-
-/** Twice what a band of 95 % leaves outside by chance, since boxes of one window share their luck. */
-const OUTSIDE_MAX = 0.1;
-
-/** All pictures in one sentence. */
-export function verdictOf(outside: number, all: number): string {
-  if (all === 0) return `Too early to tell: a forecast is compared after ${WINDOWS_MIN} windows.`;
-  const share = outside <= OUTSIDE_MAX * all ? "no more than chance explains" : "more than chance";
-  return `${outside} of ${all} probabilities are outside the band of chance: ${share}.`;
 }
