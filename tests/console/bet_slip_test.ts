@@ -12,12 +12,13 @@ import {
   WalletError,
 } from "../../lib/client/mod.ts";
 import { BetKeeper } from "../../services/console/page/data/bet_keeper.ts";
-import { Estimator } from "../../services/console/page/data/estimator.ts";
+import { type EstimateState, Estimator } from "../../services/console/page/data/estimator.ts";
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip, type Stage } from "../../services/console/page/trade/bet_slip.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
+import { formatAmount } from "../../services/console/page/format.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";
@@ -40,6 +41,7 @@ function scene(
   const store = memoryStore();
   const pending = new PendingBets(store);
   const said: string[] = [];
+  const removed: string[] = [];
   const chain = { isKnown: false };
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
@@ -65,12 +67,15 @@ function scene(
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),
-      announce: (text) => said.push(text),
+      announce(text, { isSpoken = false } = {}) {
+        said.push(isSpoken ? `(${text})` : text);
+        return () => removed.push(text);
+      },
     });
   const slip = open();
   const untouched = slip.fields.value;
   slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "10" });
-  return { clock, pending, said, slip, open, user, userOf, chain, untouched };
+  return { clock, pending, said, removed, slip, open, user, userOf, chain, untouched };
 }
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
@@ -123,26 +128,139 @@ Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", 
   assert.deepEqual(slip.draft?.durationMs, 5_000);
 });
 
-Deno.test("BetSlip: a price that moved at signing leads to a new quote, which has to be signed again", async () => {
-  for (const code of ["PRICE_MOVED", "PRICE_IMPROVED"]) {
-    let [quoted, executed] = [0, 0];
-    const { slip, said } = scene({
-      quote: (bet) => Promise.resolve(offerOf(quoted += 1, { ...quoteOf(bet).quote })),
-      execute() {
-        executed += 1;
-        return Promise.reject(new ExecutionError(code, "The price moved"));
-      },
-    });
+/** A solver that refuses the first signatures since the price moved. Payouts are those of its quotes. */
+function moving(refusals: number, payouts: readonly bigint[]) {
+  const quoted: Bet[] = [];
+  const signed: Offer[] = [];
+  const result = scene({
+    quote(bet) {
+      const payout = payouts[quoted.length] ?? payouts.at(-1) ?? 0n;
+      quoted.push(bet);
+      return Promise.resolve(offerOf(quoted.length, { ...quoteOf(bet).quote, payout }));
+    },
+    sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
+    execute({ quote }) {
+      const code = quote.payout < payouts[0]! ? "PRICE_MOVED" : "PRICE_IMPROVED";
+      if (signed.length <= refusals) return Promise.reject(new ExecutionError(code, "It moved"));
+      return Promise.resolve({ thesisId: 7, txHash: hashOf(7) });
+    },
+  });
+  return { ...result, quoted, signed };
+}
+
+Deno.test("BetSlip: a price that moved within the tolerance is signed again at once, in the same window", async () => {
+  for (const payout of [11_400_001n, 12_000_000n, 30_000_000n]) {
+    const { slip, quoted, signed, said, removed, pending } = moving(2, [12_000_000n, payout]);
     await slip.quote();
-    const first = stageOf(slip);
     await slip.place();
     const stage = stageOf(slip);
-    assert(first.name === "quoted" && stage.name === "quoted", code);
-    assert.deepEqual([quoted, executed], [2, 1]);
-    assert.equal(stage.replaces, first.offer);
-    assert.notEqual(stage.offer.quoteHash, first.offer.quoteHash);
-    assert.match(said[1] ?? "", /The price moved, and nothing was taken/);
+    assert(stage.name === "placed");
+    assert.equal(stage.offer.quote.payout, payout);
+    assert.deepEqual([quoted.length, signed.length], [3, 3]);
+    assert.equal(
+      new Set(quoted.map(({ startTime, endTime }) => `${startTime} ${endTime}`)).size,
+      1,
+    );
+    assert.deepEqual(said.slice(1), [
+      `The price moved: bet 7 was placed, and pays ${formatAmount(payout)} USDC.`,
+    ]);
+    assert.deepEqual(removed, [said[0]], "the quote is not on offer any more");
+    assert.deepEqual(pending.of(USER), []);
   }
+});
+
+Deno.test("BetSlip: below the tolerance, or after three more signatures, the user decides", async () => {
+  const cases = [
+    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1 },
+    { tolerance: 10, payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n], signatures: 3 },
+    { tolerance: 5, payouts: [12_000_000n], signatures: 4 },
+    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1 },
+  ];
+  for (const { tolerance, payouts, signatures } of cases) {
+    const { slip, signed, said, open } = moving(9, payouts);
+    slip.tolerate(tolerance);
+    assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
+    await slip.quote();
+    await slip.place();
+    const stage = stageOf(slip);
+    assert(stage.name === "quoted");
+    assert.equal(signed.length, signatures);
+    assert.equal(stage.replaces, signed.at(-1));
+    assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
+    assert.match(said.at(-1) ?? "", /^The price moved, and nothing was taken. The quote pays /);
+    assert.equal(said.length, 2);
+  }
+});
+
+Deno.test("BetSlip: nothing is signed again once the window has begun, or for another user", async () => {
+  const late = moving(1, [12_000_000n]);
+  late.slip.edit({ startsIn: "0" });
+  await late.slip.quote();
+  late.clock.jump(1_000);
+  await late.slip.place();
+  const stage = stageOf(late.slip);
+  assert(stage.name === "quoted");
+  assert.equal(late.signed.length, 1);
+  assert.equal(stage.offer.quote.startTime, late.clock.now());
+
+  const left = moving(1, [12_000_000n]);
+  await left.slip.quote();
+  const placed = left.slip.place();
+  left.user.value = left.userOf(OTHER);
+  await placed;
+  assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
+});
+
+Deno.test("BetSlip: a bet of before a reload is shown with its outcome, and not offered again", async () => {
+  const { slip, user, said } = scene();
+  const { bets } = user.value?.portfolio ?? assert.fail();
+  const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
+  const offer = offerOf(8, { lowerPrice, upperPrice });
+  void bets.send({ offer, signature: SIGNATURE });
+  bets.take(thesisOf(8));
+  await settle();
+  assert.deepEqual(stageOf(slip), { name: "placed", thesisId: 8, offer });
+  assert.equal(slip.draft, undefined);
+  assert.deepEqual(said, []);
+  slip.edit({ lower: "1", upper: "2" });
+  void bets.send({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
+  bets.take(thesisOf(9));
+  assert.equal(stageOf(slip).name, "draft", "the user has drawn another box");
+});
+
+Deno.test("BetSlip: a bet whose deadline passed while the page was closed is said not to be placed", async () => {
+  const { slip, user, said, clock, chain } = scene({
+    execute: () => Promise.reject(new NetworkError("SERVICE_UNREACHABLE", "gone")),
+  });
+  chain.isKnown = true;
+  const { bets } = user.value?.portfolio ?? assert.fail();
+  void bets.send({ offer: offerOf(8, { deadline: clock.now() + 1_000 }), signature: SIGNATURE });
+  await settle();
+  assert.deepEqual(said, [
+    "The maker has not answered: whether your bet was placed is being checked.",
+  ]);
+  for (let second = 0; second < 12; second++) {
+    clock.advance(1_000);
+    await settle();
+  }
+  const stage = stageOf(slip);
+  assert(stage.name === "draft");
+  assert.match(stage.failure?.text ?? "", /was not placed: nothing was taken/);
+  assert.equal(said.length, 1);
+});
+
+Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
+  const { slip, clock, said } = scene();
+  const { state } = slip.estimator;
+  clock.advance(900);
+  slip.edit({ lower: "2991" });
+  clock.advance(900);
+  assert.deepEqual(said, []);
+  // These parts of an estimate are spoken.
+  state.value = { estimate: { payout: 16_800_000n } } as EstimateState;
+  clock.advance(5_000);
+  await settle();
+  assert.deepEqual(said, ["(Pays 16.80 USDC if it stays.)"]);
 });
 
 Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted", async () => {
@@ -199,7 +317,7 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
 
 Deno.test("BetSlip: without an account nothing is quoted", async () => {
   const { slip, user, untouched } = scene();
-  const empty = { lower: "", upper: "", startsIn: "3 s", lasts: "15 s", amount: "10" };
+  const empty = { lower: "", upper: "", startsIn: "10 s", lasts: "45 s", amount: "10" };
   assert.deepEqual(untouched, empty);
   user.value = undefined;
   await slip.quote();

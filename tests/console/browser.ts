@@ -82,7 +82,8 @@ export class Visitor {
   /** Presses a button by its name, as soon as it can be pressed. */
   async press(name: string): Promise<void> {
     await this.page.bringToFront(); // a tab behind another one draws nothing
-    await this.page.locator(`::-p-aria([name="${name}"][role="button"])`).click()
+    await this.page.locator(`::-p-aria([name="${name}"][role="button"])`)
+      .filter((button) => button.getAttribute("aria-disabled") !== "true").click()
       .catch((thrown) => this.#fail(`Cannot press ${name}`, thrown));
   }
 

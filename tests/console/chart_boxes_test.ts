@@ -7,6 +7,7 @@ import {
   boxOfThesis,
   type ChartBox,
   groupsOf,
+  isWaiting,
   stateOfBet,
 } from "../../services/console/page/trade/chart_boxes.ts";
 import { offerOf, thesisOf } from "./offers.ts";
@@ -29,11 +30,11 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and says wh
   const terms = { ...TERMS, payout: 8_000_000n, startTime: 100, endTime: 1_100 };
   const times = { fromMs: 100, toMs: 1_100 };
   assert.deepEqual(boxOfQuote(offerOf(1, terms).quote), {
-    ...{ kind: "quoted", ...SIDES, ...times, label: "pays 8.00" },
+    ...{ kind: "quoted", ...SIDES, ...times, label: "quote: pays 8.00" },
   });
   const breach = { time: 500, price: 9_500_000n };
   const lost = thesisOf(7, { ...terms, status: "lost", breach });
-  assert.deepEqual(boxOfThesis(lost), {
+  assert.deepEqual(boxOfThesis(lost, 0), {
     ...{ kind: "lost", ...SIDES, ...times, label: "✕ lost −5.00", thesisId: 7 },
     breach: { time: 500, price: 9.5 },
   });
@@ -43,7 +44,7 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and says wh
     ["won", "won", "✓ won +3.00"],
   ] as const;
   for (const [status, kind, text] of states) {
-    assert.deepEqual(stateOfBet(thesisOf(7, { ...terms, status })), { kind, text });
+    assert.deepEqual(stateOfBet(thesisOf(7, { ...terms, status }), 0), { kind, text });
   }
 });
 
@@ -81,4 +82,14 @@ Deno.test("betAt: the topmost bet at a place, its sides included; never the box 
   for (const [time, price] of [[-1, 15], [NOW_MS + 1, 15], [5, 9], [5, 21]] as const) {
     assert.equal(betAt(boxes, time, price), undefined);
   }
+});
+
+Deno.test("isWaiting: an ended bet without an outcome waits for prices, unless the box was left", () => {
+  const open = thesisOf(1, { startTime: 0, endTime: 1_000 });
+  assert.equal(isWaiting(open, 1_500), false, "it is being settled");
+  assert.equal(isWaiting(open, 3_000), true);
+  assert.equal(stateOfBet(open, 3_000).kind, "waiting");
+  assert.equal(isWaiting({ ...open, status: "needs_backfill" }, 0), true);
+  assert.equal(isWaiting({ ...open, breach: { time: 500, price: 3n } }, 3_000), false);
+  assert.equal(isWaiting({ ...open, status: "won" }, 3_000), false);
 });

@@ -55,7 +55,7 @@ Deno.test("parseFields: reads the text of fieldsOf as the same box", () => {
 Deno.test("repeatedDraft: an earlier box around the price of today, with its length and amount", () => {
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
   const bet = { ...sides, betAmount: 7_500_000n, startTime: 50_000, endTime: 80_000 };
-  const fields = { startsIn: "3 s", lasts: "30 s", amount: "7.5" };
+  const fields = { startsIn: "10 s", lasts: "30 s", amount: "7.5" };
   const again = repeatedDraft(bet, 4_000_000_000n);
   assert.deepEqual(again, { lower: "3990", upper: "4010", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
@@ -115,7 +115,7 @@ Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
     for (const move of [undefined, 0, 0.0001, 1]) {
       const { lowerPrice, upperPrice, ...times } = suggestedDraft(price, move);
       assert(lowerPrice < price && price < upperPrice, `${price}`);
-      assert.deepEqual(times, { startsInMs: 3_000, durationMs: 15_000 });
+      assert.deepEqual(times, { startsInMs: 10_000, durationMs: 45_000 });
       const offset = Number(price - lowerPrice) / Number(upperPrice - price);
       assert(offset > 0.9 && offset < 1.1, `${price}: in the middle`);
     }
@@ -129,8 +129,8 @@ Deno.test("suggestedDraft: is taller the more the price moves, within bounds", (
   });
   assert.deepEqual(heights.map((height) => Number(height.toFixed(4))), [
     0.0004,
-    0.001,
-    0.002,
+    0.0017,
+    0.0035,
     0.02,
   ]);
 });

@@ -19,6 +19,8 @@ Deno.test("formatAmount: two digits, cut off, never rounded up", () => {
   assert.equal(formatGain(970_000n), "+0.97");
   assert.equal(formatGain(-10_000_000n), "−10.00");
   assert.equal(formatGain(0n), "0.00");
+  assert.equal(formatGain(339_000n), "+0.34");
+  assert.equal(formatGain(-4_999n), "0.00");
 });
 
 Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {

@@ -2,8 +2,14 @@
 import assert from "node:assert/strict";
 import { Markets } from "../../lib/client/mod.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
-import { csvOf, filtered, PAGE_ROWS, pageOf } from "../../services/console/page/trade/history.ts";
-import { oddsOf } from "../../services/console/page/trade/odds.ts";
+import {
+  csvOf,
+  filtered,
+  PAGE_ROWS,
+  pageOf,
+  sorted,
+} from "../../services/console/page/trade/history.ts";
+import { oddsOf, probabilityAt } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { OTHER, thesisOf } from "./offers.ts";
@@ -87,4 +93,26 @@ Deno.test("DraftStore: a draft is kept for an hour; stored text of another form 
     store.setItem("rangemaker.drafts", text);
     assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined], text);
   }
+});
+
+Deno.test("sorted: by each column, both ways; equal bets stay in their order", () => {
+  const rows = [
+    thesisOf(3, { betAmount: 5n, payout: 30n }),
+    thesisOf(2, { betAmount: 7n, payout: 20n, status: "won" }),
+    thesisOf(1, { betAmount: 7n, payout: 10n, status: "lost" }),
+  ];
+  const idsBy = (by: string, isDescending: boolean) =>
+    sorted(rows, { by, isDescending }).map(({ id }) => id);
+  assert.deepEqual(idsBy("Bet", false), [1, 2, 3]);
+  assert.deepEqual(idsBy("Bet", true), [3, 2, 1]);
+  assert.deepEqual(idsBy("You bet", true), [2, 1, 3]);
+  assert.deepEqual(idsBy("Pays", false), [1, 2, 3]);
+  assert.deepEqual(idsBy("Outcome", true), [2, 3, 1]);
+});
+
+Deno.test("probabilityAt: an older estimate's chance moves against the payout", () => {
+  const estimated = { payout: 20_000_000n, probability: 0.5 };
+  assert.equal(probabilityAt(25_000_000n, estimated), 0.4);
+  assert.equal(probabilityAt(1n, estimated), 1);
+  assert.equal(probabilityAt(25_000_000n, { payout: 1n }), undefined);
 });

@@ -53,8 +53,8 @@ Deno.test("LiveBreaches: settled theses and markets without prices stay unchange
 Deno.test("A bet whose range was left is decided: for its box, its row and the maker's results", () => {
   const left = { ...open, breach: { time: 1_500, price: 9n } };
   assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
-  assert.match(stateOfBet(left).text, /^✕ left the box at \d\d:\d\d:01$/);
-  assert.deepEqual([boxOfThesis(left).kind, boxOfThesis(open).kind], ["lost", "open"]);
+  assert.match(stateOfBet(left, 0).text, /^✕ left the box at \d\d:\d\d:01$/);
+  assert.deepEqual([boxOfThesis(left, 0).kind, boxOfThesis(open, 0).kind], ["lost", "open"]);
   const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
   assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
   assert.deepEqual(historyOf([left]), [{ timeMs: 1_500, profit: 10n, wonShare: 0 }]);

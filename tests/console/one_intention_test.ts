@@ -259,13 +259,20 @@ Deno.test({
         await visitor.sees(/Outcome unknown, checking/);
         const isBlocked = await visitor.page.$eval(
           ".action-bar button.wide",
-          (button) => Reflect.get(button, "disabled"),
+          (button) => button.getAttribute("aria-disabled"),
         );
-        assert.equal(isBlocked, true);
+        assert.equal(isBlocked, "true");
+        await visitor.sees(/Maker does not answer/);
         assert(gateway.executions >= 2, "sent again after the reload");
         gateway.release();
         await visitor.sees(/was placed after all: it is bet 1\./);
         await other.sees(/was placed after all: it is bet 1\.|Bet 1 is placed\./);
+        await visitor.sees(/● Bet 1 is placed\./);
+        assert.equal(
+          await visitor.page.$("input[name=lower]"),
+          null,
+          "the box is not offered again",
+        );
         for (const tab of [visitor, other]) await tab.seesNo(/Outcome unknown/);
         const client = new RangemakerClient({ urls: services.urls, chainId: 1337 });
         assert.equal(await client.thesis(2), null, "one bet");

@@ -106,9 +106,16 @@ Deno.test({
         await focusIsOn(page, "Take test money");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Suggest a box");
+        await page.focus(".chart .area");
+        await page.keyboard.press("ArrowUp");
+        await hears(page, /No box yet: press Enter/);
         await page.keyboard.press("Enter");
+        await hears(page, /^Suggested box: from .* to .*, starts in 10 s, lasts 45 s\.$/);
+        await hears(page, /^Pays [\d.]+ USDC if it stays\.$/);
         await visitor.sees(/Times your bet/);
         await page.focus(".chart .area");
+        await page.keyboard.press("p");
+        await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d$/);
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
         await page.keyboard.press("ArrowUp");
         await page.waitForFunction(
@@ -129,6 +136,63 @@ Deno.test({
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
         await visitor.close({ outages: true });
+      });
+
+      await t.step(
+        "a button that waits can be reached and says why; other views are named",
+        async () => {
+          const visitor = await open();
+          const { page } = visitor;
+          await visitor.sees(/Live/);
+          const button = await page.waitForSelector(
+            `[aria-disabled="true"]::-p-text(Get a firm quote)`,
+          );
+          await button?.focus();
+          await page.keyboard.press("Enter");
+          await hears(page, /^Open an account first\.$/);
+          assert.equal(await page.title(), "Trade · rangemaker");
+          await page.focus('nav a[href="#maker"]');
+          await page.keyboard.press("Enter");
+          await page.waitForFunction(`document.title === "Maker · rangemaker"`);
+          const focused = await page.$eval(":focus", (part) => part.getAttribute("aria-label"));
+          assert.equal(focused, "Maker");
+          await visitor.close();
+        },
+      );
+
+      await t.step("a chosen theme also colours the chart, and stays after a reload", async () => {
+        const visitor = await open();
+        const { page } = visitor;
+        await visitor.sees(/Live/);
+        const corner = async () =>
+          Number(
+            await page.evaluate(
+              `document.querySelector(".chart canvas").getContext("2d").getImageData(1, 1, 1, 1).data[0]`,
+            ),
+          );
+        assert(await corner() > 200, "light");
+        await page.select("select[name=theme]", "dark");
+        await eventually("a dark chart", async () => await corner() < 60 || undefined);
+        await page.reload();
+        await visitor.sees(/Live/);
+        await eventually("a dark chart", async () => await corner() < 60 || undefined);
+        assert.deepEqual(await seriousViolations(page), []);
+        await visitor.close();
+      });
+
+      await t.step("on its side, a phone shows the chart and the next step at once", async () => {
+        const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
+        const visitor = await open((page) => page.setViewport(size));
+        const { page } = visitor;
+        await visitor.enter();
+        await page.$eval("html", (html) => html.scrollTop = 0);
+        const bottoms = await page.$$eval(
+          ".chart canvas, .action-bar button.wide",
+          (parts) => parts.map((part) => part.getBoundingClientRect().bottom),
+        );
+        assert.equal(bottoms.length, 2);
+        assert(bottoms.every((bottom) => bottom <= size.height), bottoms.join());
+        await visitor.close();
       });
 
       await t.step("with reduced motion, the chart rests, and follows a drag at once", async () => {
@@ -242,6 +306,12 @@ async function smallTargets(page: Page): Promise<string[]> {
         return isSmall ? `${name}: ${width} x ${height}` : "";
       }).filter((text) => text !== ""),
   );
+}
+
+/** Waits until the live region says something. */
+async function hears(page: Page, pattern: RegExp): Promise<void> {
+  await page.waitForFunction(`[...document.querySelectorAll(".messages p")]
+    .some(({ textContent }) => ${pattern}.test(textContent))`);
 }
 
 async function focusIsOn(page: Page, text: string): Promise<void> {

@@ -12,12 +12,12 @@ const FOLDER = new URL("../../docs/images/", import.meta.url);
  * the price will leave, and one that is open.
  */
 const BETS = [
-  { lower: -1.5, upper: 1.5, startsIn: 5, lasts: 8, amount: 25 },
-  { lower: -0.35, upper: 0.3, startsIn: 5, lasts: 7, amount: 10 },
-  { lower: -1.3, upper: 1.3, startsIn: 6, lasts: 14, amount: 40 },
+  { lower: -0.85, upper: 0.85, startsIn: 5, lasts: 8, amount: 25 },
+  { lower: -0.2, upper: 0.17, startsIn: 5, lasts: 7, amount: 10 },
+  { lower: -0.75, upper: 0.75, startsIn: 6, lasts: 14, amount: 40 },
 ];
 
-const DRAFT = { lower: -0.9, upper: 1.1, startsIn: 15, lasts: 8, amount: 15 };
+const DRAFT = { lower: -0.5, upper: 0.65, startsIn: 15, lasts: 8, amount: 15 };
 
 /** How long the chart needs to look like one. */
 const HISTORY_MS = 22_000;

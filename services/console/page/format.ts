@@ -20,9 +20,13 @@ export function formatAmount(amount: bigint): string {
   return sign + grouped.format(Number(text));
 }
 
-/** An amount with its sign, for gains and losses. */
+/** Half a cent, in the unit of amounts. */
+const HALF_CENT = 5_000n;
+
+/** An amount with its sign, for gains and losses: rounded, so that many add up to their total. */
 export function formatGain(amount: bigint): string {
-  return (amount > 0n ? "+" : "") + formatAmount(amount);
+  const rounded = amount < 0n ? amount - HALF_CENT : amount + HALF_CENT;
+  return (amount > 0n ? "+" : "") + formatAmount(rounded / 10_000n * 10_000n);
 }
 
 /** Digits after the point that matter for a price of this size: six digits in all. */

@@ -1,8 +1,9 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
 import { formatAmount, shortAddress } from "./format.ts";
+import { applyTheme, storedTheme, THEMES } from "./theme.ts";
 
 /** One of the page's views, behind a tab. */
 export interface View {
@@ -33,24 +34,43 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
 /** The frame of every view: name, tabs, account and problems. */
 export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {
   const view = useHashView(views);
+  const body = useRef<HTMLDivElement>(null);
+  const before = useRef(view);
+  useEffect(() => {
+    document.title = `${view?.label} · rangemaker`;
+    if (before.current !== view) body.current?.focus();
+    before.current = view;
+  }, [view]);
   if (view === undefined) return null;
   return (
     <>
+      <button type="button" class="skip" onClick={() => body.current?.focus()}>
+        Skip to the content
+      </button>
       <header class="top">
         <div class="brand">
           <img src="/icon.svg" alt="" width="28" height="28" />
           <h1>rangemaker</h1>
         </div>
-        <p class="tagline">Bet that the price stays in the box.</p>
+        {model.session.user.value === undefined
+          ? (
+            <p class="tagline">
+              Bet that the price stays in the box. If it leaves once, you lose what you bet.
+            </p>
+          )
+          : <p class="tagline known">Bet that the price stays in the box.</p>}
         {views.length > 1 && <Tabs views={views} current={view} />}
         <span class="spacer" />
         <Connection model={model} />
         <AccountChip model={model} />
       </header>
       <Problems model={model} />
-      <view.Body />
+      <div ref={body} role="group" aria-label={view.label} tabIndex={-1}>
+        <view.Body />
+      </div>
       <Messages model={model} />
       <footer class="foot">
+        <ThemeChoice />
         <span>rangemaker {model.config.version}</span>
         {model.config.isDevelopmentChain && (
           <span>Development chain {model.config.chainId}: its money is worth nothing</span>
@@ -91,12 +111,35 @@ const CONNECTION_TEXTS = {
   away: "Reconnecting",
 };
 
-/** The best state of all markets: one that is live is enough to bet. */
-function Connection({ model: { feed, markets } }: { model: PageModel }) {
+/** The best state of all markets: one that is live is enough to bet, if the maker answers. */
+function Connection({ model }: { model: PageModel }) {
+  const { feed, markets, session, isMakerAway } = model;
+  const unresolved = session.user.value?.portfolio.bets.unresolved.value ?? [];
+  const isAway = isMakerAway.value || unresolved.some(({ isChecking }) => isChecking);
   const states = new Set(markets.symbols.map((symbol) => feed.stateOf(symbol)));
   const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
     .find((state) => states.has(state)) ?? "connecting";
+  if (state === "fresh" && isAway) {
+    return <span class="connection away">Maker does not answer</span>;
+  }
   return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
+}
+
+/** Light, dark, or what the system says. */
+function ThemeChoice() {
+  return (
+    <label>
+      Theme{" "}
+      <select
+        name="theme"
+        onChange={({ currentTarget }) => applyTheme(currentTarget.value)}
+      >
+        {THEMES.map((theme) => (
+          <option key={theme} value={theme} selected={theme === storedTheme()}>{theme}</option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 /** The account in use and its balance. */
@@ -124,7 +167,9 @@ function Problems({ model }: { model: PageModel }) {
 function Messages({ model }: { model: PageModel }) {
   return (
     <div class="messages" role="status">
-      {model.messages.value.map(({ id, text }) => <p key={id}>{text}</p>)}
+      {model.messages.value.map(({ id, text, isSpoken }) => (
+        <p key={id} class={isSpoken ? "spoken" : undefined}>{text}</p>
+      ))}
     </div>
   );
 }

@@ -16,6 +16,12 @@ export type BetOutcome =
   /** Its deadline has passed, and the chain does not have it. */
   | { name: "expired" };
 
+/** A bet whose outcome has become known. */
+export interface ResolvedBet {
+  bet: UnresolvedBet;
+  outcome: BetOutcome;
+}
+
 /** A signed bet whose outcome is not known. */
 export interface UnresolvedBet extends PendingBet {
   /** An answer is overdue or was lost: the chain may have the bet already. */
@@ -76,6 +82,8 @@ interface Run {
 export class BetKeeper {
   /** Oldest first. While there is one, nothing new is quoted or signed. */
   readonly unresolved: Signal<readonly UnresolvedBet[]> = signal([]);
+  /** The last bet whose outcome has become known. */
+  readonly resolved: Signal<ResolvedBet | undefined> = signal(undefined);
   readonly #options: BetKeeperOptions;
   readonly #runs = new Map<string, Run>();
   readonly #closed = new AbortController();
@@ -182,6 +190,7 @@ export class BetKeeper {
     this.#options.pending.remove(quoteHash);
     this.#show();
     run.resolve(outcome);
+    this.resolved.value = { bet: run.bet, outcome };
     this.#options.onResolved(run.bet, outcome);
   }
 

@@ -47,6 +47,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   NODE_TIMEOUT: "The chain took too long to answer. Try again.",
 };
 
+/** Codes of a service that does not answer. */
+export const AWAY_CODES: ReadonlySet<string> = new Set(["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT"]);
+
 /** Codes that have an explanation of their own. */
 export const EXPLAINED_CODES: readonly string[] = Object.keys(TEXTS);
 

@@ -10,6 +10,7 @@ import type { PageConfig } from "../../page_config.ts";
 import { formatAmount, formatTime } from "../format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { LiveBreaches } from "./live_breaches.ts";
+import { type Announce, type Message, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -32,20 +33,12 @@ export interface PageModel {
   problems: ReadonlySignal<readonly string[]>;
   /** The newest events, for screen readers and the message line. */
   messages: ReadonlySignal<readonly Message[]>;
-  announce(text: string): void;
+  announce: Announce;
+  /** The solver did not answer when it was last asked for an estimate. */
+  isMakerAway: Signal<boolean>;
   /** A thesis of any market with what the page's own prices say of it. */
   seen(thesis: Thesis): Thesis;
 }
-
-/** An event in words. Two of the same words are two events. */
-export interface Message {
-  id: number;
-  text: string;
-}
-
-/** How long a message is shown, and how many are. Screen readers read each once. */
-const MESSAGE_MS = 8_000;
-const MESSAGES_MAX = 3;
 
 /** Makes the model of a page and connects it. */
 export function openPageModel(config: PageConfig, page: Window): PageModel {
@@ -54,15 +47,7 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
   const markets = new Markets(config.markets);
   const { urls, chainId } = config;
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
-  const messages = signal<readonly Message[]>([]);
-  let id = 0;
-  const announce = (text: string) => {
-    const message = { id: id++, text };
-    messages.value = [...messages.value, message].slice(-MESSAGES_MAX);
-    clock.after(MESSAGE_MS, () => {
-      messages.value = messages.value.filter((other) => other !== message);
-    });
-  };
+  const { messages, announce } = openMessages(clock);
   const maker: Signal<SolverInfo | undefined> = signal(undefined);
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
@@ -116,6 +101,7 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     problems,
     messages,
     announce,
+    isMakerAway: signal(false),
     seen,
   };
 }

@@ -1,12 +1,15 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
-import { explain } from "../data/explain.ts";
-import { SwitchChain } from "./bet_panel.tsx";
+import { AWAY_CODES, explain } from "../data/explain.ts";
+import { get, Poll } from "../data/http.ts";
 import { parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
+import { SwitchChain } from "./quote_button.tsx";
 
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
@@ -24,6 +27,10 @@ function KeyChoice({ model }: { model: PageModel }) {
   const wallets = session.injected.value;
   // A key for tests is made only if the node agrees on what chain this is.
   const mayMakeKey = session.mayMakeKeys && nodeChainId.value === config.chainId;
+  const makeKey = () =>
+    void session.useDevelopmentKey().then(() => {
+      model.announce("Your test account is open.", { isSpoken: true });
+    });
   const connect = (wallet: typeof wallets[number]) => {
     problem.value = "";
     session.connect(wallet).catch((thrown) => problem.value = explain(thrown).text);
@@ -39,7 +46,7 @@ function KeyChoice({ model }: { model: PageModel }) {
               class="primary wide"
               data-next
               disabled={!mayMakeKey}
-              onClick={() => void session.useDevelopmentKey()}
+              onClick={makeKey}
             >
               {session.hasKey ? "Use your test account" : "Make a test account"}
             </button>
@@ -99,6 +106,18 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
   const amount = useSignal("1000");
   const isBusy = useSignal(false);
   const problem = useSignal("");
+  const isAway = useSignal(false);
+  useEffect(() => {
+    if (!isAway.value) return;
+    const poll = new Poll(systemClock, async (signal) => {
+      const answer = await get(`${model.config.urls.bridge}/health`, signal).catch(() => undefined);
+      if (answer?.status !== 200 || signal.aborted) return;
+      isAway.value = false;
+      problem.value = "The service answers again.";
+    });
+    poll.start();
+    return () => poll.stop();
+  }, [isAway.value]);
   const isTest = model.config.isDevelopmentChain;
   const deposit = async (event: Event) => {
     event.preventDefault();
@@ -113,7 +132,9 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
       model.announce(`${formatAmount(units)} USDC arrived.`);
       await user.portfolio.refresh();
     } catch (thrown) {
-      problem.value = explain(thrown).text;
+      const { code, text } = explain(thrown);
+      problem.value = text;
+      isAway.value = AWAY_CODES.has(code);
     }
     isBusy.value = false;
   };

@@ -1,13 +1,18 @@
-import { type Estimate, formatPrice } from "@rangemaker/client";
-import { explain } from "../data/explain.ts";
+import { formatPrice } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { type DraftFields, parseFields, repeatedDraft, suggestedDraft } from "./draft.ts";
-import { type Obstacle, obstacleOf } from "./next_step.ts";
+import {
+  describeDraft,
+  type DraftFields,
+  parseFields,
+  repeatedDraft,
+  suggestedDraft,
+} from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { oddsOf } from "./odds.ts";
+import { Failure, obstacleNow, QuoteButton } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 
 interface BetPanelProps {
@@ -51,7 +56,9 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
   const submit = (event: Event) => {
     event.preventDefault();
-    if (obstacleNow(model, slip) === undefined) void slip.quote();
+    const obstacle = obstacleNow(model, slip);
+    if (obstacle === undefined) void slip.quote();
+    else model.announce(obstacle.text, { isSpoken: true });
   };
   const token = slip.symbol.value.split("/")[1];
   return (
@@ -65,35 +72,40 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       )}
       <div class="fields">
         {FIELDS.map(({ name, label, unit = token }) => (
-          <Field key={name} {...{ slip, name, label, unit }} error={errors[name]} />
+          <Field key={name} {...{ model, slip, name, label, unit }} error={errors[name]} />
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
       {"draft" in parsed && <EstimateCard model={model} slip={slip} />}
-      <Failure slip={slip} />
       <Stakes model={model} slip={slip} />
+      <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field slip={slip} name="amount" label="You bet" unit="USDC" error={errors.amount} />
+        <Failure slip={slip} />
+        <Field
+          {...{ model, slip, name: "amount", label: "You bet", unit: "USDC" }}
+          error={errors.amount}
+        />
         <QuoteButton model={model} slip={slip} />
       </div>
     </form>
   );
 }
 
-interface FieldProps {
-  slip: BetSlip;
+interface FieldProps extends BetPanelProps {
   name: keyof DraftFields;
   label: string;
   unit: string | undefined;
   error: string | undefined;
 }
 
-function Field({ slip, name, label, unit, error }: FieldProps) {
+/** The error is a description of the field, and no part of its name: it is read once. */
+function Field({ model, slip, name, label, unit, error }: FieldProps) {
   return (
-    <label class={`field field-${name}`}>
-      {label}
+    <div class={`field field-${name}`}>
+      <label for={`field-${name}`}>{label}</label>
       <span class="input">
         <input
+          id={`field-${name}`}
           name={name}
           inputMode={name === "startsIn" || name === "lasts" ? "text" : "decimal"}
           autocomplete="off"
@@ -101,11 +113,12 @@ function Field({ slip, name, label, unit, error }: FieldProps) {
           aria-invalid={error !== undefined}
           aria-describedby={error && `error-${name}`}
           onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
+          onBlur={() => error && model.announce(`${label}: ${error}`, { isSpoken: true })}
         />
         <span class="unit">{unit}</span>
       </span>
       {error && <span class="failure" id={`error-${name}`}>{error}</span>}
-    </label>
+    </div>
   );
 }
 
@@ -140,10 +153,6 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
   const price = model.feed.latest.value[symbol]?.price;
   const last = model.session.user.value?.portfolio.theses.value
     .find(({ base, quote }) => base === market?.base && quote === market?.quote);
-  const suggest = () => {
-    if (price === undefined) return;
-    slip.draw(suggestedDraft(price, model.feed.seriesOf(symbol).secondMove()));
-  };
   const copyLink = () => {
     const link = linkTo(location.href, { symbol, fields: slip.fields.value });
     navigator.clipboard?.writeText(link).then(
@@ -157,7 +166,7 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
         type="button"
         disabled={price === undefined}
         data-next={isEmpty || undefined}
-        onClick={suggest}
+        onClick={() => suggestBox(model, slip)}
       >
         Suggest a box
       </button>
@@ -179,11 +188,23 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
   );
 }
 
+/** Draws a box around the price, and says where it is. */
+export function suggestBox(model: PageModel, slip: BetSlip): void {
+  const symbol = slip.symbol.value;
+  const price = model.feed.latest.value[symbol]?.price;
+  if (price === undefined) return;
+  const draft = suggestedDraft(price, model.feed.seriesOf(symbol).secondMove());
+  slip.draw(draft);
+  model.announce(`Suggested box: ${describeDraft(draft)}`, { isSpoken: true });
+}
+
 /** What the box pays while it is drawn. What cannot be priced is said at the button. */
 function EstimateCard({ model, slip }: BetPanelProps) {
   const state = slip.estimator.state.value;
-  if (state === undefined) return <p class="estimate note">Estimating …</p>;
-  if ("failure" in state || model.feed.stateOf(slip.symbol.value) !== "fresh") return null;
+  const isFresh = model.feed.stateOf(slip.symbol.value) === "fresh";
+  if (state === undefined || "failure" in state || !isFresh) {
+    return <p class="estimate note">{state === undefined ? "Estimating …" : "No payout now."}</p>;
+  }
   const odds = oddsOf(state.estimate, model.maker.value?.config.maxPayoutRatio);
   return (
     <div class="estimate">
@@ -202,85 +223,21 @@ function EstimateCard({ model, slip }: BetPanelProps) {
   );
 }
 
-/** What has to be done before a quote is asked for; undefined if nothing. */
-function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
-  const { session, config, nodeChainId, feed, maker } = model;
-  const user = session.user.value;
-  const fields = slip.fields.value;
-  const symbol = slip.symbol.value;
-  const estimate = slip.estimator.state.value;
-  const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
-  return obstacleOf({
-    symbol,
-    market: feed.stateOf(symbol),
-    chainId: config.chainId,
-    nodeChainId: nodeChainId.value,
-    hasUser: user !== undefined,
-    walletChainId: user?.walletChainId.value,
-    balance: user?.portfolio.account.value?.balance,
-    checkingUntilMs: unresolved?.offer.quote.deadline,
-    isEmpty: fields.lower === "" && fields.upper === "",
-    parsed: parseFields(fields),
-    unpriceable: estimate && "failure" in estimate ? explain(estimate.failure) : undefined,
-    limits: maker.value?.config,
-  });
-}
+/** Choices of {@link Tolerance}, in percent. */
+const TOLERANCES = [0, 2, 5, 10] as const;
 
-function QuoteButton({ model, slip }: BetPanelProps) {
-  const isQuoting = slip.stage.value.name === "quoting";
-  const obstacle = obstacleNow(model, slip);
-  if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
-  const state = slip.estimator.state.value;
-  const estimate: Estimate | undefined = state && "estimate" in state ? state.estimate : undefined;
+function Tolerance({ slip }: { slip: BetSlip }) {
   return (
-    <>
-      {obstacle === undefined && estimate !== undefined && (
-        <p class="bar-payout">
-          pays <strong>{formatAmount(estimate.payout)}</strong>
-        </p>
-      )}
-      <button
-        type="submit"
-        class="primary wide"
-        data-next
-        disabled={obstacle !== undefined || isQuoting}
-        aria-describedby="obstacle"
+    <label class="note tolerance">
+      If the price moves as I sign, accept a payout up to{" "}
+      <select
+        value={slip.tolerancePercent.value}
+        onChange={({ currentTarget }) => slip.tolerate(Number(currentTarget.value))}
       >
-        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
-      </button>
-      <p class="note bar-note" id="obstacle">{obstacle?.text}</p>
-    </>
-  );
-}
-
-/** Brings the wallet to the chain of the bets. */
-export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: Obstacle }) {
-  const user = model.session.user.value;
-  const change = () => {
-    user?.client.switchChain().then(
-      () => {
-        user.walletChainId.value = model.config.chainId;
-        model.announce("The wallet is on the right chain now.");
-      },
-      (thrown) => model.announce(explain(thrown).text),
-    );
-  };
-  return (
-    <>
-      <button type="button" class="primary wide" data-next onClick={change}>
-        {obstacle.button}
-      </button>
-      <p class="note bar-note">{obstacle.text}</p>
-    </>
-  );
-}
-
-function Failure({ slip }: { slip: BetSlip }) {
-  const stage = slip.stage.value;
-  const failure = stage.name === "draft" ? stage.failure : undefined;
-  return (
-    <div role="alert">
-      {failure && <p class="failure" data-code={failure.code}>{failure.text}</p>}
-    </div>
+        {TOLERANCES.map((percent) => (
+          <option key={percent} value={percent}>{percent} % lower</option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -1,20 +1,31 @@
-import { effect, type Signal, signal } from "@preact/signals";
+import { effect, type Signal, signal, untracked } from "@preact/signals";
 import {
+  type Bet,
   type CancelTimer,
-  type Clock,
   type Estimate,
   isRangemakerError,
   type Offer,
   RangemakerError,
 } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
+import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain, type Explanation } from "../data/explain.ts";
-import type { ServerClock } from "../data/server_clock.ts";
 import type { Session, User } from "../data/session.ts";
 import { formatAmount } from "../format.ts";
-import { betOf, type Draft, type DraftFields, fieldsOf, parseFields } from "./draft.ts";
+import {
+  betOf,
+  type Draft,
+  type DraftFields,
+  fieldsOf,
+  parseFields,
+  SUGGESTED_MS,
+  SUGGESTED_START_MS,
+} from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
+import { durationText } from "./input.ts";
+import { leastPayout } from "./odds.ts";
 import { quoteLife } from "./quote_life.ts";
+import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
 
 /** Where a bet is on its way. */
 export type Stage =
@@ -27,30 +38,36 @@ export type Stage =
     estimated: Estimate | undefined;
     replaces: Offer | undefined;
   }
-  | { name: "signing"; offer: Offer }
+  /** `isAgain`: the price moved, and the user accepts what the bet pays now. */
+  | { name: "signing"; offer: Offer; isAgain: boolean }
   | { name: "sending"; offer: Offer }
   | { name: "placed"; thesisId: number; offer: Offer };
 
 /** Refusals of a signed quote after which another quote can be had at once. */
 const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
 
+/** A bet whose price moves each time it is signed is signed again this often. */
+const SIGNED_AGAIN_MAX = 3;
+
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
 
-export interface BetSlipOptions {
+export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimate: Estimator;
-  serverClock: Pick<ServerClock, "now">;
-  clock: Clock;
   drafts: DraftStore;
-  announce(text: string): void;
 }
+
+const NOT_PLACED = new RangemakerError(
+  "NOT_PLACED",
+  "The bet was not placed: nothing was taken.",
+);
 
 const NO_FIELDS: DraftFields = {
   lower: "",
   upper: "",
-  startsIn: "3 s",
-  lasts: "15 s",
+  startsIn: durationText(SUGGESTED_START_MS),
+  lasts: durationText(SUGGESTED_MS),
   amount: "10",
 };
 
@@ -60,17 +77,23 @@ export class BetSlip {
   readonly fields: Signal<DraftFields>;
   readonly stage: Signal<Stage> = signal({ name: "draft" });
   readonly estimator: Estimator;
+  /** By how much less than quoted a bet may pay, in percent, if the price moves as it is signed. */
+  readonly tolerancePercent: Signal<number>;
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
-  #cancelExpiry: CancelTimer = () => {};
+  readonly #voice: SlipVoice;
   /** Rises when the bet or its user changes: a quote or signature of an earlier one is dropped. */
   #version = 0;
+  /** The box is what the user wants now, and not what was kept from before. */
+  #isEdited = false;
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
     this.fields = signal(options.drafts.of(symbol) ?? NO_FIELDS);
     this.estimator = options.estimate;
+    this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.#options = options;
+    this.#voice = new SlipVoice(options);
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
@@ -78,6 +101,14 @@ export class BetSlip {
       address = next;
       this.estimator.clear();
       this.#changed();
+    });
+    effect(() => {
+      const resolved = options.session.user.value?.portfolio.bets.resolved.value;
+      if (resolved !== undefined) untracked(() => this.#recover(resolved));
+    });
+    this.#voice.checking(() => {
+      const bets = options.session.user.value?.portfolio.bets.unresolved.value ?? [];
+      return bets.some(({ isChecking }) => isChecking);
     });
     this.#refresh();
   }
@@ -91,6 +122,7 @@ export class BetSlip {
   /** Takes what the user typed. A bet that was signed is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
+    this.#isEdited = true;
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
   }
@@ -116,6 +148,11 @@ export class BetSlip {
     this.#changed();
   }
 
+  /** Sets the tolerance, for this bet and the next ones. */
+  tolerate(percent: number): void {
+    this.tolerancePercent.value = this.#options.drafts.tolerancePercent = percent;
+  }
+
   /** Asks for a firm quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
     const user = this.#user;
@@ -129,40 +166,42 @@ export class BetSlip {
     this.stage.value = { name: "quoting" };
     const nowMs = this.#options.serverClock.now();
     const bet = betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
-    const replaces = "offer" in before ? before.offer : undefined;
     try {
       const offer = await user.client.quote(bet);
       if (version !== this.#version) return; // the bet or its user is another one
-      this.estimator.clear();
-      this.stage.value = { name: "quoted", offer, estimated, replaces };
-      this.#announceQuote(offer);
+      this.#show(
+        before.name === "quoted"
+          ? { ...before, offer, replaces: before.offer }
+          : { name: "quoted", offer, estimated, replaces: undefined },
+      );
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown);
     }
   }
 
-  /** Signs the quote and has it executed. */
+  /** Signs the quote and has it executed; again if the price moves by less than the user accepts. */
   async place(): Promise<void> {
     const user = this.#user;
-    const stage = this.stage.value;
-    if (user === undefined || stage.name !== "quoted") return;
-    const { offer } = stage;
-    if (!this.#isValid(offer)) return;
+    let stage = this.stage.value;
+    if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
     const version = this.#version;
+    const first = stage.offer.quote;
+    const least = leastPayout(first.payout, this.tolerancePercent.value);
+    this.#voice.endQuote();
     try {
-      this.stage.value = { name: "signing", offer };
-      const signature = await user.client.sign(offer);
-      if (version !== this.#version) return;
-      // A prompt may have been open for long: nothing is sent too late.
-      if (!this.#isValid(offer)) return void (this.stage.value = stage);
-      await this.#send(user, offer, signature);
+      for (let signedAgain = 0;; signedAgain++) {
+        const refusal = await this.#sign(user, stage, signedAgain > 0);
+        if (refusal === undefined || version !== this.#version) return;
+        if (!isRangemakerError(refusal) || !MOVED.has(refusal.code)) throw refusal;
+        const offer = await user.client.quote(this.#again(stage.offer));
+        if (version !== this.#version) return;
+        const isSame = offer.quote.startTime === first.startTime && offer.quote.payout >= least;
+        stage = { ...stage, offer, replaces: stage.offer };
+        if (isSame && signedAgain < SIGNED_AGAIN_MAX && user === this.#user) continue;
+        return this.#show(stage, "The price moved, and nothing was taken. ");
+      }
     } catch (thrown) {
       if (version !== this.#version) return;
-      if (isRangemakerError(thrown) && MOVED.has(thrown.code)) {
-        this.#options.announce("The price moved, and nothing was taken. Here is a new quote.");
-        this.stage.value = stage;
-        return await this.quote();
-      }
       // Not every wallet reports that it changed its chain.
       if (isRangemakerError(thrown, "WRONG_CHAIN")) {
         user.walletChainId.value = Number(thrown.details.actual);
@@ -182,53 +221,89 @@ export class BetSlip {
     return user?.portfolio.bets.unresolved.value.length === 0 ? user : undefined;
   }
 
-  async #send(user: User, offer: Offer, signature: `0x${string}`): Promise<void> {
+  /** Signs one quote and sends it. @returns Why nothing was taken, if it was refused. */
+  async #sign(
+    user: User,
+    stage: Extract<Stage, { name: "quoted" }>,
+    isAgain: boolean,
+  ): Promise<unknown> {
+    const { offer } = stage;
     const version = this.#version;
+    this.stage.value = { name: "signing", offer, isAgain };
+    const signature = await user.client.sign(offer);
+    if (version !== this.#version) return;
+    // A prompt may have been open for long: nothing is sent too late.
+    if (!this.#isValid(offer)) return void (this.stage.value = stage);
     this.stage.value = { name: "sending", offer };
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();
     if (version !== this.#version) return;
-    this.stage.value = { name: "draft" };
-    if (outcome.name === "refused") throw outcome.reason;
-    if (outcome.name === "expired") {
-      throw new RangemakerError("NOT_PLACED", "The bet was not placed: nothing was taken.");
-    }
+    if (outcome.name === "placed") return this.#placed(offer, outcome.thesisId, isAgain);
+    this.stage.value = { name: "signing", offer, isAgain: true };
+    return outcome.name === "refused" ? outcome.reason : NOT_PLACED;
+  }
+
+  #placed(offer: Offer, thesisId: number, isAgain = false): void {
+    this.stage.value = { name: "draft" }; // the box is free again
     this.clear();
-    this.stage.value = { name: "placed", thesisId: outcome.thesisId, offer };
+    this.stage.value = { name: "placed", thesisId, offer };
+    if (!isAgain) return;
+    const pays = formatAmount(offer.quote.payout);
+    this.#voice.say(`The price moved: bet ${thesisId} was placed, and pays ${pays} USDC.`);
+  }
+
+  /** The bet of a refused quote, or of the fields once its window has begun. */
+  #again({ quote }: Offer): Bet {
+    const { lowerPrice, upperPrice, startTime, endTime, betAmount } = quote;
+    const nowMs = this.#options.serverClock.now();
+    const aheadMs = startTime - nowMs;
+    const startsInMs = aheadMs > 0 ? aheadMs : this.draft?.startsInMs ?? SUGGESTED_START_MS;
+    const draft = { lowerPrice, upperPrice, startsInMs, durationMs: endTime - startTime };
+    return betOf(this.symbol.value, draft, betAmount, nowMs);
+  }
+
+  /** Shows the outcome of a bet that was signed before a reload, or in another tab. */
+  #recover({ bet: { offer }, outcome }: ResolvedBet): void {
+    const { name } = this.stage.value;
+    if (name === "sending" || name === "signing" || outcome.name === "refused") return;
+    const { lowerPrice, upperPrice } = offer.quote;
+    const { draft } = this;
+    // It would be the same bet twice.
+    const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
+    if (outcome.name === "placed") {
+      if (isSame) this.#placed(offer, outcome.thesisId);
+      else if (!this.#isEdited) this.stage.value = { ...outcome, offer };
+    } else if (name === "draft") this.stage.value = { name, failure: explain(NOT_PLACED) };
   }
 
   #isValid({ quote }: Offer): boolean {
     return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
   }
 
-  /** Says once what the quote pays, and when it has expired. */
-  #announceQuote(offer: Offer): void {
-    const { clock, serverClock, announce } = this.#options;
-    const { remainingMs } = quoteLife(offer.quote, serverClock.now());
-    announce(
-      `The quote pays ${formatAmount(offer.quote.payout)} USDC. ` +
-        `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
-    );
-    this.#cancelExpiry();
-    this.#cancelExpiry = clock.after(remainingMs, () => {
-      const stage = this.stage.value;
-      if (stage.name === "quoted" && stage.offer === offer) announce("The quote has expired.");
-    });
+  #show(stage: Extract<Stage, { name: "quoted" }>, why = ""): void {
+    this.estimator.clear();
+    this.stage.value = stage;
+    this.#voice.quote(stage.offer, why);
   }
 
   #fail(thrown: unknown): void {
     const failure = explain(thrown);
     this.stage.value = { name: "draft", failure };
+    this.#voice.speak(failure.text);
     this.#refresh();
   }
 
   #changed(): void {
     this.#version += 1;
-    this.#cancelExpiry();
+    this.#voice.endQuote();
     this.stage.value = { name: "draft" };
     if ("errors" in parseFields(this.fields.value)) this.estimator.clear();
     this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#refresh();
+    this.#voice.estimate(
+      () => this.stage.value.name === "draft" && this.draft !== undefined,
+      () => this.estimator.state.value,
+    );
   }
 
   /** Estimates now and then for as long as there is a box. */

@@ -68,7 +68,7 @@ function paintGroup(
   if (kind === "lost") paintStripes(context, scales, boxes);
   context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
   context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
-  if (kind === "draft" || kind === "lost") context.setLineDash([6, 4]);
+  if (isOwn || kind === "lost") context.setLineDash([6, 4]); // no bet yet, or none any more
   tracePath(context, scales, boxes, (box) => box.toMs);
   context.stroke();
   context.setLineDash([]);

@@ -20,21 +20,30 @@ export interface ChartBox {
   breach?: { time: number; price: number };
 }
 
+/** A bet is settled within this time after its end, or waits for prices. */
+const SETTLING_MS = 2_000;
+
+/** Whether a bet has ended, and prices are missing for its outcome. */
+export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): boolean {
+  if (breach !== undefined) return false;
+  return status === "needs_backfill" || status === "open" && nowMs >= endTime + SETTLING_MS;
+}
+
 /** The state of a bet as its box and its row show it: sign, words and look. */
-export function stateOfBet(thesis: Thesis): { kind: BoxKind; text: string } {
+export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text: string } {
   const { status, betAmount, payout, breach } = thesis;
   if (status === "won") return { kind: "won", text: `✓ won ${formatGain(payout - betAmount)}` };
   if (status === "lost") return { kind: "lost", text: `✕ lost ${formatGain(-betAmount)}` };
   // The page saw it first: the node settles it in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
-  if (status === "needs_backfill") return { kind: "waiting", text: "… waits for prices" };
+  if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
   return { kind: "open", text: `● pays ${formatAmount(payout)}` };
 }
 
 /** The box of a bet. */
-export function boxOfThesis(thesis: Thesis): ChartBox {
+export function boxOfThesis(thesis: Thesis, nowMs: number): ChartBox {
   const { id, breach, startTime, endTime } = thesis;
-  const { kind, text } = stateOfBet(thesis);
+  const { kind, text } = stateOfBet(thesis, nowMs);
   return {
     kind,
     ...sidesOf(thesis),
@@ -59,7 +68,7 @@ export function boxOfQuote(quote: Quote): ChartBox {
     ...sidesOf(quote),
     fromMs: quote.startTime,
     toMs: quote.endTime,
-    label: `pays ${formatAmount(quote.payout)}`,
+    label: `quote: pays ${formatAmount(quote.payout)}`,
   };
 }
 

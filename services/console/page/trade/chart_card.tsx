@@ -3,15 +3,17 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
+import { suggestBox } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { labelOf, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { betOf, type Draft } from "./draft.ts";
-import { durationText, parseDecimal } from "./input.ts";
+import { betOf, describeDraft } from "./draft.ts";
+import { parseDecimal } from "./input.ts";
 import { type ChartContent, LiveChart } from "./live_chart.ts";
 import { marketObstacle } from "./next_step.ts";
+import { quoteLife } from "./quote_life.ts";
 
 interface ChartCardProps {
   model: PageModel;
@@ -126,7 +128,18 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
         return spanMs.peek() !== before;
       },
       point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
-      nudged: (draft) => model.announce(describeDraft(draft)),
+      nudged(draft) {
+        const text = draft && `Box: ${describeDraft(draft)}`;
+        model.announce(text ?? "No box yet: press Enter for one around the price.", {
+          isSpoken: draft !== undefined,
+        });
+      },
+      suggest: () => suggestBox(model, slip),
+      tellPrice() {
+        const price = model.feed.latest.peek()[symbol]?.price;
+        const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
+        model.announce(`${symbol}: ${text}`, { isSpoken: true });
+      },
     }, ended.signal);
     return () => {
       probe.hide();
@@ -137,8 +150,8 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   const label =
-    `Live prices of ${symbol}. Drag to the right of now to draw a box; arrow keys move ` +
-    "it, with Shift they size it. The fields beside the chart do the same.";
+    `Live prices of ${symbol}. P tells the price. Enter suggests a box; arrow keys move it, with ` +
+    "Shift they size it. The fields beside the chart do the same.";
   const obstacle = marketObstacle(model.feed.stateOf(symbol), symbol);
   return (
     <div class="chart">
@@ -166,7 +179,8 @@ function point(
   const { x, y, nowMs } = scales;
   const place = { timeMs: x.invert(at.x), price: y.invert(at.y) };
   const theses = model.session.user.peek()?.portfolio.theses.peek() ?? [];
-  const own = theses.filter(({ base }) => base === market.base).map(boxOfThesis).reverse();
+  const own = theses.filter(({ base }) => base === market.base)
+    .map((thesis) => boxOfThesis(thesis, nowMs)).reverse();
   chosen.value = betAt(own, place.timeMs, place.price);
   const isFree = chosen.value === undefined && grip === "new" && place.timeMs > nowMs;
   const isDraft = slip.stage.peek().name === "draft";
@@ -181,13 +195,6 @@ function point(
   probe.show(place, bet);
 }
 
-function describeDraft({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): string {
-  const [low, high] = [lowerPrice, upperPrice].map((price) => formatQuotePrice(toNumber(price)));
-  return `From ${low} to ${high}, starts in ${durationText(startsInMs)}, lasts ${
-    durationText(durationMs)
-  }`;
-}
-
 /** Content of the chart at each frame. Boxes of bets are made when bets or prices change. */
 function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   const { feed, serverClock, session } = model;
@@ -197,14 +204,14 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
   let placed: ChartBox[] = [];
   return (): ChartContent => {
     const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
+    const nowMs = serverClock.now();
     if (newest !== theses || series.version !== version) {
       theses = newest;
       version = series.version;
       // The oldest first.
       placed = newest.filter(({ base }) => base === market.base)
-        .map((thesis) => boxOfThesis(model.seen(thesis))).reverse();
+        .map((thesis) => boxOfThesis(model.seen(thesis), nowMs)).reverse();
     }
-    const nowMs = serverClock.now();
     const own = ownBox(slip, nowMs);
     const place = probe.place.peek();
     return {
@@ -222,10 +229,13 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
   };
 }
 
-/** The box that is being made: as drawn, or as quoted. */
+/** The box that is being made: as drawn, or as quoted until the quote has expired. */
 function ownBox(slip: BetSlip, nowMs: number): ChartBox | undefined {
   const stage = slip.stage.peek();
-  if ("offer" in stage) return stage.name === "placed" ? undefined : boxOfQuote(stage.offer.quote);
+  if (stage.name === "placed") return undefined;
+  const isQuoted = "offer" in stage &&
+    (stage.name !== "quoted" || quoteLife(stage.offer.quote, nowMs).state === "valid");
+  if (isQuoted) return boxOfQuote(stage.offer.quote);
   const { draft } = slip;
   if (draft === undefined) return undefined;
   const estimate = slip.estimator.state.peek();

@@ -91,8 +91,9 @@ function paintGrid(context: Context, { scales, series, palette }: Frame): void {
   context.textAlign = "center";
   const nowX = x(nowMs);
   const [fromMs = 0, toMs = 0] = x.domain();
-  const format = toMs - fromMs > DAY_MS ? formatDay : formatTime;
-  for (const time of timeTicks(scales, 90)) {
+  const isLong = toMs - fromMs > DAY_MS;
+  const format = isLong ? formatDay : formatTime;
+  for (const time of timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
     if (Math.abs(at - nowX) < 46 || at < 28 || at > plot.right - 28) continue;

@@ -9,15 +9,18 @@ const NAMES = [
   "accent",
   "won",
   "lost",
-  "font",
 ] as const;
 
-export type Palette = Record<(typeof NAMES)[number], string>;
+export type Palette = Record<(typeof NAMES)[number] | "font", string>;
 
-/** Reads the colours that apply now: they differ between light and dark. */
-export function readPalette(element: Element): Palette {
+/** Reads the colours that apply now. Only as the colour of an element do they depend on the theme. */
+export function readPalette(element: HTMLElement): Palette {
   const style = getComputedStyle(element);
-  const values = NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]);
+  const values = NAMES.map((name) => {
+    element.style.color = `var(--${name})`;
+    return [name, style.color];
+  });
+  element.style.color = "";
   // Every name has a value.
-  return Object.fromEntries(values) as Palette;
+  return Object.fromEntries([...values, ["font", style.fontFamily]]) as Palette;
 }

@@ -18,8 +18,12 @@ export interface PointerTarget {
   show(spanMs: number): boolean;
   /** The pointer is at a place without drawing there, or away. */
   point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
-  /** A press of an arrow key has ended, after which the box is as the user wants it. */
-  nudged(draft: Draft): void;
+  /** A press of an arrow key has ended, after which the box is as the user wants it; undefined without one. */
+  nudged(draft: Draft | undefined): void;
+  /** Enter without a box. */
+  suggest(): void;
+  /** The key P: the newest price is wanted. */
+  tellPrice(): void;
 }
 
 /** A press that moves less than this draws nothing. */
@@ -70,10 +74,9 @@ export class ChartPointer {
     // Not passive: the page does not scroll while the chart zooms.
     const blocking = { signal, passive: false };
     element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
-    element.addEventListener("keydown", (event) => this.#nudge(event), { signal });
-    element.addEventListener("keyup", (event) => {
-      const draft = target.draft();
-      if (event.key.startsWith("Arrow") && draft !== undefined) target.nudged(draft);
+    element.addEventListener("keydown", (event) => this.#key(event), { signal });
+    element.addEventListener("keyup", ({ key }) => {
+      if (key.startsWith("Arrow")) target.nudged(target.draft());
     }, { signal });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.#cancel();
@@ -171,11 +174,15 @@ export class ChartPointer {
     else this.#target.draw(press.before);
   }
 
-  /** Arrow keys move the box, with Shift they change its size. */
-  #nudge(event: KeyboardEvent): void {
+  /** Arrow keys move the box, with Shift they change its size. Enter makes one, P tells the price. */
+  #key(event: KeyboardEvent): void {
     const [scales, draft] = [this.#target.scales(), this.#target.draft()];
-    if (scales === undefined || draft === undefined || !event.key.startsWith("Arrow")) return;
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
+    if (isPlain && event.key.toLowerCase() === "p") return this.#target.tellPrice();
+    if (isPlain && event.key === "Enter" && draft === undefined) return this.#target.suggest();
+    if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // the page does not scroll
+    if (draft === undefined) return;
     const next = nudged(scales, draft, event);
     if (next !== undefined) this.#target.draw(next);
   }

@@ -3,7 +3,7 @@
  * is quoted.
  */
 import { type Bet, formatPrice, parsePrice } from "@rangemaker/client";
-import { decimalsOf } from "../format.ts";
+import { decimalsOf, formatQuotePrice, toNumber } from "../format.ts";
 import { durationText, parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
@@ -49,6 +49,13 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
     startsInMs,
     durationMs: Math.min(Math.max(durationMs, DURATION_MIN_MS), DURATION_MAX_MS),
   };
+}
+
+/** A box in words. */
+export function describeDraft({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): string {
+  const [low, high] = [lowerPrice, upperPrice].map((price) => formatQuotePrice(toNumber(price)));
+  return `from ${low} to ${high}, starts in ${durationText(startsInMs)}, ` +
+    `lasts ${durationText(durationMs)}.`;
 }
 
 /** The fields of the form, as the user types them. */
@@ -105,12 +112,15 @@ export function parseFields(fields: DraftFields): ParsedFields {
   return { draft: { lowerPrice, upperPrice, startsInMs, durationMs }, betAmount };
 }
 
-/** When the window of a suggested box begins, and how long it is. */
-const SUGGESTED_START_MS = 3_000;
-const SUGGESTED_MS = 15_000;
+/**
+ * When the window of a suggested box begins, and how long it is. Payouts of shorter boxes change by
+ * more than most users accept while they decide: `suggested_box_test.ts` measures that.
+ */
+export const SUGGESTED_START_MS = 10_000;
+export const SUGGESTED_MS = 45_000;
 
 /** Half the height of a suggested box as a share of the price: usually, and at least and at most. */
-const HALF = 0.00045;
+const HALF = 0.0008;
 const HALF_MIN = 0.0002;
 const HALF_MAX = 0.01;
 
@@ -118,16 +128,19 @@ const HALF_MAX = 0.01;
 const HALF_DEVIATIONS = 1.3;
 
 /**
- * A box around a price, to begin with: neither sure to win, which no maker pays for, nor to lose.
+ * Half the height, as a share of the price, of a box that is neither sure to win, which no maker pays
+ * for, nor to lose.
  *
  * @param move Standard deviation of the price's change in a second, as a share of it, if it is known.
  */
+export function halfHeightOf(durationMs: number, move?: number): number {
+  const wanted = move === undefined ? HALF : HALF_DEVIATIONS * move * Math.sqrt(durationMs / 1_000);
+  return Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
+}
+
+/** A box around a price, to begin with. @param move As in {@link halfHeightOf}. */
 export function suggestedDraft(price: bigint, move?: number): Draft {
-  const wanted = move === undefined
-    ? HALF
-    : HALF_DEVIATIONS * move * Math.sqrt(SUGGESTED_MS / 1_000);
-  const share = Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
-  const half = Number(price) * share;
+  const half = Number(price) * halfHeightOf(SUGGESTED_MS, move);
   const draft = draftOf({
     fromMs: SUGGESTED_START_MS,
     toMs: SUGGESTED_START_MS + SUGGESTED_MS,

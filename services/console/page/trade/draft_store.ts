@@ -1,4 +1,4 @@
-/** Boxes that were drawn and not placed, kept in the browser by market. */
+/** What the user set for the next bets: boxes by market that are not placed yet, and the tolerance. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import type { TextStore } from "../data/wallets.ts";
@@ -17,10 +17,15 @@ const fieldsSchema = z.object({
   lasts: text,
   amount: text,
 });
+
+/** By how much less than quoted a bet may pay, in percent, for those who never chose. */
+const TOLERANCE_PERCENT = 5;
+
 const keptSchema = z.object({
-  symbol: z.string(),
-  drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })),
-}).catch({ symbol: "", drafts: {} });
+  symbol: z.string().default(""),
+  drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
+  tolerancePercent: z.number().min(0).max(50).default(TOLERANCE_PERCENT),
+});
 
 /** Drafts survive a change of the market and a reload. */
 export class DraftStore {
@@ -44,16 +49,28 @@ export class DraftStore {
   }
 
   keep(symbol: string, fields: DraftFields): void {
-    const { drafts } = this.#read();
-    const kept = { ...drafts, [symbol]: { atMs: this.#clock.now(), fields } };
-    this.#store.setItem(PLACE, JSON.stringify({ symbol, drafts: kept }));
+    const drafts = { ...this.#read().drafts, [symbol]: { atMs: this.#clock.now(), fields } };
+    this.#write({ symbol, drafts });
+  }
+
+  /** By how much less than quoted a bet may pay if the price moves as it is signed. */
+  get tolerancePercent(): number {
+    return this.#read().tolerancePercent;
+  }
+
+  set tolerancePercent(tolerancePercent: number) {
+    this.#write({ tolerancePercent });
+  }
+
+  #write(part: Partial<z.output<typeof keptSchema>>): void {
+    this.#store.setItem(PLACE, JSON.stringify({ ...this.#read(), ...part }));
   }
 
   #read(): z.output<typeof keptSchema> {
     try {
-      return keptSchema.parse(JSON.parse(this.#store.getItem(PLACE) ?? "null"));
+      return keptSchema.parse(JSON.parse(this.#store.getItem(PLACE) ?? "{}"));
     } catch {
-      return { symbol: "", drafts: {} }; // somebody else's
+      return keptSchema.parse({}); // somebody else's
     }
   }
 }

@@ -5,6 +5,37 @@ import { isDecided } from "../data/live_breaches.ts";
 export const FILTERS = ["All", "Open", "Won", "Lost"] as const;
 export type Filter = (typeof FILTERS)[number];
 
+/** What the columns of the list sort by. */
+const SORT_KEYS = {
+  "Bet": ({ id }: Thesis) => id,
+  "Outcome": gainOf,
+  "Market": ({ base }: Thesis) => base,
+  "Price stays in": ({ lowerPrice }: Thesis) => lowerPrice,
+  "Window": ({ startTime }: Thesis) => startTime,
+  "You bet": ({ betAmount }: Thesis) => betAmount,
+  "Pays": ({ payout }: Thesis) => payout,
+};
+
+/** The bets in another order; equal ones stay in theirs. @param order As a table names it. */
+export function sorted(
+  theses: readonly Thesis[],
+  { by, isDescending }: { by: string; isDescending: boolean },
+): readonly Thesis[] {
+  const keyOf = Object.entries(SORT_KEYS).find(([name]) => name === by)?.[1] ?? SORT_KEYS.Bet;
+  const before = isDescending ? 1 : -1;
+  return [...theses].sort((a, b) => {
+    const [left, right] = [keyOf(a), keyOf(b)];
+    return left === right ? 0 : left < right ? before : -before;
+  });
+}
+
+/** What the user has won or lost with a bet; 0 while it is open. */
+function gainOf(thesis: Thesis): bigint {
+  const { status, betAmount, payout } = thesis;
+  if (status === "won") return payout - betAmount;
+  return isDecided(thesis) ? -betAmount : 0n;
+}
+
 /** Rows of one page. */
 export const PAGE_ROWS = 25;
 
@@ -37,7 +68,7 @@ export function csvOf(theses: readonly Thesis[], markets: Markets): string {
   const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {
     const { id, base, quote, status, createdAt, startTime, endTime, breach } = thesis;
     const { lowerPrice, upperPrice, betAmount, payout } = thesis;
-    const gain = status === "won" ? payout - betAmount : isDecided(thesis) ? -betAmount : undefined;
+    const gain = isDecided(thesis) ? gainOf(thesis) : undefined;
     return [
       ...[id, markets.find(base, quote)?.symbol ?? base, status],
       ...[createdAt, startTime, endTime].map(time),

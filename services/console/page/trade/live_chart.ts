@@ -1,4 +1,5 @@
 import type { PriceSeries } from "../data/price_series.ts";
+import { THEME_EVENT } from "../theme.ts";
 import type { ChartBox } from "./chart_boxes.ts";
 import type { Place } from "./chart_probe.ts";
 import { paint } from "./chart_painter.ts";
@@ -60,12 +61,14 @@ export class LiveChart {
     this.#future = future;
     this.#content = content;
     this.#palette = readPalette(canvas);
+    const repaint = () => {
+      this.#palette = readPalette(canvas);
+      this.#painted = "";
+    };
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
-      matchMedia(query).addEventListener("change", () => {
-        this.#palette = readPalette(canvas);
-        this.#painted = "";
-      }, { signal });
+      matchMedia(query).addEventListener("change", repaint, { signal });
     }
+    addEventListener(THEME_EVENT, repaint, { signal });
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
     const sizes = new ResizeObserver(() => this.#resize());
     sizes.observe(canvas);

@@ -29,6 +29,20 @@ export function oddsOf(
   };
 }
 
+/** The chance at a payout: both move together, and the estimate is a little older than its quote. */
+export function probabilityAt(
+  payout: bigint,
+  { payout: estimated, probability }: Pick<Estimate, "payout" | "probability">,
+): number | undefined {
+  if (probability === undefined) return undefined;
+  return Math.min(1, probability * Number(estimated) / Number(payout));
+}
+
+/** The least that a bet pays if its signed quote is replaced without asking. */
+export function leastPayout(payout: bigint, tolerancePercent: number): bigint {
+  return payout * BigInt(Math.round(10_000 - 100 * tolerancePercent)) / 10_000n;
+}
+
 /** A probability in percent, never 0 or 100. */
 function chanceText(probability: number): string {
   if (probability < 0.001) return "under 0.1 %";

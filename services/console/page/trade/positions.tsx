@@ -12,10 +12,10 @@ import {
   shortAddress,
   toNumber,
 } from "../format.ts";
-import { Table } from "../table.tsx";
+import { type Sort, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
-import { stateOfBet } from "./chart_boxes.ts";
-import { csvOf, type Filter, filtered, FILTERS, pageOf } from "./history.ts";
+import { isWaiting, stateOfBet } from "./chart_boxes.ts";
+import { csvOf, type Filter, filtered, FILTERS, pageOf, sorted } from "./history.ts";
 
 interface PositionsProps {
   model: PageModel;
@@ -28,15 +28,28 @@ export function Positions({ model, chosen }: PositionsProps) {
   const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.seen);
   const filter = useSignal<Filter>("All");
   const wanted = useSignal(0);
+  const sort = useSignal<Sort>({ by: "Bet", isDescending: true });
   const { open, settled, held, profit } = resultsOf(theses); // as the maker sees them
-  const { page, pages, rows } = pageOf(filtered(theses, filter.value), wanted.value);
+  const waiting = theses.filter((thesis) => isWaiting(thesis, nowMs)).length;
+  const shown = sorted(filtered(theses, filter.value), sort.value);
+  const { page, pages, rows } = pageOf(shown, wanted.value);
+  const choose = (name: Filter) => {
+    filter.value = name;
+    const count = filtered(theses, name).length;
+    model.announce(`${name}: ${count} ${count === 1 ? "bet" : "bets"}`, { isSpoken: true });
+  };
+  const save = () => {
+    download(csvOf(theses, model.markets));
+    model.announce(`bets.csv was downloaded, with ${theses.length} bets.`);
+  };
   return (
     <section class="card positions" aria-label="Your bets">
       <div class="row">
         <h2>Your bets</h2>
         {theses.length > 0 && (
           <p class="summary">
-            <span class="open">● {open} open</span>
+            <span class="open">● {open - waiting} open</span>
+            {waiting > 0 && <span>… {waiting} waiting for prices</span>}
             <span class="won">✓ {held} won</span>
             <span class="lost">✕ {settled - held} lost</span>
             <span>
@@ -55,19 +68,18 @@ export function Positions({ model, chosen }: PositionsProps) {
                   key={name}
                   type="button"
                   aria-pressed={filter.value === name}
-                  onClick={() => filter.value = name}
+                  onClick={() => choose(name)}
                 >
                   {name}
                 </button>
               ))}
               <span class="spacer" />
               <Notifications />
-              <button type="button" onClick={() => download(csvOf(theses, model.markets))}>
-                Download CSV
-              </button>
+              <button type="button" onClick={save}>Download CSV</button>
             </div>
             <Table
               of="your bets"
+              sort={sort}
               columns={[
                 "Bet",
                 "Outcome",
@@ -88,6 +100,9 @@ export function Positions({ model, chosen }: PositionsProps) {
                 />
               ))}
             </Table>
+            {rows.length === 0 && (
+              <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
+            )}
             {pages > 1 && (
               <div class="row" role="group" aria-label="Pages of bets">
                 <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>
@@ -148,23 +163,23 @@ function Row({ thesis, markets, nowMs, chosen }: RowProps) {
         <Outcome thesis={thesis} nowMs={nowMs} />
       </td>
       <td>{symbol}</td>
-      <td>
+      <td class="range">
         {formatQuotePrice(toNumber(lowerPrice))} – {formatQuotePrice(toNumber(upperPrice))}
       </td>
-      <td>
+      <td class="window">
         <time dateTime={new Date(startTime).toISOString()} title={formatTime(startTime)}>
           {formatDay(startTime)}
         </time>, {formatDuration(endTime - startTime)}
       </td>
-      <td class="number">{formatAmount(betAmount)}</td>
-      <td class="number">{formatAmount(payout)}</td>
+      <td class="number" data-label="bet">{formatAmount(betAmount)}</td>
+      <td class="number" data-label="pays">{formatAmount(payout)}</td>
     </tr>
   );
 }
 
 function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
   const { status, startTime, endTime, breach } = thesis;
-  const { kind, text } = stateOfBet(thesis);
+  const { kind, text } = stateOfBet(thesis, nowMs);
   if (kind === "won" || kind === "waiting") return <span class={kind}>{text}</span>;
   if (kind === "lost") {
     const at = breach && `: ${formatQuotePrice(toNumber(breach.price))}` +
@@ -179,7 +194,11 @@ function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
   return (
     <span class="open">
       ● {formatDuration(endTime - nowMs)} left{" "}
-      <progress max={1} value={done} aria-label={`Bet ${thesis.id}, time passed`} />
+      <progress
+        max={100}
+        value={Math.round(100 * done)}
+        aria-label={`Bet ${thesis.id}, time passed`}
+      />
     </span>
   );
 }

@@ -10,7 +10,7 @@ import {
 } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
-import { oddsOf } from "./odds.ts";
+import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
 import { quoteLife } from "./quote_life.ts";
 
 type QuoteStage = Extract<Stage, { offer: unknown }>;
@@ -28,7 +28,7 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
   if (stage.name === "placed") {
     return (
       <>
-        <PlacedBet model={model} symbol={symbol} stage={stage} />
+        <PlacedBet model={model} stage={stage} />
         <div class="action-bar">
           <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
             Make another bet
@@ -37,8 +37,10 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
       </>
     );
   }
-  const probability = stage.name === "quoted" ? stage.estimated?.probability : undefined;
+  const estimated = stage.name === "quoted" ? stage.estimated : undefined;
+  const probability = estimated && probabilityAt(quote.payout, estimated);
   const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
+  const least = leastPayout(quote.payout, slip.tolerancePercent.value);
   return (
     <>
       <dl class="facts">
@@ -54,6 +56,9 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
         <Fact label="You get if it stays" isBig>
           <span data-payout={quote.payout.toString()}>{formatAmount(quote.payout)} USDC</span>
         </Fact>
+        {least < quote.payout && (
+          <Fact label="At least, if the price moves">{formatAmount(least)} USDC</Fact>
+        )}
         {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
@@ -66,12 +71,12 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
 
 interface PlacedBetProps {
   model: PageModel;
-  symbol: string;
   stage: Extract<Stage, { name: "placed" }>;
 }
 
 /** The bet that was just placed, until it is settled and after it. */
-function PlacedBet({ model, symbol, stage: { thesisId, offer: { quote } } }: PlacedBetProps) {
+function PlacedBet({ model, stage: { thesisId, offer: { quote } } }: PlacedBetProps) {
+  const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const theses = model.session.user.value?.portfolio.theses.value ?? [];
   const thesis = theses.find(({ id }) => id === thesisId);
   const { status, breach } = thesis === undefined ? {} : model.seen(thesis);
@@ -95,7 +100,7 @@ function PlacedBet({ model, symbol, stage: { thesisId, offer: { quote } } }: Pla
     <p class="placed">
       <strong class="open">● Bet {thesisId} is placed.</strong> It pays {formatAmount(quote.payout)}
       {" "}
-      USDC if {symbol} stays in the box. Watch it on the chart.
+      USDC if {symbol} stays in the box. Its outcome is announced.
     </p>
   );
 }
@@ -157,7 +162,10 @@ function Signing({ model, slip, stage }: QuotePanelProps) {
     const isHere = model.session.user.value?.isDevelopmentKey === true;
     return (
       <>
-        <Action text={isHere ? "Signing …" : "Sign in your wallet …"} />
+        <Action
+          text={isHere ? "Signing …" : "Sign in your wallet …"}
+          note={stage.isAgain ? "The price moved, within what you accept: one more signature." : ""}
+        />
         {!isHere && change("Cancel")}
       </>
     );

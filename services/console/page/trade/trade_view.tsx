@@ -1,7 +1,8 @@
-import { useSignal } from "@preact/signals";
+import { effect, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
+import { AWAY_CODES, explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { View } from "../shell.tsx";
 import { useNextFocus } from "../use_next_focus.ts";
@@ -19,7 +20,7 @@ const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view, with a bet slip that survives a change of views. */
 export function openTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce, markets } = model;
+  const { client, session, serverClock, announce, markets, isMakerAway } = model;
   const estimator = () =>
     new Estimator({
       estimate: (bet, signal) => client.estimate(bet, signal),
@@ -35,6 +36,11 @@ export function openTradeView(model: PageModel): View {
     clock: systemClock,
     drafts,
     announce,
+  });
+  effect(() => {
+    const state = slip.estimator.state.value;
+    isMakerAway.value = state !== undefined && "failure" in state &&
+      AWAY_CODES.has(explain(state.failure).code);
   });
   const openLink = () => {
     const box = linkedBox(location.hash);

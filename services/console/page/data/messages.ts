@@ -1,0 +1,33 @@
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { Clock } from "@rangemaker/client";
+
+/** An event in words. Two of the same words are two events. */
+export interface Message {
+  id: number;
+  text: string;
+  /** For screen readers only: the page shows it elsewhere. */
+  isSpoken: boolean;
+}
+
+/** Says something once. @returns Removes the message before its time. */
+export type Announce = (text: string, options?: Partial<Pick<Message, "isSpoken">>) => () => void;
+
+/** How long a message is shown, and how many are. Screen readers read each once. */
+const MESSAGE_MS = 8_000;
+const MESSAGES_MAX = 3;
+
+/** The newest messages, and the way to add one. */
+export function openMessages(
+  clock: Clock,
+): { messages: ReadonlySignal<readonly Message[]>; announce: Announce } {
+  const messages: Signal<readonly Message[]> = signal([]);
+  let id = 0;
+  const announce: Announce = (text, { isSpoken = false } = {}) => {
+    const message = { id: id++, text, isSpoken };
+    messages.value = [...messages.value, message].slice(-MESSAGES_MAX);
+    const remove = () => messages.value = messages.value.filter((other) => other !== message);
+    clock.after(MESSAGE_MS, remove);
+    return remove;
+  };
+  return { messages, announce };
+}

@@ -1,0 +1,24 @@
+/** The theme that the user chose, kept in the browser. */
+import * as z from "zod";
+
+/** `system` is light or dark, as the system says. */
+export const THEMES = ["system", "light", "dark"] as const;
+
+const PLACE = "rangemaker.theme";
+
+const themeSchema = z.enum(THEMES).catch("system");
+
+/** Dispatched on the window when another theme applies: what is painted has to be painted again. */
+export const THEME_EVENT = "rangemaker-theme";
+
+export function storedTheme(): z.output<typeof themeSchema> {
+  return themeSchema.parse(localStorage.getItem(PLACE));
+}
+
+/** Shows a theme, from now on and after a reload. */
+export function applyTheme(name: string): void {
+  const theme = themeSchema.parse(name);
+  localStorage.setItem(PLACE, theme);
+  document.documentElement.dataset.theme = theme;
+  dispatchEvent(new Event(THEME_EVENT));
+}

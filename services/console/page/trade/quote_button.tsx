@@ -1,0 +1,120 @@
+/** The way from a box to its quote: the button, and why it cannot be pressed or has failed. */
+import { useEffect, useRef } from "preact/hooks";
+import type { Estimate } from "@rangemaker/client";
+import { explain, type Explanation } from "../data/explain.ts";
+import type { PageModel } from "../data/page_model.ts";
+import { decimalsOf, formatAmount, toNumber } from "../format.ts";
+import type { BetSlip } from "./bet_slip.ts";
+import { halfHeightOf, type ParsedFields, parseFields } from "./draft.ts";
+import { durationText } from "./input.ts";
+import { type Obstacle, obstacleOf } from "./next_step.ts";
+
+interface QuoteButtonProps {
+  model: PageModel;
+  slip: BetSlip;
+}
+
+/** What has to be done before a quote is asked for; undefined if nothing. */
+export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
+  const { session, config, nodeChainId, feed, maker } = model;
+  const user = session.user.value;
+  const fields = slip.fields.value;
+  const symbol = slip.symbol.value;
+  const estimate = slip.estimator.state.value;
+  const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
+  return obstacleOf({
+    symbol,
+    market: feed.stateOf(symbol),
+    chainId: config.chainId,
+    nodeChainId: nodeChainId.value,
+    hasUser: user !== undefined,
+    walletChainId: user?.walletChainId.value,
+    balance: user?.portfolio.account.value?.balance,
+    checkingUntilMs: unresolved?.offer.quote.deadline,
+    isEmpty: fields.lower === "" && fields.upper === "",
+    parsed: parseFields(fields),
+    unpriceable: estimate && "failure" in estimate
+      ? withHeight(explain(estimate.failure), model, symbol, parseFields(fields))
+      : undefined,
+    limits: maker.value?.config,
+  });
+}
+
+/** Codes of boxes that another height would make priceable. */
+const OF_HEIGHT: ReadonlySet<string> = new Set(["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]);
+
+/** Adds which height works now. */
+function withHeight(
+  { code, text }: Explanation,
+  { feed }: PageModel,
+  symbol: string,
+  parsed: ParsedFields,
+): Explanation {
+  const price = feed.latest.value[symbol]?.price;
+  if (!OF_HEIGHT.has(code) || price === undefined || "errors" in parsed) return { code, text };
+  const { durationMs } = parsed.draft;
+  const half = toNumber(price) * halfHeightOf(durationMs, feed.seriesOf(symbol).secondMove());
+  const height = `± ${half.toFixed(decimalsOf(toNumber(price)))}`;
+  return { code, text: `${text} For ${durationText(durationMs)}, try ${height} now.` };
+}
+
+/** The button for a quote, and what keeps the user from it. */
+export function QuoteButton({ model, slip }: QuoteButtonProps) {
+  const isQuoting = slip.stage.value.name === "quoting";
+  const obstacle = obstacleNow(model, slip);
+  if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
+  const state = slip.estimator.state.value;
+  const estimate: Estimate | undefined = state && "estimate" in state ? state.estimate : undefined;
+  return (
+    <>
+      {obstacle === undefined && estimate !== undefined && (
+        <p class="bar-payout">
+          pays <strong>{formatAmount(estimate.payout)}</strong>
+        </p>
+      )}
+      <button
+        type="submit"
+        class="primary wide"
+        data-next
+        // Within reach of the keyboard, so that it can say why it waits.
+        aria-disabled={obstacle !== undefined || isQuoting}
+        aria-describedby="obstacle"
+      >
+        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
+      </button>
+      <p class="note bar-note" id="obstacle">{obstacle?.text}</p>
+    </>
+  );
+}
+
+/** Brings the wallet to the chain of the bets. */
+export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: Obstacle }) {
+  const user = model.session.user.value;
+  const change = () => {
+    user?.client.switchChain().then(
+      () => {
+        user.walletChainId.value = model.config.chainId;
+        model.announce("The wallet is on the right chain now.");
+      },
+      (thrown) => model.announce(explain(thrown).text),
+    );
+  };
+  return (
+    <>
+      <button type="button" class="primary wide" data-next onClick={change}>
+        {obstacle.button}
+      </button>
+      <p class="note bar-note">{obstacle.text}</p>
+    </>
+  );
+}
+
+/** Why the last attempt failed, in sight of the button that failed. The slip says it aloud. */
+export function Failure({ slip }: { slip: BetSlip }) {
+  const stage = slip.stage.value;
+  const failure = stage.name === "draft" ? stage.failure : undefined;
+  const line = useRef<HTMLParagraphElement>(null);
+  useEffect(() => line.current?.scrollIntoView({ block: "nearest" }), [failure]);
+  if (failure === undefined) return null;
+  return <p ref={line} class="failure bar-failure" data-code={failure.code}>{failure.text}</p>;
+}

@@ -1,0 +1,88 @@
+import { effect, untracked } from "@preact/signals";
+import type { CancelTimer, Clock, Offer } from "@rangemaker/client";
+import type { EstimateState } from "../data/estimator.ts";
+import { explain } from "../data/explain.ts";
+import type { Announce } from "../data/messages.ts";
+import { formatAmount } from "../format.ts";
+import { quoteLife } from "./quote_life.ts";
+
+/** The estimate is spoken when the box has been still for this long. */
+const STILL_MS = 1_000;
+
+const CHECKING = "The maker has not answered: whether your bet was placed is being checked.";
+
+export interface SlipVoiceOptions {
+  announce: Announce;
+  clock: Clock;
+  serverClock: Pick<Clock, "now">;
+}
+
+/** Says what the eye sees on the bet slip, each thing once. */
+export class SlipVoice {
+  readonly #options: SlipVoiceOptions;
+  #cancelEstimate: CancelTimer = () => {};
+  #endQuote: () => void = () => {};
+
+  constructor(options: SlipVoiceOptions) {
+    this.#options = options;
+  }
+
+  say(text: string): void {
+    this.#options.announce(text);
+  }
+
+  /** Says once that the outcome of a signed bet is unknown. @param isChecking Reads signals. */
+  checking(isChecking: () => boolean): void {
+    let before = false;
+    effect(() => {
+      const now = isChecking();
+      if (now && !before) untracked(() => this.say(CHECKING));
+      before = now;
+    });
+  }
+
+  /** For those who cannot see it. */
+  speak(text: string): void {
+    this.#options.announce(text, { isSpoken: true });
+  }
+
+  /** Says what a quote pays, and when it has expired. @param why A sentence before it. */
+  quote({ quote }: Offer, why: string): void {
+    this.endQuote();
+    const { announce, clock, serverClock } = this.#options;
+    const { remainingMs } = quoteLife(quote, serverClock.now());
+    const remove = announce(
+      `${why}The quote pays ${formatAmount(quote.payout)} USDC. ` +
+        `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
+    );
+    const cancel = clock.after(remainingMs, () => {
+      this.endQuote();
+      this.say("The quote has expired.");
+    });
+    this.#endQuote = () => {
+      cancel();
+      remove();
+    };
+  }
+
+  /** The quote is signed, or dropped: nothing is said about it any more. */
+  endQuote(): void {
+    this.#endQuote();
+    this.#endQuote = () => {};
+  }
+
+  /** Speaks an estimate once the box is still and the estimate is there. @param stateOf Undefined until then. */
+  estimate(isWanted: () => boolean, stateOf: () => EstimateState | undefined): void {
+    this.#cancelEstimate();
+    this.#cancelEstimate = this.#options.clock.after(STILL_MS, () => {
+      if (!isWanted()) return;
+      const state = stateOf();
+      if (state === undefined) return this.estimate(isWanted, stateOf);
+      this.speak(
+        "failure" in state
+          ? explain(state.failure).text
+          : `Pays ${formatAmount(state.estimate.payout)} USDC if it stays.`,
+      );
+    });
+  }
+}

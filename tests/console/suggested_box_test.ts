@@ -1,0 +1,95 @@
+/** How often a suggested box is placed, on the prices of the simulated exchanges. */
+import assert from "node:assert/strict";
+import { SLOT_MS } from "../../lib/prices/price_slots.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+import { seededRandom } from "../../lib/random.ts";
+import { Simulation } from "../../services/exchanges/simulation.ts";
+import { PriceSeries } from "../../services/console/page/data/price_series.ts";
+import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
+import { betOf, suggestedDraft } from "../../services/console/page/trade/draft.ts";
+import { median } from "../../services/oracle/aggregation.ts";
+import { TapeMarket } from "../../services/solver/backtest/tape_market.ts";
+import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
+import { PricingRefusedError } from "../../services/solver/pricing/strategy.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { memoryStore } from "./memory_store.ts";
+
+const AMOUNT = 10_000_000n;
+const [MINUTES, WARM_UP_MS, EVERY_MS] = [4, 20_000, 2_300];
+
+/** Suggests boxes again and again, each signed 1 to 3 s after its quote. */
+function suggestAndSign(symbol: string, seed: number, tolerancePercent: number) {
+  const clock = new FakeClock(1_700_000_000_000);
+  const startMs = clock.now();
+  const random = seededRandom(seed);
+  const trades = new Simulation({ markets: [symbol], random, startMs, tradesPerSecond: 5 });
+  const { base, quote } = SPEC_MARKETS.bySymbol(symbol) ?? assert.fail(symbol);
+  const market = new TapeMarket({ floor: 0.1, minHistoryMs: 2_000, priceAgeMs: SLOT_MS });
+  const strategy = new BarrierStrategy({
+    ...{ marketView: () => market, clock, margin: 0.05, userLeadMs: 0, maxPriceAgeMs: 2_000 },
+    ...{ minDurationMs: 1_000, minWidthTicks: 4 },
+  });
+  const series = new PriceSeries();
+  const newest = new Map<string, bigint>();
+  const signed: { atMs: number; bet: BetTerms; payout: bigint }[] = [];
+  const found = { quotes: 0, placed: 0, payouts: 0 };
+  /** Undefined for a box without a price: it counts as one that was not placed. */
+  const payoutOf = (bet: BetTerms) => {
+    try {
+      return strategy.price(bet).payout;
+    } catch (thrown) {
+      if (thrown instanceof PricingRefusedError) return undefined;
+      throw thrown;
+    }
+  };
+  const place = (bet: BetTerms, payout: bigint) => {
+    try {
+      strategy.recheck(bet, payout);
+    } catch {
+      const least = Number(payout) * (1 - tolerancePercent / 100);
+      if (Number(payoutOf(bet) ?? 0n) < least) return;
+    }
+    found.placed += 1;
+  };
+  let trade = trades.next();
+  while (clock.now() < startMs + MINUTES * 60_000) {
+    clock.jump(SLOT_MS);
+    const nowMs = clock.now();
+    for (; trade.timeMs < nowMs; trade = trades.next()) newest.set(trade.provider, trade.price);
+    if (newest.size < 3) continue;
+    const price = median([...newest.values()]);
+    const [open, timeMs] = [Number(price), nowMs - SLOT_MS];
+    const prices = { open, high: open, low: open, close: open };
+    market.observe({ ...prices, timeMs, durationMs: SLOT_MS, knownMs: nowMs });
+    series.append(timeMs, open / 1e6);
+    while (signed[0] !== undefined && signed[0].atMs <= nowMs) {
+      const { bet, payout } = signed.shift()!; // the loop's condition
+      place(bet, payout);
+    }
+    if (nowMs < startMs + WARM_UP_MS || (nowMs - startMs) % EVERY_MS !== 0) continue;
+    const draft = suggestedDraft(price, series.secondMove());
+    const { symbol: _, deadline: __, ...terms } = betOf(symbol, draft, AMOUNT, nowMs);
+    const bet: BetTerms = { ...terms, thesisType: "box", base, quote };
+    found.quotes += 1;
+    const payout = payoutOf(bet);
+    if (payout === undefined) continue;
+    found.payouts += Number(payout) / Number(AMOUNT);
+    signed.push({ atMs: nowMs + 1_000 + found.quotes % 21 * SLOT_MS, bet, payout });
+  }
+  found.quotes -= signed.length; // still being looked at
+  return found;
+}
+
+Deno.test("A suggested box is placed nine times in ten with the tolerance of a new user, and pays well", () => {
+  const { tolerancePercent } = new DraftStore(memoryStore(), new FakeClock());
+  for (const symbol of SPEC_MARKETS.symbols) {
+    const runs = [1, 2, 3].map((seed) => suggestAndSign(symbol, seed, tolerancePercent));
+    const [quotes, placed, payouts] = (["quotes", "placed", "payouts"] as const)
+      .map((name) => runs.reduce((sum, run) => sum + run[name], 0)) as [number, number, number];
+    assert(quotes > 200, `${symbol}: ${quotes} quotes`);
+    assert(placed >= 0.9 * quotes, `${symbol}: ${placed} of ${quotes} placed`);
+    const mean = payouts / quotes;
+    assert(mean > 1.5 && mean < 2.5, `${symbol}: pays × ${mean}`);
+  }
+});
