@@ -88,8 +88,12 @@ class Node {
     }
   }
 
+  async account(): Promise<{ balance: string; frozen?: boolean }> {
+    return (await this.call("core_getAccount", actors.user.address)).result;
+  }
+
   async balance(): Promise<string> {
-    return (await this.call("core_getAccount", actors.user.address)).result.balance;
+    return (await this.account()).balance;
   }
 
   async call(method: string, ...params: unknown[]) {
@@ -133,6 +137,7 @@ Deno.test("Node: on a full disk it refuses with a stable code, reports failed, l
     assert.match(reason, /^The chain cannot be written: database or disk is full/);
     const writable = async () => (await node.core.metrics.storageWritable.get()).values[0]?.value;
     assert.equal(await writable(), 0);
+    assert.equal((await node.account()).frozen, true);
     assert.equal(await node.balance(), `${committed * 5_000_000}`, "what was answered, no more");
     const { ledger, histories } = node.core.chain.state;
     assert.equal(ledger.holdings, ledger.issued);
@@ -142,6 +147,7 @@ Deno.test("Node: on a full disk it refuses with a stable code, reports failed, l
     node.second();
     assert.deepEqual(await node.health(), { http: 200, status: "healthy", error: undefined });
     assert.equal(await writable(), 1);
+    assert.equal((await node.account()).frozen, undefined);
     assert.equal((await node.deposit()).result.status, "committed");
     assert.equal(await node.balance(), `${(committed + 1) * 5_000_000}`);
   });
