@@ -159,9 +159,11 @@ class Machine {
       await Deno.writeTextFile(`${etc}/${name}.password`, "correct horse\n");
       await createKeystore(`${etc}/${name}.json`, privateKey, "correct horse", 1_024);
     }
-    const { databases } = this;
+    const databaseOf = (name: string) =>
+      this.databases?.url(name) ??
+        this.#relocated(`/var/lib/rangemaker/${name}/data/${name}.sqlite`);
     const key = (name: string) =>
-      (databases === undefined ? "" : `database = "${databases.url(name)}"\n`) +
+      `database = "${databaseOf(name)}"\n` +
       `keystore = "${etc}/${name}.json"\nkeystore_password_file = "${etc}/${name}.password"`;
     const rpcUrl = `rpc_url = "${this.urlOf("node")}"`;
     await Deno.writeTextFile(

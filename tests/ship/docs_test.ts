@@ -170,6 +170,7 @@ Deno.test("Documents: every option that they name is one", () => {
       "--jobs",
       "--now",
       "--raise",
+      "--reference",
       "--rm",
       "--target",
       "--test",
