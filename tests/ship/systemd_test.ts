@@ -137,5 +137,5 @@ Deno.test("Wrapper: root's rangemaker has the settings of the units, and the dat
     assert.equal((await runHere("key", "show", ...keystore)).stdout.trim(), relayer.address);
     const { stdout } = await runHere("doctor", "bridge", "--timeout-ms", "500");
     assert.match(stdout, new RegExp(`bridge  key +Signs as ${relayer.address}`));
-    assert.match(stdout, /bridge  store +\S+\/of-the-file\.sqlite is empty/);
+    assert.match(stdout, /bridge +store +\S+\/of-the-file\.sqlite is empty/);
   }));
