@@ -68,7 +68,7 @@ export class CoreNode {
     this.#storage = storage;
     const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs, settings.markets);
     const subscriptions = new Subscriptions();
-    const isWritable = () => storage.records.turns.failure === undefined;
+    const isWritable = () => storage.records.commits.failure === undefined;
     this.metrics = createNodeMetrics(settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       thesesWithoutPrices: () => this.chain.state.settler.withoutPrices,
@@ -99,7 +99,7 @@ export class CoreNode {
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
-      beforeAnswer: () => storage.records.turns.committed(),
+      beforeAnswer: () => storage.records.commits.committed(),
     });
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -111,7 +111,7 @@ export class CoreNode {
       // No costly call may run between the oracle's answer and the timeout of the pull.
       pull: () => {
         // Nor may a commit.
-        storage.records.turns.commit();
+        storage.records.commits.commit();
         return this.#queue.closedDuring(() => this.#oracle.poll());
       },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
@@ -145,7 +145,7 @@ export class CoreNode {
   }
 
   #problem(): { status: string; reason?: string } | undefined {
-    const { failure } = this.#storage.records.turns;
+    const { failure } = this.#storage.records.commits;
     if (failure !== undefined) return { status: "failed", reason: failure.message };
     if (this.#clockAheadMs !== undefined) {
       return {

@@ -117,10 +117,10 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   // Late enough that all of them are open by then.
   const startTime = clock.now() + 20_000;
   const endTime = startTime + 2_000;
-  storage.records.turns.change(() => {
+  storage.records.commits.change(() => {
     for (let index = 0; index < THESES; index++) openThesis(state, index, startTime, endTime);
   });
-  storage.records.turns.commit();
+  storage.records.commits.commit();
 
   const lateness: number[] = [];
   const done = Promise.withResolvers<void>();

@@ -80,9 +80,9 @@ class Month {
     // Fewer checkpoints than a month has: each deletes as many rows as those in between would.
     for (let more = 0; more < 4; more++) storage.records.dropBefore(nowMs - RETAIN_MS);
     storage.records.saveHead(chain.head);
-    storage.records.turns.commit();
+    storage.records.commits.commit();
     this.#longestMs = Math.max(this.#longestMs, performance.now() - startMs);
-    storage.records.turns.change(() => {
+    storage.records.commits.change(() => {
       for (let bet = 0; bet < BETS_PER_CHECKPOINT; bet++) {
         if (bet % 10 === 0) this.#deposit(nowMs);
         this.#open(nowMs);

@@ -133,7 +133,7 @@ class Twins {
     const tx = backfill({ timestamp: this.clock.now(), startTime, prices });
     const { status, filledSlots } = this.chain.submit(tx);
     assert.deepEqual([status, filledSlots], ["committed", this.naive.backfill(tx)]);
-    this.disk.storage.records.turns.commit();
+    this.disk.storage.records.commits.commit();
   }
 
   #settle(): void {

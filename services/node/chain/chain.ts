@@ -15,6 +15,7 @@ import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords, ResumePoint } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/tables.ts";
 import { Permissions } from "./permissions.ts";
+import { isFinalAt } from "./settlement.ts";
 import { ChainState } from "./state.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
 
@@ -64,7 +65,7 @@ export class Chain {
   readonly blocks: BlockLog;
   readonly #clock: Clock;
   readonly #records: ChainRecords;
-  readonly #turns: ChainRecords["turns"];
+  readonly #commits: ChainRecords["commits"];
   /** Reads the state from the records. */
   readonly #load: () => ChainState;
   readonly #events: ChainEvents;
@@ -78,7 +79,7 @@ export class Chain {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
     this.#records = parts.records;
-    this.#turns = parts.records.turns;
+    this.#commits = parts.records.commits;
     const permissions = new Permissions(parts.permissions);
     this.#load = () => new ChainState(parts.records, permissions);
     this.#state = this.#load();
@@ -146,11 +147,11 @@ export class Chain {
     dueMs: number,
     priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
   ): Block {
-    this.#turns.commit(); // its transactions belong to the block that is sealed now
+    this.#commits.commit(); // its transactions belong to the block that is sealed now
     this.#recordPrices(dueMs, priceOf);
-    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#turns.failure === undefined) {
+    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#commits.failure === undefined) {
       this.#prunedAtMs = dueMs;
-      this.#turns.change(() => this.state.prune());
+      this.#commits.change(() => this.state.prune());
     }
     const block = this.blocks.seal(dueMs);
     if (block !== undefined) this.#events.onHead(block);
@@ -194,12 +195,12 @@ export class Chain {
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
-    // The last slot may be recorded before endTime, but a win is final only at endTime.
-    if (outcome.status !== "lost" && this.head.timestampMs < thesis.endTime) {
+    // The last slot may be recorded before the end.
+    if (!isFinalAt(outcome, thesis, this.head.timestampMs)) {
       throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
     if (this.state.settler.isNewOutcome(thesis, outcome)) {
-      this.#turns.change(() => {
+      this.#commits.change(() => {
         const changed = this.state.applyOutcome(thesis, outcome, this.#clock.now());
         if (changed !== undefined) this.#announceThesis(changed);
       });
@@ -218,14 +219,14 @@ export class Chain {
   settleDue(): boolean {
     const { timestampMs } = this.head;
     this.#attemptDue(timestampMs);
-    return this.#turns.failure === undefined && this.state.settler.isDue(timestampMs);
+    return this.#commits.failure === undefined && this.state.settler.isDue(timestampMs);
   }
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     const { ledger } = this.state;
     if (!ledger.recordsFailureOf(tx)) this.#unrecordedFailures.set(receipt.txHash, receipt);
     else {
-      this.#turns.change(() => {
+      this.#commits.change(() => {
         ledger.record(receipt, this.#clock.now());
         this.#announce(tx, receipt);
       });
@@ -237,7 +238,7 @@ export class Chain {
     const filled = tx.type === "BackfillOracle" ? this.state.fillable(tx) : undefined;
     const receipt = filled === undefined ? judged : { ...judged, filledSlots: filled.slots };
     const atMs = this.#clock.now();
-    this.#turns.change(() => {
+    this.#commits.change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
       this.#announce(tx, receipt);
       if (thesis !== undefined) this.#announceThesis(thesis);
@@ -250,7 +251,7 @@ export class Chain {
   }
 
   #announce(tx: Transaction, receipt: Receipt): void {
-    this.#turns.afterCommit(() => {
+    this.#commits.afterCommit(() => {
       this.blocks.add(receipt.txHash);
       this.#events.onTransaction(receipt, tx);
     });
@@ -299,7 +300,7 @@ export class Chain {
 
   /** While nothing can be written, the theses stay due. */
   #attemptDue(nowMs: number): void {
-    if (this.state.settler.isDue(nowMs)) this.#turns.tryChange(() => this.#attemptSome(nowMs));
+    if (this.state.settler.isDue(nowMs)) this.#commits.tryChange(() => this.#attemptSome(nowMs));
   }
 
   #attemptSome(nowMs: number): void {
@@ -307,6 +308,6 @@ export class Chain {
   }
 
   #announceThesis(thesis: Thesis): void {
-    this.#turns.afterCommit(() => this.#events.onThesis(thesis));
+    this.#commits.afterCommit(() => this.#events.onThesis(thesis));
   }
 }

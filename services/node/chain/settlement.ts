@@ -16,6 +16,11 @@ export type Outcome =
   | { status: "lost"; breach: PricePoint }
   | { status: "needs_backfill"; missing: TimeSpan[] };
 
+/** Whether an outcome is final: a loss at once, a win or missing prices only at the end of the thesis. */
+export function isFinalAt(outcome: Outcome, { endTime }: Pick<Thesis, "endTime">, timeMs: number) {
+  return outcome.status === "lost" || endTime <= timeMs;
+}
+
 /** The range and window of a thesis. */
 export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 

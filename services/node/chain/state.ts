@@ -8,14 +8,13 @@ import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
 import type { Permissions } from "./permissions.ts";
 import { PriceHistory } from "./price_history.ts";
-import { type Box, type Outcome, SettlementSchedule } from "./settlement.ts";
+import { type Box, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
-/**
- * Settlement attempts at one go take this long, and are at most so many: a checkpoint must not wait for
- * all theses that end together.
- */
+/** Longest slice of settlement: a checkpoint must not wait for all theses that end together. */
 const SETTLEMENT_SLICE_MS = 3;
-export const SETTLEMENTS_PER_TURN = 500;
+
+/** Most attempts in a slice. */
+export const SETTLEMENTS_PER_SLICE = 500;
 
 /** Attempts between two looks at the clock. */
 const SETTLEMENTS_PER_LOOK = 25;
@@ -72,11 +71,11 @@ export class ChainState {
   attemptDue(nowMs: number, clock: Clock): Thesis[] {
     const changed: Thesis[] = [];
     const startMs = clock.now();
-    for (let attempts = 0; attempts < SETTLEMENTS_PER_TURN; attempts += SETTLEMENTS_PER_LOOK) {
+    for (let attempts = 0; attempts < SETTLEMENTS_PER_SLICE; attempts += SETTLEMENTS_PER_LOOK) {
       for (const thesis of this.settler.takeDue(nowMs, SETTLEMENTS_PER_LOOK)) {
         const outcome = this.attempt(thesis);
-        const isFinal = outcome.status === "lost" || thesis.endTime <= nowMs;
-        if (!isFinal || !this.settler.isNewOutcome(thesis, outcome)) continue;
+        if (!isFinalAt(outcome, thesis, nowMs)) continue;
+        if (!this.settler.isNewOutcome(thesis, outcome)) continue;
         const settled = this.applyOutcome(thesis, outcome, nowMs);
         if (settled !== undefined) changed.push(settled);
       }

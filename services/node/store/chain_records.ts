@@ -47,13 +47,13 @@ export interface ResumePoint {
 
 /**
  * The rows of a chain. Accounts, counters and price rings are in memory, too, and written at each
- * commit; everything else is written at once. Changes have to be made within a turn, see {@link turns}.
+ * commit; everything else is written at once. Changes are made within {@link commits}.
  */
 export class ChainRecords {
   /** Called after a rollback: everything that was made from these records is out of date. */
   onRollback = () => {};
   readonly createdAtMs: number;
-  readonly turns: GroupCommit;
+  readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
   readonly #meta: ReturnType<typeof metaOf>;
@@ -74,7 +74,7 @@ export class ChainRecords {
     this.#reservedTo = this.#state.reservedTo;
     // A chain in memory has one transaction without end, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
-    this.turns = new GroupCommit(db, options.isDurable, {
+    this.commits = new GroupCommit(db, options.isDurable, {
       beforeCommit: () => this.#writePending(),
       committed: () => options.onCommit?.(this.#state.sequence),
       rolledBack: () => {
@@ -149,7 +149,7 @@ export class ChainRecords {
   /** Records who holds the permissions from now on. */
   recordPermissions(atMs: number, { relayers, admins }: PermissionLists): void {
     const change = { atMs, relayers: [...relayers], admins: [...admins] };
-    this.turns.change(() =>
+    this.commits.change(() =>
       this.#tables.permissions.add(this.#state.totals.permissions.rows + 1, change)
     );
   }
@@ -157,20 +157,20 @@ export class ChainRecords {
   /** Stores the prices and the head, and reserves block numbers; tries again after a failure. */
   saveHead(head: Head | undefined, lastNumber = head?.number ?? 0): void {
     const write = () => this.#writeHead(head, lastNumber + BLOCKS_RESERVED);
-    if (this.turns.failure === undefined) return this.turns.tryChange(write);
+    if (this.commits.failure === undefined) return this.commits.tryChange(write);
     // Unless there is room for more than the head, the next change would fail again.
-    this.turns.retry(() => {
+    this.commits.retry(() => {
       this.#meta.probe.put("probe", "0".repeat(PROBE_BYTES));
       write();
     });
-    if (this.turns.failure === undefined) {
-      this.turns.tryChange(() => this.#meta.probe.delete("probe"));
+    if (this.commits.failure === undefined) {
+      this.commits.tryChange(() => this.#meta.probe.delete("probe"));
     }
   }
 
   /** Deletes some settled theses and receipts that are older. */
   dropBefore(timeMs: number): void {
-    if (this.turns.failure !== undefined) return;
+    if (this.commits.failure !== undefined) return;
     const { theses, receipts, quotes } = this.#tables;
     const settled = `WHERE ${SETTLED_AT} < ? ORDER BY ${SETTLED_AT} LIMIT ?`;
     const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
@@ -178,7 +178,7 @@ export class ChainRecords {
     const oldReceipts = receipts
       .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs);
     if (oldTheses.length + oldReceipts.length === 0) return;
-    this.turns.tryChange(() => {
+    this.commits.tryChange(() => {
       for (const [id, { thesis: { settledAt = 0, quoteHash } }] of oldTheses) {
         theses.delete(id);
         quotes.delete(hashKey(quoteHash));
@@ -216,7 +216,7 @@ export class ChainRecords {
     }
     this.#state.reservedTo = reservedTo;
     const onStored = this.#prices.save();
-    this.turns.afterCommit(() => {
+    this.commits.afterCommit(() => {
       onStored();
       this.#reservedTo = reservedTo;
     });

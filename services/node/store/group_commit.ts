@@ -6,7 +6,7 @@ import { type Database, StorageError } from "./database.ts";
 const COMMIT_DELAY_MAX_MS = 10;
 
 /** What a {@link GroupCommit} needs of its owner. */
-export interface TurnHooks {
+export interface CommitHooks {
   /** Writes what is only in memory yet; it becomes part of the commit. */
   beforeCommit(): void;
   /** Called when everything is on the disk. @throws {StorageError} If nothing may count as stored. */
@@ -22,7 +22,7 @@ export interface TurnHooks {
 export class GroupCommit {
   readonly #db: Database;
   readonly #isDurable: boolean;
-  readonly #hooks: TurnHooks;
+  readonly #hooks: CommitHooks;
   #isOpen = false;
   #openedMs = 0;
   #changes = 0;
@@ -31,7 +31,7 @@ export class GroupCommit {
   #failure: StorageError | undefined;
 
   /** @param isDurable Otherwise one transaction has no end, and everything counts as committed at once. */
-  constructor(db: Database, isDurable: boolean, hooks: TurnHooks) {
+  constructor(db: Database, isDurable: boolean, hooks: CommitHooks) {
     this.#db = db;
     this.#isDurable = isDurable;
     this.#hooks = hooks;

@@ -105,7 +105,7 @@ export class Rows<V> {
 export function declaration(
   table: string,
   keyType: "INTEGER" | "TEXT" | "BLOB",
-  isOrdered = keyType === "INTEGER",
+  { isOrdered = keyType === "INTEGER" } = {},
 ): string {
   const columns = `key ${keyType} PRIMARY KEY NOT NULL, value TEXT NOT NULL, crc INTEGER NOT NULL`;
   return `CREATE TABLE ${table} (${columns}) STRICT${isOrdered ? "" : ", WITHOUT ROWID"}`;

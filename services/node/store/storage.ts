@@ -131,8 +131,8 @@ class DiskStorage implements Storage {
     if (this.resumeFrom !== undefined) {
       records.saveHead(this.resumeFrom.head, this.resumeFrom.announcedTo + 1);
     }
-    records.turns.commit();
-    if (records.turns.failure !== undefined) throw records.turns.failure;
+    records.commits.commit();
+    if (records.commits.failure !== undefined) throw records.commits.failure;
     this.#reportDamagedSlots();
     if (!isChecked) this.#check = this.#startCheck();
     opened.move();
@@ -155,11 +155,11 @@ class DiskStorage implements Storage {
 
   async close(head: Head): Promise<void> {
     await this.#check?.stop();
-    const { turns } = this.records;
+    const { commits } = this.records;
     try {
       this.records.saveHead(head);
-      turns.commit();
-      if (turns.failure !== undefined) throw turns.failure;
+      commits.commit();
+      if (commits.failure !== undefined) throw commits.failure;
     } finally {
       this.#db.close();
       this.#lock.sync();
@@ -169,9 +169,9 @@ class DiskStorage implements Storage {
 
   /** Now, because the next checkpoint is not due for long: a commit that did it could delay one. */
   #copyLog(): void {
-    const { state: { sequence }, turns } = this.records;
+    const { state: { sequence }, commits } = this.records;
     if (sequence - this.#copiedSequence < COMMITS_PER_COPY) return;
-    turns.commit();
+    commits.commit();
     this.#db.copyLog();
     this.#copiedSequence = sequence;
   }
@@ -218,7 +218,7 @@ class DiskStorage implements Storage {
     check.damage.then(
       (damage) => {
         if (damage === undefined) this.#log.info("No damage was found in the chain");
-        else this.records.turns.fail(damaged(damage));
+        else this.records.commits.fail(damaged(damage));
       },
       ({ message }) => this.#log.error("The chain was not checked: {error}", { error: message }),
     );
@@ -235,7 +235,7 @@ class DiskStorage implements Storage {
 
   /** Logs once when a problem begins, changes or ends. */
   #logChange(): void {
-    const reason = this.records.turns.failure?.message;
+    const reason = this.records.commits.failure?.message;
     if (reason === this.#logged) return;
     this.#logged = reason;
     if (reason === undefined) this.#log.info("The data directory can be written again");

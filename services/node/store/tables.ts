@@ -42,7 +42,7 @@ export const SCHEMA = [
   PRICES_DECLARATION,
   // Receipts are deleted in the order in which they were added.
   ...TABLE_NAMES.map((name) =>
-    declaration(name, KEY_TYPES[name], name === "receipts" || undefined)
+    declaration(name, KEY_TYPES[name], name === "receipts" ? { isOrdered: true } : {})
   ),
   `CREATE INDEX theses_by_settlement ON theses (${SETTLED_AT})`,
 ].join(";\n");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/state.ts";
+import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
@@ -126,7 +126,7 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
   const test = new TestChain();
   test.run(1);
   const tx = rfqSubmit({ timestamp: test.now, endTime: test.now + 300 });
-  const count = 2 * SETTLEMENTS_PER_TURN + 1;
+  const count = 2 * SETTLEMENTS_PER_SLICE + 1;
   const { state } = test.chain;
   for (let number = 1; number <= count; number++) {
     const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
@@ -137,7 +137,7 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
   assert.equal(state.settler.unsettledCount, count);
   test.run(1);
   const endedMs = test.now;
-  assert.equal(state.settler.unsettledCount, count - SETTLEMENTS_PER_TURN);
+  assert.equal(state.settler.unsettledCount, count - SETTLEMENTS_PER_SLICE);
   test.clock.advance(50);
   assert.ok(test.chain.settleDue(), "one is left");
   assert.equal(state.settler.unsettledCount, 1);

@@ -45,7 +45,7 @@ Deno.test("node backup: a copy of a running chain is checked, private, and conti
     const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
     const disk = new DiskChain(dir, clock);
     const txs = someHistory(disk);
-    disk.storage.records.turns.commit();
+    disk.storage.records.commits.commit();
     const before = disk.view(txs);
     const { code, output } = await whileRunning(disk, backUp(dir, to));
     assert.equal(code, 0, output);
@@ -102,7 +102,7 @@ Deno.test("Node: a chain of over 50,000 rows is checked while the node runs", ()
     const { chain, storage, clock } = disk;
     const timestamp = clock.now();
     const deposit = { type: "Deposit", from: relayer.address, user: user.address } as const;
-    storage.records.turns.change(() => {
+    storage.records.commits.change(() => {
       for (let number = 1; number <= 26_000; number++) {
         const tx = { ...deposit, timestamp, amount: 1n, externalTxHash: hashOf(number) };
         const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };

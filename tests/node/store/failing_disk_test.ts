@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { CoreNode } from "../../../services/node/core_node.ts";
-import { SETTLEMENTS_PER_TURN } from "../../../services/node/chain/state.ts";
+import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import type { Database } from "../../../services/node/store/database.ts";
 import {
@@ -52,7 +52,7 @@ class Node {
       const prices = price === undefined ? undefined : { "ETH/USDT": price };
       this.core.chain.oraclePrices.update(pricesBody(nowMs, prices), nowMs);
       this.storage.afterCheckpoint(this.core.chain.checkpoint(nowMs));
-      this.storage.records.turns.commit();
+      this.storage.records.commits.commit();
     }
   }
 
@@ -63,13 +63,13 @@ class Node {
     const { solver } = actors;
     const amounts = { betAmount: 1n, payout: 2n };
     const tx = rfqSubmit({ timestamp, endTime: timestamp + 300, user: solver, ...amounts });
-    this.storage.records.turns.change(() => {
+    this.storage.records.commits.change(() => {
       for (let number = 1; number <= count; number++) {
         const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
         chain.state.applyTransaction({ atMs: timestamp, tx, receipt, quoteHash: hashOf(number) });
       }
     });
-    this.storage.records.turns.commit();
+    this.storage.records.commits.commit();
   }
 
   async deposit() {
@@ -181,7 +181,7 @@ Deno.test("Node: a thesis that is lost or ends while the disk is full is settled
 
 Deno.test("Node: more theses end than one turn settles while the disk is full, and all are settled later", async () => {
   await withNode(async (node) => {
-    const count = 2 * SETTLEMENTS_PER_TURN;
+    const count = 2 * SETTLEMENTS_PER_SLICE;
     node.openTheses(count);
     node.fillDisk(true);
     node.second();
@@ -218,7 +218,7 @@ Deno.test("Chain: a settlement whose commit fails is announced once it is stored
 
 Deno.test("Node: theses that end together are settled in turns, without waiting for more checkpoints", async () => {
   await withNode(async (node) => {
-    node.openTheses(3 * SETTLEMENTS_PER_TURN + 1);
+    node.openTheses(3 * SETTLEMENTS_PER_SLICE + 1);
     const { chain } = node.core;
     node.core.start();
     for (let made = 0; made < 3; made++) {
@@ -267,9 +267,9 @@ Deno.test("Node: with its clock an hour behind the newest block it is degraded a
 Deno.test("Node: receipts and reads show a change only after its commit", async () => {
   await withNode(async (node) => {
     const order: string[] = [];
-    const { turns } = node.storage.records;
-    turns.change(() => {});
-    turns.afterCommit(() => order.push("committed"));
+    const { commits } = node.storage.records;
+    commits.change(() => {});
+    commits.afterCommit(() => order.push("committed"));
     const answers = ["core_getAccount", "eth_blockNumber"].map((method) =>
       node.call(method, ...(method === "core_getAccount" ? [actors.user.address] : []))
         .then(() => order.push(method))
@@ -291,7 +291,7 @@ Deno.test("Node: an error in the middle of a change undoes all of it", async () 
       records.tables.deposits.add(hashKey(hashOf(99)), true);
       throw new Error("A mistake");
     };
-    assert.throws(() => records.turns.change(fail), /A mistake/);
+    assert.throws(() => records.commits.change(fail), /A mistake/);
     assert.deepEqual(await view(), before);
     assert.equal(records.tables.deposits.has(hashKey(hashOf(99))), false);
     assert.equal((await node.deposit()).result.status, "committed");

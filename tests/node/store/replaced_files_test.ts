@@ -100,13 +100,13 @@ Deno.test("Data directory: once another program has changed the database, nothin
     const other = new Database(`${path}/${DATABASE}`);
     other.exec("DELETE FROM deposits WHERE key = 'none'");
     disk.deposit(1);
-    disk.storage.records.turns.commit();
+    disk.storage.records.commits.commit();
     assert.equal(disk.receipts.length, 1, "reading and changing nothing is harmless");
     other.exec("UPDATE receipts SET crc = 1");
     other.close();
     disk.deposit(2);
-    const answered = disk.storage.records.turns.committed();
-    disk.storage.records.turns.commit();
+    const answered = disk.storage.records.commits.committed();
+    disk.storage.records.commits.commit();
     await assert.rejects(answered, /Another program has changed .*: restore a backup/);
     assert.equal(disk.receipts.length, 1);
     await assert.rejects(disk.close(), /Another program has changed/);
@@ -146,7 +146,7 @@ Deno.test("checkInBackground: names a damaged row of a chain that is open, and c
     other.exec("UPDATE theses SET value = replace(value, '1000001', '1000002')");
     other.close();
     assert.match(await checkInBackground(path).damage ?? "", /^row \d+ of the table theses$/);
-    disk.storage.records.turns.fail(new StorageError("The test is over", { isFinal: true }));
+    disk.storage.records.commits.fail(new StorageError("The test is over", { isFinal: true }));
     await assert.rejects(disk.close(), /The test is over/);
   }));
 
@@ -165,15 +165,15 @@ for (const change of ["removed", "moved", "replaced", "without its log"]) {
       if (change === "replaced") {
         Deno.renameSync(`${folder}/copy/${DATABASE}`, `${path}/${DATABASE}`);
       }
-      const { turns } = disk.storage.records;
+      const { commits } = disk.storage.records;
       disk.deposit(2);
-      const answered = turns.committed();
-      turns.commit();
+      const answered = commits.committed();
+      commits.commit();
       await assert.rejects(answered, /was removed, moved or replaced: restart the node/);
-      assert.match(turns.failure!.message, /restart the node/);
+      assert.match(commits.failure!.message, /restart the node/);
       assert.throws(() => disk.deposit(3), /restart the node/);
       disk.run(20);
-      assert.match(turns.failure!.message, /restart the node/, "for ever");
+      assert.match(commits.failure!.message, /restart the node/, "for ever");
       assert.equal(disk.receipts.length, 1, "subscribers were not told either");
       await assert.rejects(disk.close(), /restart the node/);
     }));

@@ -70,7 +70,7 @@ export class DiskChain {
   checkpoint(): void {
     this.chain.checkpoint(this.clock.now());
     this.storage.afterCheckpoint(this.chain.head);
-    this.storage.records.turns.commit();
+    this.storage.records.commits.commit();
   }
 
   deposit(number: number): Transaction {
@@ -123,7 +123,7 @@ export class DiskChain {
 
   /** Commits everything, and leaves the directory as a process that is killed now would. */
   kill(copyTo: string): void {
-    this.storage.records.turns.commit();
+    this.storage.records.commits.commit();
     Deno.mkdirSync(copyTo);
     for (const { name } of Deno.readDirSync(this.#path)) {
       // This releases the locks of SQLite, which no other process wants here.

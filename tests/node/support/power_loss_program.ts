@@ -7,7 +7,7 @@ const disk = new DiskChain(path, new FakeClock());
 for (let number = 1; number <= Number(deposits); number++) {
   disk.deposit(number);
   if (number % 3 === 0) disk.run(4);
-  disk.storage.records.turns.commit();
+  disk.storage.records.commits.commit();
   Deno.stdout.writeSync(new TextEncoder().encode(`committed ${number}\n`));
 }
 Deno.exit(0);
