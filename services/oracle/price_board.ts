@@ -13,13 +13,13 @@ export interface PriceBoardOptions extends PriceRules {
  * Unix milliseconds.
  */
 export class PriceBoard {
-  readonly #prices: readonly MarketPrice[];
+  readonly #markets: readonly MarketPrice[];
   readonly #bySymbol: ReadonlyMap<string, MarketPrice>;
   #body = "";
 
   constructor(options: PriceBoardOptions) {
-    this.#prices = options.markets.map((market) => new MarketPrice(market, options));
-    this.#bySymbol = new Map(this.#prices.map((market) => [market.symbol, market]));
+    this.#markets = options.markets.map((market) => new MarketPrice(market, options));
+    this.#bySymbol = new Map(this.#markets.map((market) => [market.symbol, market]));
     this.#writeBody(0);
   }
 
@@ -29,7 +29,7 @@ export class PriceBoard {
   }
 
   get symbols(): string[] {
-    return this.#prices.map((market) => market.symbol);
+    return this.#markets.map((market) => market.symbol);
   }
 
   /** The valid price of a market, or undefined. */
@@ -49,7 +49,7 @@ export class PriceBoard {
 
   /** How many markets a provider contributes to. */
   pricesOf(provider: ProviderName): number {
-    return this.#prices.filter((market) =>
+    return this.#markets.filter((market) =>
       market.sources.some((source) => source.provider === provider)
     )
       .length;
@@ -57,12 +57,12 @@ export class PriceBoard {
 
   /** How many markets have a valid price. */
   get pairsWithPrices(): number {
-    return this.#prices.filter((market) => market.entry !== undefined).length;
+    return this.#markets.filter((market) => market.entry !== undefined).length;
   }
 
   /** The newest `lastUpdate` of any valid price, Unix milliseconds; 0 without one. */
   get lastPriceUpdateMs(): number {
-    return Math.max(0, ...this.#prices.map((market) => market.entry?.lastUpdate ?? 0));
+    return Math.max(0, ...this.#markets.map((market) => market.entry?.lastUpdate ?? 0));
   }
 
   /** Takes a price. Unknown markets are ignored. */
@@ -80,13 +80,13 @@ export class PriceBoard {
 
   /** Notes that the provider has nothing to send in any market. */
   keepAlive(provider: ProviderName, timeMs: number): void {
-    const changed = this.#prices.filter((market) => market.keepAlive(provider, timeMs));
+    const changed = this.#markets.filter((market) => market.keepAlive(provider, timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 
   /** Removes a provider's price of one market, or of all: its connection is gone. */
   drop(provider: ProviderName, timeMs: number, symbol?: string): void {
-    const affected = this.#prices.filter((market) =>
+    const affected = this.#markets.filter((market) =>
       symbol === undefined || market.symbol === symbol
     );
     const changed = affected.filter((market) => market.drop(provider, timeMs));
@@ -100,15 +100,15 @@ export class PriceBoard {
    * @returns When to call again, Unix milliseconds, or undefined without sources.
    */
   expire(timeMs: number): number | undefined {
-    const changed = this.#prices.filter((market) => market.refresh(timeMs));
+    const changed = this.#markets.filter((market) => market.refresh(timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
-    const dueAtMs = Math.min(...this.#prices.map((market) => market.dueAtMs));
+    const dueAtMs = Math.min(...this.#markets.map((market) => market.dueAtMs));
     return dueAtMs === Infinity ? undefined : dueAtMs;
   }
 
   #writeBody(timeMs: number): void {
     let prices = "";
-    for (const { json } of this.#prices) {
+    for (const { json } of this.#markets) {
       if (json !== undefined) prices += prices === "" ? json : `,${json}`;
     }
     this.#body = `{"timestamp":${timeMs},"prices":{${prices}}}`;

@@ -54,7 +54,7 @@ export class Session {
   readonly #timers: Timers;
   readonly #openedAtMs: number;
   #lastFrameAtMs: number;
-  #settled = false;
+  #isSubscribed = false;
   #ended = false;
   #refusal: string | undefined;
   #gapsAtMs: number[] = [];
@@ -89,7 +89,7 @@ export class Session {
 
   /** Whether {@link SessionHandlers.onSubscribed} has been called. */
   get subscribed(): boolean {
-    return this.#settled;
+    return this.#isSubscribed;
   }
 
   /** Subscribes and starts the timers. */
@@ -157,18 +157,18 @@ export class Session {
 
   #acknowledged(symbols: readonly string[]): void {
     for (const symbol of symbols) this.#streams.get(symbol)?.acknowledge(this.#lastFrameAtMs);
-    this.#settleIfAnswered();
+    this.#concludeIfAnswered();
   }
 
   #refused(symbols: readonly string[], reason: string): void {
     this.#refusal = reason;
     for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
     this.#fault("refused", "note", reason);
-    this.#settleIfAnswered();
+    this.#concludeIfAnswered();
   }
 
-  #settleIfAnswered(): void {
-    if (this.streams.every((stream) => stream.answered)) this.#settle();
+  #concludeIfAnswered(): void {
+    if (this.streams.every((stream) => stream.answered)) this.#conclude();
   }
 
   /** A print proves a subscription too: the acknowledgement itself may have been lost. */
@@ -176,15 +176,15 @@ export class Session {
     for (const stream of this.streams) {
       if (stream.lastPrintAtMs !== undefined) stream.acknowledge(stream.lastPrintAtMs);
     }
-    this.#settle();
+    this.#conclude();
   }
 
   /** Every market was answered, or the time for it is over. */
-  #settle(): void {
-    if (this.#settled) return;
+  #conclude(): void {
+    if (this.#isSubscribed) return;
     const missing = this.streams.filter((stream) => !stream.acknowledged);
     const some = missing.length < this.#streams.size;
-    this.#settled = some;
+    this.#isSubscribed = some;
     if (missing.length > 0) {
       const names = missing.map((stream) => stream.market).join(", ");
       const detail = `${names}: ${this.#refusal ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
