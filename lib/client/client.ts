@@ -11,8 +11,8 @@ import { execute, type Execution, sign } from "./execute.ts";
 import { requireAddress } from "./input.ts";
 import type { Offer } from "./offer.ts";
 import { estimate, quote } from "./quote.ts";
-import { settled, watch } from "./settled.ts";
-import type { ThesisWatch, WatchHandlers } from "./theses.ts";
+import { settled } from "./settled.ts";
+import { type ThesisWatch, watch, type WatchHandlers } from "./theses.ts";
 import type { ChainDescription } from "./wallet.ts";
 
 /**

@@ -6,7 +6,10 @@ import type { SocketLike } from "../net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
+import { type Context, walletOf } from "./context.ts";
 import { WatchError } from "./errors.ts";
+import { requireAddress } from "./input.ts";
+import { requireWebSocket } from "./options.ts";
 
 /** `live`: changes arrive as they happen. `connecting`: what is shown may be out of date. */
 export type WatchState = "connecting" | "live";
@@ -43,6 +46,9 @@ const RECONNECT = { initialMs: 100, maxMs: 10_000 };
 
 /** Theses change rarely, so silence says nothing: ask for a sign of life. */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
+
+/** How long a watch may take to open. */
+const OPEN_TIMEOUT_MS = 10_000;
 
 /** Theses in one answer. */
 const PAGE = 100;
@@ -216,4 +222,32 @@ export class ThesisWatch {
     this.#state = state;
     this.#options.onState?.(state);
   }
+}
+
+/** Opens a watch of a party's theses: of the wallet's account by default. */
+export async function watch(
+  context: Context,
+  handlers: WatchHandlers,
+  of: Address | { solver: Address } | undefined,
+): Promise<ThesisWatch> {
+  const { urls, node, clock, connect } = context;
+  requireWebSocket(connect);
+  const isSolver = typeof of === "object";
+  requireAddress(isSolver ? "solver" : "user", isSolver ? of.solver : of);
+  const watch = new ThesisWatch({
+    ...handlers,
+    url: urls.proxyWs,
+    node,
+    party: isSolver ? of : { user: of ?? await walletOf(context).address() },
+    clock,
+    random: Math.random,
+    connect,
+  });
+  try {
+    await watch.open(OPEN_TIMEOUT_MS);
+  } catch (thrown) {
+    watch.close();
+    throw thrown;
+  }
+  return watch;
 }
