@@ -143,6 +143,7 @@ class HttpListener implements Listener {
           : handler(request, info.remoteAddr.hostname, info);
       });
     this.#server = serve(port);
+    // Requests are served in later turns of the event loop, when this is known.
     const { hostname, port: boundPort } = this.#server.addr;
     const allowedHosts = new AllowedHosts(hostname, options.allowedHosts);
     this.url = reachableUrl(hostname, boundPort);

@@ -54,6 +54,9 @@ export const integerSchema = z.coerce.number().int();
 /** `RETURNING sequence`. */
 export const sequenceSchema = z.object({ sequence: integerSchema });
 
+/** `SELECT … service …`. */
+export const ownerSchema = z.object({ service: z.string() });
+
 /** `SELECT … AS keys`: joined by commas, or null. */
 export const keysSchema = z.object({ keys: z.string().nullable() });
 

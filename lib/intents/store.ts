@@ -23,6 +23,7 @@ import {
   INTENT_SQL,
   intentOfRow,
   lookUpSchema,
+  ownerSchema,
   parseRow,
   sequenceSchema,
   type SqlDriver,
@@ -121,7 +122,7 @@ export class IntentStore extends ServiceStore {
     const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
     const { own = [], others = [] } = Object.groupBy(
       rows,
-      (row) => Object(row).service === this.service ? "own" : "others",
+      (row) => ownerSchema.safeParse(row).data?.service === this.service ? "own" : "others",
     );
     this.#readAll(others);
     return { intents: this.#readAll(own), last };

@@ -104,7 +104,8 @@ export function toStrictForm(signature: Hex): Hex {
   const isHigh = s > HALF_ORDER;
   const low = (isHigh ? CURVE_ORDER - s : s).toString(16).padStart(64, "0");
   const parity = (v < 27 ? v : v - 27) ^ (isHigh ? 1 : 0);
-  return `${signature.slice(0, 66)}${low}${(27 + parity).toString(16).padStart(2, "0")}` as Hex;
+  const form = `${signature.slice(0, 66)}${low}${(27 + parity).toString(16).padStart(2, "0")}`;
+  return form as Hex; // its start is that of the given one
 }
 
 function digestBytes(digest: Hex): Uint8Array {

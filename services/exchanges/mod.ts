@@ -99,7 +99,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     health: () => Response.json({ status: "healthy" }),
     registry,
     drain() {
-      cancelFaults();
+      cancelFaults(); // set below, before anybody can stop the service
       pump.stop();
       for (const venue of venues) venue.stop();
     },

@@ -125,7 +125,8 @@ export class Database {
   #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      this.#statements.set(sql, statement = this.#db.prepare(sql) as StatementSync);
+      statement = this.#db.prepare(sql) as StatementSync; // it has `iterate`, see above
+      this.#statements.set(sql, statement);
     }
     return statement;
   }

@@ -57,9 +57,9 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   price(bet: BetTerms): Price & { details: PricingDetails } {
-    const { margin, skew: options } = this.#options;
+    const { margin, skew: skewOptions } = this.#options;
     const { model, spot, spotAgeMs, probability, chargedProbability } = this.#value(bet);
-    const skew = bookSkew(options, bet);
+    const skew = bookSkew(skewOptions, bet);
     const details: PricingDetails = {
       probability,
       chargedProbability,
@@ -94,12 +94,12 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   recheck(bet: BetTerms, payout: bigint, isRecorded = false): void {
-    const { margin, skew: options } = this.#options;
+    const { margin, skew: skewOptions } = this.#options;
     const value = this.#value(bet);
     // The box of a recorded execution has survived its wait.
     const probability = isRecorded ? value.probability : value.chargedProbability;
     // The book already counts this bet.
-    const skew = bookSkew(options, bet, payout - bet.betAmount);
+    const skew = bookSkew(skewOptions, bet, payout - bet.betAmount);
     const skewFrom = isRecorded ? 0 : skew;
     requireLastLook({ ...bet, payout }, { probability, margin, skew, skewFrom });
   }

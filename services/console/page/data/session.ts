@@ -107,7 +107,8 @@ export class Session {
     store.setItem(LAST_PLACE, DEVELOPMENT_KEY);
     const account = await accountOf(key);
     if (this.user.peek() !== undefined) return; // a wallet was faster
-    this.#enter(account, account.address, "Test key in this browser");
+    const walletName = "Test key in this browser";
+    this.#enter(account, { address: account.address, walletName, isDevelopmentKey: true });
   }
 
   /**
@@ -141,7 +142,11 @@ export class Session {
     const signer = { request, account: { address: shared } };
     // In EIP-55 form, in which wallets do not always share it.
     const address = await this.#clientOf(signer).address();
-    const user = this.#enter(signer, address, wallet.name);
+    const user = this.#enter(signer, {
+      address,
+      walletName: wallet.name,
+      isDevelopmentKey: false,
+    });
     this.#wallet = wallet;
     followWallet(provider, {
       onAccounts: ([next]) => {
@@ -160,14 +165,12 @@ export class Session {
     this.user.value = undefined;
   }
 
-  #enter(wallet: Wallet, address: Address, walletName: string): User {
+  #enter(wallet: Wallet, who: Pick<User, "address" | "walletName" | "isDevelopmentKey">): User {
     this.#exit();
     this.#following = new AbortController();
     const client = this.#clientOf(wallet);
-    const portfolio = this.#portfolioOf(client, address);
-    const isDevelopmentKey = "signTypedData" in wallet;
-    const walletChainId = signal(undefined);
-    const user = { address, walletName, isDevelopmentKey, walletChainId, client, portfolio };
+    const portfolio = this.#portfolioOf(client, who.address);
+    const user = { ...who, walletChainId: signal(undefined), client, portfolio };
     this.user.value = user;
     return user;
   }
