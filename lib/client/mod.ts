@@ -55,7 +55,7 @@ export type { Account } from "../protocol/account.ts";
 export type { SolverInfo } from "../protocol/answers.ts";
 export { SLOT_MS } from "../protocol/constants.ts";
 export { type Market, MARKETS, Markets } from "../protocol/markets.ts";
-export { formatPrice, type NodePrice, parsePrice } from "../protocol/price.ts";
+export { formatPrice, formatUnits, type NodePrice, parsePrice } from "../protocol/price.ts";
 export type { Quote, QuoteWire } from "../protocol/quote.ts";
 export type { Address, Hex } from "../protocol/scalars.ts";
 export { isUnsettled, type Thesis, type ThesisStatus } from "../protocol/thesis.ts";

@@ -93,7 +93,8 @@ function scale(value: bigint, power: number): bigint {
 }
 
 /**
- * Formats an integer price with `decimals` digits after the point; further digits are cut off.
+ * Formats a price or an amount of USDC, both with 6 decimals, with `decimals` digits after the point;
+ * further digits are cut off.
  *
  * @example
  * ```ts
@@ -107,7 +108,14 @@ export function formatPrice(price: bigint, decimals: number = PRICE_DECIMALS): s
   return `${digits.slice(0, point)}.${digits.slice(point, point + decimals)}`;
 }
 
-/** Formats an amount of USDC, or a price, without zeros at its end: `1000`, `2650.5`. */
-export function formatUsdc(units: bigint): string {
+/**
+ * Formats a price or an amount of USDC, both with 6 decimals, without zeros at its end.
+ *
+ * @example
+ * ```ts
+ * const text = formatUnits(2_650_500_000n); // "2650.5"
+ * ```
+ */
+export function formatUnits(units: bigint): string {
   return formatPrice(units).replace(/\.?0+$/, "");
 }

@@ -3,7 +3,7 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { formatPrice, formatUsdc } from "../../lib/protocol/price.ts";
+import { formatPrice, formatUnits } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { decodePayload } from "./depositor.ts";
@@ -40,7 +40,9 @@ export function logStart(
       permission: account === undefined
         ? "an unknown permission"
         : `${isRelayer ? "the" : "no"} relayer permission`,
-      balance: account === undefined ? "an unknown balance" : `${formatUsdc(account.balance)} USDC`,
+      balance: account === undefined
+        ? "an unknown balance"
+        : `${formatUnits(account.balance)} USDC`,
       limits: `${limitText(rateLimit)} from one address and ${limitText(rateLimitTotal)} in all`,
       rpcUrl: redactUrls(rpcUrl),
       database: redactUrls(database),

@@ -1,9 +1,9 @@
 import { failuresOf } from "../../lib/failures.ts";
 import type { MarketPair } from "../../lib/protocol/markets.ts";
-import { formatUsdc } from "../../lib/protocol/price.ts";
+import { formatUnits } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 
-const usdc = (amount: bigint) => `${formatUsdc(amount)} USDC`;
+const usdc = (amount: bigint) => `${formatUnits(amount)} USDC`;
 
 /** What the solver refuses: the text of each code, made from the numbers in `details`. */
 const TEXTS = {
@@ -18,8 +18,8 @@ const TEXTS = {
   DURATION_TOO_LONG: (d: { durationMs: number; maxDurationMs: number }) =>
     `Duration of ${d.durationMs} ms is above ${d.maxDurationMs} ms: choose a shorter window`,
   INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>
-    `Lower price ${formatUsdc(d.lowerPrice)} is not below upper price ` +
-    `${formatUsdc(d.upperPrice)}: raise the upper one`,
+    `Lower price ${formatUnits(d.lowerPrice)} is not below upper price ` +
+    `${formatUnits(d.upperPrice)}: raise the upper one`,
   INVALID_TIME_RANGE: (d: {
     startTime: number;
     /** Negative for a window that has begun. */

@@ -14,7 +14,7 @@ import type { ShowProgress } from "../../lib/cli/progress.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
-import { formatUsdc, oraclePricesSchema } from "../../lib/protocol/price.ts";
+import { formatUnits, oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { DEFAULTS } from "../node/settings.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
@@ -86,10 +86,10 @@ export async function playBet(
   };
 
   await step("prices", () => waitForPrices(urls, client, clock), (found) => {
-    return `${SYMBOL} ${formatUsdc(found.price)} from ${found.sources.join(", ")}`;
+    return `${SYMBOL} ${formatUnits(found.price)} from ${found.sources.join(", ")}`;
   });
   const before = await step("deposit", () => deposit(client), ({ balance }) => {
-    return `${formatUsdc(balance)} USDC for ${wallet.address}`;
+    return `${formatUnits(balance)} USDC for ${wallet.address}`;
   });
   const watch = await step(
     "subscribe",
@@ -282,13 +282,13 @@ function must(condition: boolean, message: string): asserts condition {
 
 function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {
   const seconds = (quote.endTime - quote.startTime) / 1000;
-  return `${formatUsdc(quote.betAmount)} pays ${formatUsdc(quote.payout)} if the price stays in ` +
-    `${formatUsdc(quote.lowerPrice)} to ${formatUsdc(quote.upperPrice)} ` +
-    `for ${seconds} s (estimated: ${formatUsdc(estimatedPayout)})`;
+  return `${formatUnits(quote.betAmount)} pays ${formatUnits(quote.payout)} if the price stays ` +
+    `in ${formatUnits(quote.lowerPrice)} to ${formatUnits(quote.upperPrice)} ` +
+    `for ${seconds} s (estimated: ${formatUnits(estimatedPayout)})`;
 }
 
 function describeResult({ thesis, user, solver }: BetResult): string {
-  const breach = thesis.breach && `, the price was ${formatUsdc(thesis.breach.price)}`;
-  return `thesis ${thesis.status}${breach ?? ""}; user has ${formatUsdc(user.balance)}, ` +
-    `solver ${formatUsdc(solver.balance)}: the total is unchanged`;
+  const breach = thesis.breach && `, the price was ${formatUnits(thesis.breach.price)}`;
+  return `thesis ${thesis.status}${breach ?? ""}; user has ${formatUnits(user.balance)}, ` +
+    `solver ${formatUnits(solver.balance)}: the total is unchanged`;
 }

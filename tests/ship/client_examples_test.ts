@@ -76,7 +76,7 @@ function programOf(urls: string): string {
   const client = fileUrl("lib/client/mod.ts").href;
   return `
 import {
-  formatPrice, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
+  formatPrice, formatUnits, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
 } from "${client}";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";

@@ -1,6 +1,6 @@
 /** The quote solver document: the payout rule, every rule, error code and limit, at its boundary. */
 import assert from "node:assert/strict";
-import { formatUsdc } from "../../lib/protocol/price.ts";
+import { formatUnits } from "../../lib/protocol/price.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
@@ -119,7 +119,7 @@ Deno.test("quote solver, Limits, maxRisk: payout minus bet may reach it, and not
     await assertFailure(
       post(`${url}/execute`, body),
       400,
-      new RegExp(`risk ${formatUsdc(risk)} USDC `),
+      new RegExp(`risk ${formatUnits(risk)} USDC `),
     );
   });
   await withSolver(stack.urls, { maxRisk: risk }, async (url) => {

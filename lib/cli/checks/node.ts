@@ -5,7 +5,7 @@ import { Backoff } from "../../net/backoff.ts";
 import { RpcSubscriber, subscription } from "../../net/rpc_subscriber.ts";
 import { CoreClient, isNodeAway, NodeTimeoutError } from "../../net/core_client.ts";
 import type { Account, Permission } from "../../protocol/account.ts";
-import { formatUsdc } from "../../protocol/price.ts";
+import { formatUnits } from "../../protocol/price.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -73,7 +73,7 @@ export async function tryPermission(
 /** Checks that the service's account has money on the node. */
 export async function tryBalance(url: string, context: CheckContext): Promise<Finding> {
   const { address, balance, locked } = await getAccount(url, context);
-  const [free, bound] = [balance, locked].map(formatUsdc);
+  const [free, bound] = [balance, locked].map(formatUnits);
   const text = `${address} has ${free} USDC, and ${bound} USDC in open theses`;
   if (balance > 0n) return ok(text);
   return warn(text, `Deposit USDC for ${address}: until then every thesis is refused`);

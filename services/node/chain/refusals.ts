@@ -2,7 +2,7 @@ import type { Permission } from "../../../lib/protocol/account.ts";
 import { SLOT_MS, THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import { failuresOf } from "../../../lib/failures.ts";
 import type { MarketPair } from "../../../lib/protocol/markets.ts";
-import { formatUsdc } from "../../../lib/protocol/price.ts";
+import { formatUnits } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
@@ -31,13 +31,13 @@ const TEXTS = {
   UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
     `No market has base ${base} and quote ${quote}; core_getPrices lists the markets`,
   INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>
-    `Lower price has to be below upper price: received ${formatUsdc(d.lowerPrice)} and ` +
-    formatUsdc(d.upperPrice),
+    `Lower price has to be below upper price: received ${formatUnits(d.lowerPrice)} and ` +
+    formatUnits(d.upperPrice),
   QUOTE_EXPIRED: (d: { deadline: number; now: number }) =>
     `Quote expired at ${d.deadline}: it is ${d.now}; request a new quote`,
   BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
-    `Bet has to be at least ${formatUsdc(d.minBetAmount)} USDC: received ` +
-    `${formatUsdc(d.betAmount)} USDC`,
+    `Bet has to be at least ${formatUnits(d.minBetAmount)} USDC: received ` +
+    `${formatUnits(d.betAmount)} USDC`,
   INVALID_TIME_RANGE: (d: Window | { slotTime: number; newestSlotTime: number }) =>
     "slotTime" in d
       ? `Slots up to ${d.newestSlotTime} can be filled: received one at ${d.slotTime}`
@@ -47,11 +47,12 @@ const TEXTS = {
   ORACLE_STALE: (d: { symbol: string }) =>
     `Price of ${d.symbol} is stale: no new theses on it until the oracle has a fresh one`,
   RANGE_BROKEN: (d: PricePoint & { lowerPrice: bigint; upperPrice: bigint }) =>
-    `Price was ${formatUsdc(d.price)} at ${d.time}, outside the range ` +
-    `${formatUsdc(d.lowerPrice)} to ${formatUsdc(d.upperPrice)}; request a quote for a later start`,
+    `Price was ${formatUnits(d.price)} at ${d.time}, outside the range ` +
+    `${formatUnits(d.lowerPrice)} to ${formatUnits(d.upperPrice)}; ` +
+    `request a quote for a later start`,
   INSUFFICIENT_BALANCE: (d: { address: Address; balance: bigint; needed: bigint }) =>
-    `Balance of ${d.address} is ${formatUsdc(d.balance)} USDC: the thesis takes ` +
-    `${formatUsdc(d.needed)} USDC from it; deposit more`,
+    `Balance of ${d.address} is ${formatUnits(d.balance)} USDC: the thesis takes ` +
+    `${formatUnits(d.needed)} USDC from it; deposit more`,
 };
 
 const failure = failuresOf(TEXTS);

@@ -16,9 +16,6 @@ import {
 } from "../pricing/volatility.ts";
 import { type Bar, endOf } from "./bars.ts";
 
-/** Past slots that a strategy can read: 109 minutes, as in the solver. */
-const HISTORY_SLOTS = 65_536;
-
 export interface TapeMarketOptions extends VolatilityOptions {
   /** Age of the spot that strategies see, in milliseconds. */
   priceAgeMs: number;
@@ -30,7 +27,7 @@ export interface TapeMarketOptions extends VolatilityOptions {
 export class TapeMarket implements MarketView {
   readonly volatility: VolatilityForecaster;
   readonly #stillness = new StillPrices();
-  readonly #slots = new PriceRing(HISTORY_SLOTS);
+  readonly #slots = new PriceRing();
   readonly #candles = new CandleHistory();
   readonly #estimate: MarketVolatility;
   readonly #priceAgeMs: number;

@@ -7,6 +7,7 @@ import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { businessLog } from "../business_log.ts";
 import { failure } from "../failures.ts";
+import { riskOf } from "../risk/bet_at_risk.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
 export interface Hedge {
@@ -77,7 +78,7 @@ export class HttpHedge implements Hedge {
    */
   async cover(quoteHash: Hex, quote: Quote): Promise<void> {
     const { url, timeoutMs } = this.#options;
-    const risk = String(quote.payout - quote.betAmount);
+    const risk = String(riskOf(quote));
     const json = { quoteHash, quote: quoteToWire(quote), risk };
     const headers = { "idempotency-key": quoteHash };
     const maxBytes = ANSWER_BYTES_MAX;

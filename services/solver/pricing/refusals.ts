@@ -1,5 +1,5 @@
 import { failuresOf } from "../../../lib/failures.ts";
-import { formatUsdc } from "../../../lib/protocol/price.ts";
+import { formatUnits } from "../../../lib/protocol/price.ts";
 import { type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
 /** What `--pricing barrier` refuses: the text of each code, made from the numbers in `details`. */
@@ -22,28 +22,28 @@ const TEXTS = {
     `Window has begun, and its prices from ${from} to ${to} are not known: ` +
     "try again in a few seconds, or choose a later start",
   RANGE_BROKEN: ({ price, time }: { price: bigint; time: number }) =>
-    `Price was ${formatUsdc(price)} at ${time}, outside the range: choose a later start`,
+    `Price was ${formatUnits(price)} at ${time}, outside the range: choose a later start`,
   OUTSIDE_RANGE: (d: { price: bigint; lowerPrice: bigint; upperPrice: bigint }) =>
-    `Price ${formatUsdc(d.price)} is outside ${formatUsdc(d.lowerPrice)} to ` +
-    `${formatUsdc(d.upperPrice)}: choose a range around it`,
+    `Price ${formatUnits(d.price)} is outside ${formatUnits(d.lowerPrice)} to ` +
+    `${formatUnits(d.upperPrice)}: choose a range around it`,
   RANGE_TOO_NARROW: (d: { width: bigint; tick: bigint; minWidthTicks: number }) =>
-    `Range of ${formatUsdc(d.width)} is narrower than ${d.minWidthTicks} moves of ` +
-    `${formatUsdc(d.tick)} (--min-width-ticks): choose a wider one`,
+    `Range of ${formatUnits(d.width)} is narrower than ${d.minWidthTicks} moves of ` +
+    `${formatUnits(d.tick)} (--min-width-ticks): choose a wider one`,
   WINDOW_ENDED: ({ endTime, agoMs }: { endTime: number; agoMs: number }) =>
     `Window ended at ${endTime}, ${agoMs} ms ago: choose a later one`,
   DURATION_TOO_SHORT: (d: { durationMs: number; minDurationMs: number }) =>
     `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms (--min-duration-ms): ` +
     "choose a longer window",
   PAYOUT_TOO_LOW: (d: { betAmount: bigint; probability: number; margin: number }) =>
-    `Bet of ${formatUsdc(d.betAmount)} USDC would not pay more than itself: the user wins with a ` +
-    `probability of ${d.probability.toFixed(4)} and the margin is ${d.margin}; choose a narrower ` +
-    "range, a longer window or a larger bet",
+    `Bet of ${formatUnits(d.betAmount)} USDC would not pay more than itself: the user wins with ` +
+    `a probability of ${d.probability.toFixed(4)} and the margin is ${d.margin}; choose ` +
+    "a narrower range, a longer window or a larger bet",
   PRICE_MOVED: (d: { signedPayout: bigint; kept: number; minKept: number } & CurrentPayout) =>
-    `Payout of ${formatUsdc(d.signedPayout)} USDC would leave ${d.kept.toFixed(4)} of the bet to ` +
-    `the solver, below ${d.minKept.toFixed(4)}: request a new quote`,
+    `Payout of ${formatUnits(d.signedPayout)} USDC would leave ${d.kept.toFixed(4)} of the bet ` +
+    `to the solver, below ${d.minKept.toFixed(4)}: request a new quote`,
   PRICE_IMPROVED: (d: { signedPayout: bigint; currentPayout: bigint }) =>
-    `Payout of ${formatUsdc(d.signedPayout)} USDC is ` +
-    `${formatUsdc(d.currentPayout - d.signedPayout)} USDC below that of a new quote: request it`,
+    `Payout of ${formatUnits(d.signedPayout)} USDC is ` +
+    `${formatUnits(d.currentPayout - d.signedPayout)} USDC below that of a new quote: request it`,
 };
 
 interface CurrentPayout {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { formatPrice, formatUsdc, parsePrice } from "../../../lib/protocol/price.ts";
+import { formatPrice, formatUnits, parsePrice } from "../../../lib/protocol/price.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 
 const exact: [text: string, price: bigint][] = [
@@ -53,12 +53,12 @@ Deno.test("parsePrice and formatPrice: every price survives the round trip", () 
   }));
 });
 
-Deno.test("formatUsdc: writes no zeros at the end", () => {
-  assert.equal(formatUsdc(0n), "0");
-  assert.equal(formatUsdc(5n), "0.000005");
-  assert.equal(formatUsdc(1_000_000_000n), "1000");
-  assert.equal(formatUsdc(2_650_500_000n), "2650.5");
-  assert.equal(formatUsdc(2_650_000_001n), "2650.000001");
+Deno.test("formatUnits: writes no zeros at the end", () => {
+  assert.equal(formatUnits(0n), "0");
+  assert.equal(formatUnits(5n), "0.000005");
+  assert.equal(formatUnits(1_000_000_000n), "1000");
+  assert.equal(formatUnits(2_650_500_000n), "2650.5");
+  assert.equal(formatUnits(2_650_000_001n), "2650.000001");
 });
 
 Deno.test("formatPrice: cuts to the decimals asked for", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { formatUsdc } from "../../../lib/protocol/price.ts";
+import { formatUnits } from "../../../lib/protocol/price.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
@@ -258,7 +258,7 @@ Deno.test("Barrier: last look refuses a quote that a new one beats, so the user 
   view.spot.price = SPOT + 4_000_000n;
   const improved = strategy.price(bet).payout;
   assert.ok(improved > payout);
-  const words = new RegExp(`is ${formatUsdc(improved - payout)} USDC below that of a new quote`);
+  const words = new RegExp(`is ${formatUnits(improved - payout)} USDC below that of a new quote`);
   const details = { signedPayout: String(payout), currentPayout: String(improved) };
   assertRefused(() => strategy.recheck(bet, payout), "PRICE_IMPROVED", 400, words, details);
   strategy.recheck(bet, improved);

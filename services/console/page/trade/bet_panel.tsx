@@ -1,4 +1,4 @@
-import { formatPrice } from "@rangemaker/client";
+import { formatUnits } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
@@ -127,7 +127,7 @@ const STAKES = [10, 50, 100] as const;
 
 function Stakes({ model, slip }: BetPanelProps) {
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const most = formatPrice(balance).replace(/\.?0+$/, "");
+  const most = formatUnits(balance);
   return (
     <div class="choice stakes" role="group" aria-label="Amounts">
       {STAKES.map((amount) => (

@@ -2,7 +2,7 @@
  * The box that the user draws. Its times count from now, so that it stays where it was drawn until it
  * is quoted.
  */
-import { type Bet, formatPrice, parsePrice } from "@rangemaker/client";
+import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
 import { decimalsOf, formatQuotePrice, toNumber } from "../format.ts";
 import { durationText, parseDecimal, parseDuration } from "./input.ts";
 
@@ -69,10 +69,9 @@ export interface DraftFields {
 
 /** The fields that show a draft; prices without useless zeros. */
 export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
-  const text = (price: bigint) => formatPrice(price).replace(/\.?0+$/, "");
   return {
-    lower: text(draft.lowerPrice),
-    upper: text(draft.upperPrice),
+    lower: formatUnits(draft.lowerPrice),
+    upper: formatUnits(draft.upperPrice),
     startsIn: durationText(draft.startsInMs),
     lasts: durationText(draft.durationMs),
   };
@@ -169,7 +168,7 @@ export function repeatedDraft(
     low: Math.max(0.000001, low),
     high,
   }) ?? suggestedDraft(price);
-  return { ...fieldsOf(draft), amount: formatPrice(betAmount).replace(/\.?0+$/, "") };
+  return { ...fieldsOf(draft), amount: formatUnits(betAmount) };
 }
 
 /** The bet that a draft stands for if it is quoted now. */
