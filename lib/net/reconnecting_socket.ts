@@ -43,7 +43,8 @@ export interface SocketHandlers {
 
 /** How a {@link ReconnectingSocket} behaves. */
 export interface ReconnectingSocketOptions {
-  url: string;
+  /** Where to connect; a function is called for each attempt. */
+  url: string | (() => string);
   clock: Clock;
   /** The waits between attempts. */
   backoff: Pick<Backoff, "nextMs" | "reset">;
@@ -125,8 +126,9 @@ export class ReconnectingSocket {
 
   #connect(): void {
     this.#attempts += 1;
-    const { handlers, connect, url, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
+    const { handlers, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
     handlers.onAttempt?.(this.#attempts);
+    const url = typeof this.#options.url === "string" ? this.#options.url : this.#options.url();
     const socket: SocketLike = connect ? connect(url) : new WebSocket(url);
     this.#socket = socket;
     socket.binaryType = "arraybuffer";

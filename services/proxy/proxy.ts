@@ -3,7 +3,7 @@ import { type CallerAddress, callerAddress } from "../../lib/http/caller_address
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
-import { MethodTable } from "./calls/methods.ts";
+import { MethodKinds } from "./calls/methods.ts";
 import { Placement } from "./calls/placement.ts";
 import { Router } from "./calls/router.ts";
 import { Cors } from "./clients/cors.ts";
@@ -67,9 +67,9 @@ export class Proxy {
     });
     const hub = this.hub = nodes.listener;
     this.router = new Router({
-      methods: new MethodTable(options.writeMethods, options.httpMethods),
-      nodes,
-      reads: nodes.reads,
+      methods: new MethodKinds(options.writeMethods, options.httpMethods),
+      nodes: { write: nodes.write, read: nodes.read },
+      plainReads: nodes.plainReads,
       placement: new Placement(nodes.readNodes),
       maxBatch: options.maxBatch,
       coalesceReads: options.coalesceReads,

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { ByteBudget } from "../../services/proxy/byte_budget.ts";
-import { MethodTable } from "../../services/proxy/calls/methods.ts";
+import { MethodKinds } from "../../services/proxy/calls/methods.ts";
 import { Placement } from "../../services/proxy/calls/placement.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
@@ -71,9 +71,9 @@ export function routerTo(
   const single = { names: ["a"], maxLag: 9, clock: new FakeClock(), random: () => 0 };
   let id = 1_000;
   return new Router({
-    methods: new MethodTable(),
+    methods: new MethodKinds(),
     nodes,
-    reads: { ask: (read) => askOverHttp(nodes.read, read, id += 1) },
+    plainReads: { ask: (read) => askOverHttp(nodes.read, read, id += 1) },
     placement: new Placement(new ReadNodes(single)),
     maxBatch: 10,
     coalesceReads: false,

@@ -8,10 +8,8 @@ const SLOTS = 4_096;
 const HASHED_CHARS = 64;
 
 /** A read without an answer yet. */
-export interface Flight {
+interface Flight {
   readonly key: string;
-  /** Its slot while equal reads may join it. */
-  readonly slot: number;
   /** Callbacks of the equal reads that wait for it. */
   waiting: ((answer: Answer | undefined) => void)[] | undefined;
 }
@@ -25,29 +23,32 @@ export class InFlightReads {
   readonly #slots: (Flight | undefined)[] = new Array(SLOTS).fill(undefined);
 
   /**
-   * Begins the flight of a read, for its sender to {@link complete}. If an equal one is in flight, returns
-   * its answer instead, which is undefined if it cannot be shared.
+   * Asks for the answer to a read, or waits for that of an equal read in flight. An answer that is not a
+   * result, or none, is not shared, since it may be about the first caller, such as its address: each
+   * of the others then asks for itself.
    *
    * @param key The text of the read without its id.
    */
-  begin(key: string): Flight | Promise<Answer | undefined> {
+  async share(key: string, ask: () => Promise<Answer>): Promise<Answer> {
     const slot = slotOf(key);
-    const flight = this.#slots[slot];
-    if (flight !== undefined && flight.key === key) {
-      return new Promise((resolve) => (flight.waiting ??= []).push(resolve));
+    const known = this.#slots[slot];
+    if (known !== undefined && known.key === key) {
+      const joined = new Promise<Answer | undefined>((resolve) => {
+        (known.waiting ??= []).push(resolve);
+      });
+      return await joined ?? await ask();
     }
-    return this.#slots[slot] = { key, slot, waiting: undefined };
-  }
-
-  /**
-   * Ends a flight. Equal reads get the answer if it is a result: an error may be about the first
-   * caller, such as its address, so after any other outcome each read is sent separately.
-   */
-  complete(flight: Flight, answer: Answer | undefined): void {
-    if (this.#slots[flight.slot] === flight) this.#slots[flight.slot] = undefined;
-    if (flight.waiting === undefined) return;
-    const shared = answer !== undefined && isResult(answer) ? answer : undefined;
-    for (const resolve of flight.waiting) resolve(shared);
+    const flight: Flight = this.#slots[slot] = { key, waiting: undefined };
+    let answer: Answer | undefined;
+    try {
+      return answer = await ask();
+    } finally {
+      if (this.#slots[slot] === flight) this.#slots[slot] = undefined;
+      if (flight.waiting !== undefined) {
+        const shared = answer !== undefined && isResult(answer) ? answer : undefined;
+        for (const resolve of flight.waiting) resolve(shared);
+      }
+    }
   }
 
   /** Prevents later reads from joining those in flight. */

@@ -1,9 +1,9 @@
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
-import type { MethodTable as Definitions } from "../../../lib/protocol/methods/definition.ts";
+import type { MethodTable } from "../../../lib/protocol/methods/definition.ts";
 import type { Target } from "../metrics.ts";
 
 /** The methods of the node (docs/protocol.md), development methods included. */
-const KNOWN: Definitions = allMethods;
+const KNOWN: MethodTable = allMethods;
 
 /** Write methods by convention: `eth_sendRawTransaction`, `personal_sign`, `eth_cancel…` and so on. */
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
@@ -40,7 +40,7 @@ export interface MethodKind {
 }
 
 /** Classifies methods, and finds the node of each. */
-export class MethodTable {
+export class MethodKinds {
   readonly #extraWrites: ReadonlySet<string>;
   readonly #extraLarge: ReadonlySet<string>;
   readonly #cached = new Map<string, MethodKind>();

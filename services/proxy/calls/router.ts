@@ -18,8 +18,8 @@ import {
   type NodeReply,
 } from "../envelope.ts";
 import { failureText, ProxyError } from "../failures.ts";
-import { type Flight, InFlightReads } from "./in_flight_reads.ts";
-import type { MethodTable } from "./methods.ts";
+import { InFlightReads } from "./in_flight_reads.ts";
+import type { MethodKinds } from "./methods.ts";
 import type { NodePort } from "../node/node_http.ts";
 import { clientFailure, clientText, type Placement } from "./placement.ts";
 import type { Read } from "../node/open_reads.ts";
@@ -44,12 +44,12 @@ export interface RoutedAnswer {
 }
 
 export interface RouterOptions {
-  methods: MethodTable;
+  methods: MethodKinds;
   nodes: Readonly<Record<Target, NodePort>>;
   /** Picks the read node of a call. */
   placement: Placement;
   /** Sends plain reads. @throws {ProxyError} As {@link NodePort.post}. */
-  reads: { ask(read: Read): Promise<Answer> };
+  plainReads: { ask(read: Read): Promise<Answer> };
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
@@ -93,8 +93,6 @@ export class Router {
     const { metrics, methods } = this.#options;
     metrics.countCall(call.method);
     const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
-    let flight: Flight | undefined;
-    let answer: Answer | undefined;
     try {
       const subscription = context.subscriptions?.(call);
       if (subscription !== undefined) return routed(call, 200, await subscription, target);
@@ -103,17 +101,13 @@ export class Router {
         return routed(call, status, body, target);
       }
       const read = this.#readOf(call, hasLargeAnswer, context);
-      const begun = this.#inFlight?.begin(read.rest);
-      if (begun instanceof Promise) answer = await begun;
-      else flight = begun;
-      answer ??= await this.#options.reads.ask(read);
+      const ask = () => this.#options.plainReads.ask(read);
+      const answer = await (this.#inFlight?.share(read.rest, ask) ?? ask());
       return { status: answer.status, body: answerUnder(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       const error = clientFailure(call, thrown);
       return routed(call, error.status, failureText(call.id, error), target);
-    } finally {
-      if (flight !== undefined) this.#inFlight?.complete(flight, answer);
     }
   }
 
@@ -146,26 +140,48 @@ export class Router {
     context: MessageContext,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
+    const { parts, targets, subscribing } = this.#partsOf(batch, context, answers);
+    const sending = parts.map(async (part) => {
+      const texts = await this.#sendBatch(part, context);
+      for (const [position, { index }] of part.calls.entries()) answers[index] = texts[position];
+    });
+    await Promise.all([...subscribing, ...sending]);
+    const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
+    const texts = answers.filter((text) => text !== undefined);
+    if (texts.length === 0) return { status: 204, body: null, target };
+    return { status: 200, body: `[${texts.join(",")}]`, target };
+  }
+
+  /**
+   * The calls of a batch by node, and its subscription calls, which are under way. Calls that fail here
+   * are answered already.
+   */
+  #partsOf(
+    batch: readonly (Call | BrokenCall)[],
+    { subscriptions }: MessageContext,
+    answers: (string | undefined)[],
+  ): { parts: BatchPart[]; targets: Set<Target>; subscribing: Promise<void>[] } {
+    const { metrics, methods, placement } = this.#options;
     const parts = new Map<string, BatchPart>();
     const targets = new Set<Target>();
-    const work: Promise<void>[] = [];
+    const subscribing: Promise<void>[] = [];
     for (const [index, item] of batch.entries()) {
       if (isBroken(item)) {
         answers[index] = failureText(item.id, item.error);
         continue;
       }
-      this.#options.metrics.countCall(item.method);
-      const subscription = context.subscriptions?.(item);
+      metrics.countCall(item.method);
+      const subscription = subscriptions?.(item);
       if (subscription !== undefined) {
-        work.push(subscription.then((text) => {
+        subscribing.push(subscription.then((text) => {
           if (item.id !== undefined) answers[index] = text;
         }));
         continue;
       }
-      const { target } = this.#options.methods.kindOf(item.method);
+      const { target } = methods.kindOf(item.method);
       targets.add(target);
       try {
-        const place = target === "read" ? this.#options.placement.place(item) : undefined;
+        const place = target === "read" ? placement.place(item) : undefined;
         const key = `${target} ${place?.node ?? ""}`;
         const part = parts.get(key) ?? { target, node: place?.node, calls: [] };
         part.calls.push({ index, call: item, rest: place?.rest ?? item.rest });
@@ -175,20 +191,7 @@ export class Router {
         if (item.id !== undefined) answers[index] = failureText(item.id, thrown);
       }
     }
-    for (const part of parts.values()) {
-      work.push(
-        this.#sendBatch(part, context).then((texts) => {
-          for (const [position, { index }] of part.calls.entries()) {
-            answers[index] = texts[position];
-          }
-        }),
-      );
-    }
-    await Promise.all(work);
-    const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
-    const texts = answers.filter((text) => text !== undefined);
-    if (texts.length === 0) return { status: 204, body: null, target };
-    return { status: 200, body: `[${texts.join(",")}]`, target };
+    return { parts: [...parts.values()], targets, subscribing };
   }
 
   /** One node's answers to its calls of a batch, in their order; undefined for a notification. */

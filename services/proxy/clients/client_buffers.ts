@@ -35,8 +35,8 @@ const REFRESH_EVERY_MS = 10;
  * delivery to each client touches them.
  */
 export abstract class ClientConnection implements ClientSink {
-  /** Most bytes that it may have unsent. */
-  counted = 0;
+  /** Upper bound of its unsent bytes. */
+  unsentAtMost = 0;
   /** Its unsent bytes at the last read. */
   unsent = 0;
   /** When its client last read something, or had nothing to read. */
@@ -97,13 +97,13 @@ export abstract class ClientConnection implements ClientSink {
 
   /** Counts bytes that are about to be sent. */
   count(bytes: number): void {
-    this.counted += bytes;
+    this.unsentAtMost += bytes;
     this.#all?.budget.add(bytes);
   }
 
   /** Updates the counts to its actual unsent bytes. */
   recount(): void {
-    if (this.#all === undefined) this.counted = this.unsentBytes;
+    if (this.#all === undefined) this.unsentAtMost = this.unsentBytes;
     else this.#all.recount(this);
   }
 
@@ -139,66 +139,75 @@ export class ClientBuffers {
     this.onRefusal = onRefusal;
   }
 
-  /** For {@link ClientConnection}. */
+  /** Counts a connection, and its client as one that reads. */
   add(connection: ClientConnection): void {
     connection.readAtMs = this.#clock.now();
     this.#connections.add(connection);
   }
 
-  /** For {@link ClientConnection}. */
+  /** Removes a connection, and its unsent bytes from the budget. */
   remove(connection: ClientConnection): void {
     this.#connections.delete(connection);
-    this.budget.remove(connection.counted);
+    this.budget.remove(connection.unsentAtMost);
   }
 
-  /** For {@link ClientConnection}. */
+  /** Replaces the counts of a connection by its unsent bytes now, and notes whether it read some. */
   recount(connection: ClientConnection, nowMs = this.#clock.now()): void {
     const { unsentBytes } = connection;
-    if (unsentBytes < connection.counted || connection.unsent === 0) connection.readAtMs = nowMs;
-    this.budget.add(unsentBytes - connection.counted);
-    connection.counted = connection.unsent = unsentBytes;
+    if (unsentBytes < connection.unsentAtMost || connection.unsent === 0) {
+      connection.readAtMs = nowMs;
+    }
+    this.budget.add(unsentBytes - connection.unsentAtMost);
+    connection.unsentAtMost = connection.unsent = unsentBytes;
   }
 
-  /** For {@link ClientConnection}. */
+  /** Bytes of notifications that all clients together may still queue; below 0 if they have too many. */
   free(wanted: number): number {
     const shared = this.budget.max * NOTIFICATION_SHARE;
     if (this.budget.used + wanted > shared) this.#refresh();
     return shared - this.budget.used;
   }
 
-  /** For {@link ClientConnection}. */
+  /** Bytes of notifications that one client may queue beyond its own queue: 0 or less if it stalls. */
   spare(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
     this.recount(connection, nowMs);
     if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
-    const own = SPARE_BYTES_MAX - connection.counted;
+    const own = SPARE_BYTES_MAX - connection.unsentAtMost;
     // No queue may be larger than the free part, so even many growing queues leave some for the next.
-    return Math.min(own, this.free(own) - connection.counted);
+    return Math.min(own, this.free(own) - connection.unsentAtMost);
   }
 
-  /** For {@link ClientConnection}. */
+  /** Whether a connection may queue an answer; others may be cut for it. */
   admit(connection: ClientConnection, bytes: number): boolean {
-    if (
-      bytes > SMALL_BYTES &&
-      this.#unsentOf(connection.key) + bytes > this.budget.max * ADDRESS_SHARE
-    ) {
-      this.#refresh();
-      if (this.#unsentOf(connection.key) + bytes > this.budget.max * ADDRESS_SHARE) {
-        return this.#refuse();
-      }
-    }
+    const isAdmitted = this.#addressHasRoom(connection.key, bytes) &&
+      this.#makeRoom(connection, bytes);
+    if (!isAdmitted) this.onRefusal();
+    return isAdmitted;
+  }
+
+  /** Whether an answer leaves an address within its share; short answers always do. */
+  #addressHasRoom(key: string, bytes: number): boolean {
+    if (bytes <= SMALL_BYTES) return true;
+    const hasRoom = () => this.#unsentOf(key) + bytes <= this.budget.max * ADDRESS_SHARE;
+    if (hasRoom()) return true;
+    this.#refresh();
+    return hasRoom();
+  }
+
+  /** Makes an answer fit by cutting others, the largest first, while they have more unsent than this. */
+  #makeRoom(connection: ClientConnection, bytes: number): boolean {
+    if (connection.unsentAtMost + bytes <= ENSURED_BYTES) return true;
     const fits = () =>
-      connection.counted + bytes <= SMALL_BYTES
+      connection.unsentAtMost + bytes <= SMALL_BYTES
         ? this.budget.fits(bytes)
         : this.budget.fitsLarge(bytes);
-    if (connection.counted + bytes <= ENSURED_BYTES) return true;
     if (fits()) return true;
     this.#refresh();
     while (!fits()) {
       const largest = this.#largest();
-      if (largest === undefined || largest.counted <= connection.counted + bytes) {
-        return this.#refuse();
-      }
+      if (largest === undefined) return false;
+      if (largest.unsentAtMost <= connection.unsentAtMost + bytes) return false;
       largest.end();
       largest.cut();
       this.onRefusal();
@@ -206,15 +215,10 @@ export class ClientBuffers {
     return true;
   }
 
-  #refuse(): false {
-    this.onRefusal();
-    return false;
-  }
-
   #unsentOf(key: string): number {
     let bytes = 0;
     for (const connection of this.#connections) {
-      if (connection.key === key) bytes += connection.counted;
+      if (connection.key === key) bytes += connection.unsentAtMost;
     }
     return bytes;
   }
@@ -223,7 +227,7 @@ export class ClientBuffers {
     let largest: ClientConnection | undefined;
     for (const connection of this.#connections) {
       if (!connection.isCuttable) continue;
-      if (connection.counted > (largest?.counted ?? 0)) largest = connection;
+      if (connection.unsentAtMost > (largest?.unsentAtMost ?? 0)) largest = connection;
     }
     return largest;
   }

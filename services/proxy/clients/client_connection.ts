@@ -55,8 +55,8 @@ export class NativeConnection extends ClientConnection {
 
   /** Bytes that wait in the socket, or an upper bound of them that is at most `limit`. */
   #queued(limit: number): number {
-    if (this.counted > limit) this.recount(); // seldom: asking each time would slow every send
-    return this.counted;
+    if (this.unsentAtMost > limit) this.recount(); // seldom: asking each time would slow every send
+    return this.unsentAtMost;
   }
 
   close(code: number, reason: string): void {

@@ -1,10 +1,10 @@
 /** Limits of {@link FairQueue}. */
-export interface TurnsLimits {
+export interface FairQueueLimits {
   /** Places of all callers together. */
   places: number;
   /** Most places of one caller. */
   perCaller: number;
-  /** Most items that wait; half of those that are free for one caller. */
+  /** Most items that wait. One caller may have as many waiting as places are left. */
   waitingMax: number;
 }
 
@@ -13,7 +13,7 @@ export interface TurnsLimits {
  * with thousands of items delays another by one item.
  */
 export class FairQueue<T> {
-  readonly #limits: TurnsLimits;
+  readonly #limits: FairQueueLimits;
   /** Places in use by caller. */
   readonly #used = new Map<string, number>();
   #usedInAll = 0;
@@ -21,7 +21,7 @@ export class FairQueue<T> {
   readonly #waiting = new Map<string, T[]>();
   #waitingInAll = 0;
 
-  constructor(limits: TurnsLimits) {
+  constructor(limits: FairQueueLimits) {
     this.#limits = limits;
   }
 

@@ -44,7 +44,7 @@ export class NodeLink<L extends NodeListener> {
   readonly write: HttpPool;
   readonly read: ReadPool;
   /** Plain reads, by the way of `--reads`. */
-  readonly reads: Pick<ReadPool, "ask">;
+  readonly plainReads: Pick<ReadPool, "ask">;
   readonly readNodes: ReadNodes;
   readonly #readSocket: ReadSocket | undefined;
   readonly #upstream: Upstream;
@@ -105,7 +105,7 @@ export class NodeLink<L extends NodeListener> {
       timeoutMs,
       ...reconnects,
     });
-    this.reads = this.#readSocket ?? read;
+    this.plainReads = this.#readSocket ?? read;
   }
 
   /** Whether subscriptions reach a read node, or reads could. */

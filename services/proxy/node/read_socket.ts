@@ -28,7 +28,7 @@ export const READS_SPILLED = { places: 512, perCaller: 100, waitingMax: 0 };
  * Interval at which reads without an answer are looked at. Those that waited for a place for so long
  * go over HTTP: more of them at a time are worth more than the CPU that they cost.
  */
-export const CHECK_INTERVAL_MS = 250;
+export const LOOK_INTERVAL_MS = 250;
 
 /** A read without an answer for this long is sent over HTTP too: the longest `eth_call` of geth. */
 export const LATE_MS = 5_000;
@@ -42,7 +42,7 @@ const ERROR_LENGTH_MAX = 512;
 /** Most methods that the node is known not to have on its WebSocket; callers choose names freely. */
 const ABSENT_METHODS_MAX = 100;
 
-/** A small call that every node answers at once. */
+/** The check of {@link SocketHealth}: a small call that every node answers at once. */
 const CHECK = {
   method: "eth_chainId",
   rest: restOf("eth_chainId", "[]"),
@@ -104,11 +104,8 @@ export class ReadSocket {
       },
     });
     this.#socket = new ReconnectingSocket({
-      url: "",
-      connect: () => {
-        const url = nodes[leader()]?.wsUrl ?? "";
-        return new BoundedSocket(url, { maxMessageBytes: FRAME_BYTES_MAX, clock });
-      },
+      url: () => nodes[leader()]?.wsUrl ?? "",
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: FRAME_BYTES_MAX, clock }),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
@@ -138,7 +135,7 @@ export class ReadSocket {
       return overHttp(read);
     }
     const open = new OpenRead(read, clock.now());
-    this.#scheduleCheck();
+    this.#scheduleLook();
     if (this.#turns.tryStart(read.caller)) this.#send(open);
     else if (!this.#turns.wait(read.caller, open)) {
       metrics.countRefusal("waiting_reads");
@@ -230,22 +227,22 @@ export class ReadSocket {
     for (const read of [...open, ...this.#turns.clear()]) void this.#repeat(read);
   }
 
-  #scheduleCheck(): void {
+  #scheduleLook(): void {
     this.#cancelLook ??= this.#options.clock.after(
-      Math.min(CHECK_INTERVAL_MS, this.#options.timeoutMs),
+      Math.min(LOOK_INTERVAL_MS, this.#options.timeoutMs),
       () => {
         this.#cancelLook = undefined;
-        this.#checkOpen();
+        this.#lookAtOpen();
         this.#lookAtWaiting();
         if (this.#open.size === 0) return;
         this.#health.look();
-        this.#scheduleCheck();
+        this.#scheduleLook();
       },
     );
   }
 
   /** A read without an answer is sent over HTTP too, and ends with the timeout. */
-  #checkOpen(): void {
+  #lookAtOpen(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
     for (const open of this.#open.all()) {
@@ -270,7 +267,7 @@ export class ReadSocket {
       if (ageMs >= timeoutMs) {
         this.#turns.remove(caller, open);
         this.#timeOut(open);
-      } else if (ageMs >= CHECK_INTERVAL_MS && this.#spilled.tryStart(caller)) {
+      } else if (ageMs >= LOOK_INTERVAL_MS && this.#spilled.tryStart(caller)) {
         this.#turns.remove(caller, open);
         void this.#repeat(open).then(() => this.#spilled.finish(caller));
       }

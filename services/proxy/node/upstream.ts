@@ -58,11 +58,11 @@ export class Upstream {
     let isLost = false;
     let wasConnected = false;
     this.#socket = new ReconnectingSocket({
-      url: "",
-      connect: () => {
+      url: () => {
         this.#node = leader();
-        return new BoundedSocket(this.#url, { maxMessageBytes: FRAME_BYTES_MAX, clock });
+        return this.#url;
       },
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: FRAME_BYTES_MAX, clock }),
       clock,
       backoff: this.#backoff,
       handlers: {

@@ -1,44 +1,57 @@
 import assert from "node:assert/strict";
 import type { Answer } from "../../../services/proxy/envelope.ts";
-import { type Flight, InFlightReads } from "../../../services/proxy/calls/in_flight_reads.ts";
+import { InFlightReads } from "../../../services/proxy/calls/in_flight_reads.ts";
 
 const keys = Array.from(
   { length: 1_000 },
   (_, n) => `,"method":"eth_getBalance","params":["0x${n.toString(16).padStart(40, "0")}"]}`,
 );
+const KEY = keys[0]!;
 
 const answerOf = (text: string, status = 200): Answer => ({ status, text, id: undefined });
 
-Deno.test("InFlightReads: of 1,000 reads each equal one gets the same answer", async () => {
+/** Shares reads; the test answers what was asked for. */
+function scene() {
   const reads = new InFlightReads();
-  const flights = keys.map((key) => reads.begin(key));
-  const joined = keys.map((key) => reads.begin(key));
-  for (const [n, flight] of flights.entries()) {
-    assert(!(flight instanceof Promise), "no two of them are equal");
-    reads.complete(flight, answerOf(`{"result":"${keys[n]}"}`));
-  }
-  let shared = 0;
-  for (const [n, answer] of joined.entries()) {
-    if (!(answer instanceof Promise)) continue; // a newer read had taken its slot
-    shared += 1;
-    assert.equal((await answer)?.text, `{"result":"${keys[n]}"}`);
-  }
+  const asked: PromiseWithResolvers<Answer>[] = [];
+  const share = (key: string) =>
+    reads.share(key, () => {
+      const question = Promise.withResolvers<Answer>();
+      asked.push(question);
+      return question.promise;
+    });
+  return { reads, asked, share };
+}
+
+Deno.test("InFlightReads: of 1,000 reads each equal one gets the same answer", async () => {
+  const { asked, share } = scene();
+  const first = keys.map(share);
+  assert.equal(asked.length, keys.length, "no two of them are equal");
+  const equal = keys.map(share);
+  const shared = 2 * keys.length - asked.length; // of the others, a newer read had taken the slot
   assert(shared > 600, `${shared} shared`);
+  for (const [n, { resolve }] of asked.entries()) resolve(answerOf(`{"result":${n}}`));
+  const texts = (await Promise.all(equal)).map(({ text }) => text);
+  const expected = (await Promise.all(first)).map(({ text }) => text);
+  assert.equal(texts.filter((text, n) => text === expected[n]).length, shared);
 });
 
-Deno.test("InFlightReads: a read that is complete or forgotten cannot be joined", () => {
-  const reads = new InFlightReads();
-  const key = keys[0]!;
-  const first = reads.begin(key) as Flight;
-  reads.complete(first, undefined);
-  const second = reads.begin(key) as Flight;
-  assert.notEqual(second, first);
+Deno.test("InFlightReads: a read that is answered or forgotten cannot be joined", async () => {
+  const { reads, asked, share } = scene();
+  const first = share(KEY);
+  asked[0]!.resolve(answerOf('{"result":0}'));
+  await first;
+  const second = share(KEY);
+  assert.equal(asked.length, 2);
   reads.forget();
-  const third = reads.begin(key) as Flight;
-  assert(!(third instanceof Promise));
-  reads.complete(second, undefined);
-  assert(reads.begin(key) instanceof Promise, "the end of an older flight leaves the newer one");
-  reads.complete(third, undefined);
+  const third = share(KEY);
+  assert.equal(asked.length, 3);
+  asked[1]!.resolve(answerOf('{"result":1}'));
+  await second;
+  const fourth = share(KEY);
+  assert.equal(asked.length, 3, "the end of an older read leaves the newer one");
+  asked[2]!.resolve(answerOf('{"result":2}'));
+  assert.deepEqual(await fourth, await third);
 });
 
 const outcomes: [name: string, answer: Answer | undefined, isShared: boolean][] = [
@@ -47,18 +60,25 @@ const outcomes: [name: string, answer: Answer | undefined, isShared: boolean][] 
   ["a result and an error", answerOf('{"id":1,"result":1,"error":{}}'), false],
   ["neither", answerOf('{"id":1}'), false],
   ["another status", answerOf('{"id":1,"result":1}', 201), false],
-  ["nothing", undefined, false],
+  ["a failure", undefined, false],
 ];
 for (const [name, answer, isShared] of outcomes) {
   Deno.test(`InFlightReads: ${name} is ${isShared ? "" : "not "}shared`, async () => {
-    const reads = new InFlightReads();
-    const key = keys[0]!;
-    const first = reads.begin(key) as Flight;
-    const others = [1, 2].map(() => reads.begin(key));
-    reads.complete(first, answer);
-    for (const other of await Promise.all(others)) {
-      assert.equal(other, isShared ? answer : undefined);
+    const { asked, share } = scene();
+    const first = share(KEY);
+    const others = [1, 2].map(() => share(KEY));
+    assert.equal(asked.length, 1);
+    if (answer !== undefined) {
+      asked[0]!.resolve(answer);
+      assert.equal(await first, answer);
+    } else {
+      asked[0]!.reject(new Error("lost"));
+      await assert.rejects(first, /lost/);
     }
-    assert(!(reads.begin(key) instanceof Promise), "it has landed");
+    const own = answerOf('{"result":"own"}');
+    const later = share(KEY);
+    for (const question of asked) question.resolve(own);
+    for (const other of await Promise.all(others)) assert.equal(other, isShared ? answer : own);
+    assert.equal(await later, own, "a later read is asked for again");
   });
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
-import { MethodTable, subscriptionMethod } from "../../../services/proxy/calls/methods.ts";
+import { MethodKinds, subscriptionMethod } from "../../../services/proxy/calls/methods.ts";
 
 const nodeMethods = Object.entries<MethodDefinition>(allMethods);
 const namesOf = (access: MethodDefinition["access"]) =>
@@ -42,13 +42,13 @@ const reads = [
   "",
 ];
 
-Deno.test("MethodTable: writes by name and by convention, all others read (spec, Routing)", () => {
-  const table = new MethodTable();
+Deno.test("MethodKinds: writes by name and by convention, all others read (spec, Routing)", () => {
+  const table = new MethodKinds();
   for (const method of writes) assert.equal(table.kindOf(method).target, "write", method);
   for (const method of reads) assert.equal(table.kindOf(method).target, "read", method);
 });
 
-Deno.test("MethodTable: the node's writes are those that change the chain", () => {
+Deno.test("MethodKinds: the node's writes are those that change the chain", () => {
   assert.deepEqual(namesOf("write").toSorted(), [
     "core_advance",
     "core_faucet",
@@ -59,14 +59,14 @@ Deno.test("MethodTable: the node's writes are those that change the chain", () =
   ]);
 });
 
-Deno.test("MethodTable: methods added go to the write node", () => {
-  const table = new MethodTable(["eth_call"]);
+Deno.test("MethodKinds: methods added go to the write node", () => {
+  const table = new MethodKinds(["eth_call"]);
   assert.equal(table.kindOf("eth_call").target, "write");
   assert.equal(table.kindOf("eth_call").isPlainRead, false);
 });
 
-Deno.test("MethodTable: only methods known to change nothing are plain reads", () => {
-  const table = new MethodTable();
+Deno.test("MethodKinds: only methods known to change nothing are plain reads", () => {
+  const table = new MethodKinds();
   const whole = [
     "eth_call",
     "eth_estimateGas",

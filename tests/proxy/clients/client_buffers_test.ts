@@ -164,7 +164,7 @@ Deno.test("ClientBuffers: a connection that is not registered has only its own b
     assert.deepEqual([client.free(1), client.spareRoom()], [Infinity, 0]);
     client.unsentBytes = 7;
     client.recount();
-    assert.deepEqual([client.counted, budget.used], [7, 0]);
+    assert.deepEqual([client.unsentAtMost, budget.used], [7, 0]);
   }
 });
 

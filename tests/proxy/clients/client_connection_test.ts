@@ -182,7 +182,7 @@ Deno.test("TcpConnection: sends messages in one write, while it is open and its 
   connection.send([a], 1);
   connection.send([a, b], 2);
   assert.equal(written.length, 2, "at the bound, not over it");
-  assert.deepEqual([connection.counted, budget.used, connection.unsentBytes], [
+  assert.deepEqual([connection.unsentAtMost, budget.used, connection.unsentBytes], [
     3,
     3,
     UNREAD_BYTES_MAX,
