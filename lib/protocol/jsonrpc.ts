@@ -84,6 +84,21 @@ export function idOf(value: unknown): RpcId {
   return parsed.success ? parsed.data : null;
 }
 
+const ID_AT_START =
+  /^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\0-\x1f]*")\s*[,}]/;
+
+/** Where {@link ID_AT_START} looks. */
+const START_CHARS = 512;
+
+/**
+ * The id of a request that is refused before it is parsed, so that its sender can tell which one it
+ * was. It is found where clients write it, before the parameters; otherwise it is null.
+ */
+export function idAtStart(text: string): RpcId {
+  const [, id] = ID_AT_START.exec(text.slice(0, START_CHARS)) ?? [];
+  return id === undefined ? null : idOf({ id: JSON.parse(id) });
+}
+
 export function rpcResult(id: RpcId, result: unknown): RpcResponse {
   return { jsonrpc: "2.0", id, result };
 }

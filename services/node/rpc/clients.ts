@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { idOf, RpcCode, rpcFailure, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
+import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { refuseHandshake } from "./api.ts";
 import { callerPath, FORWARDED_FOR } from "./caller_path.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
@@ -165,19 +165,4 @@ export class Clients {
 /** The text of a frame; a binary one is read as UTF-8. */
 function textOf(data: unknown): string {
   return data instanceof ArrayBuffer ? new TextDecoder().decode(data) : String(data);
-}
-
-const ID_AT_START =
-  /^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?\d{1,15}|"[^"\\]*")\s*[,}]/;
-
-/** Where {@link ID_AT_START} looks. */
-const START_CHARS = 512;
-
-/**
- * The id of a request that is refused before it is parsed, so that its sender can tell which one it
- * was. It is found where clients write it, before the parameters; otherwise it is null.
- */
-function idAtStart(text: string): RpcId {
-  const [, id] = ID_AT_START.exec(text.slice(0, START_CHARS)) ?? [];
-  return id === undefined ? null : idOf({ id: JSON.parse(id) });
 }

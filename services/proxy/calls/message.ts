@@ -1,4 +1,5 @@
 import {
+  idAtStart,
   idOf,
   parseJson,
   parseRequest,
@@ -50,7 +51,7 @@ export function readMessage(text: string, maxBatch: number): Message {
     const { depth, parts } = COMPLEXITY_MAX;
     const message = `Message has over ${parts} members or is nested over ${depth} levels deep: ` +
       "send less at once";
-    throw new MessageError(idAtStart(text), limitExceeded(413, message));
+    throw new MessageError(JSON.stringify(idAtStart(text)), limitExceeded(413, message));
   }
   let value: unknown;
   try {
@@ -60,12 +61,6 @@ export function readMessage(text: string, maxBatch: number): Message {
     throw new MessageError("null", badRequest(cause));
   }
   return Array.isArray(value) ? readBatch(value, text, maxBatch) : readCall(value, text);
-}
-
-/** The id of a call that is not parsed, if it is written first, as most clients do. */
-function idAtStart(text: string): string {
-  const start = /^\{"jsonrpc":"2\.0","id":(\d{1,15}|"[^"\\]{0,64}"),/.exec(text.slice(0, 128));
-  return start?.[1] ?? "null";
 }
 
 /** A message that cannot be handled at all, with the id for its answer as JSON text. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { endOfString, isTooComplex } from "../../../lib/protocol/json_complexity.ts";
 import {
+  idAtStart,
   idOf,
   parseJson,
   parseRequest,
@@ -65,6 +66,28 @@ Deno.test("idOf: never throws, and gives only what may be an id", () => {
     const id = idOf(value);
     assert(id === null || typeof id === "string" || typeof id === "number");
   }));
+});
+
+Deno.test("idAtStart: gives the id that precedes the parameters if it is JSON, else null", () => {
+  const cases: [start: string, id: unknown][] = [
+    ['{"jsonrpc":"2.0","id":7,"params":[', 7],
+    ['{"id":-0,"params":[', -0],
+    ['{ "method" : "a", "id" : "a b" , ', "a b"],
+    ['{"id":null,', null],
+    ['{"id":007,', null],
+    ['{"id":-01,', null],
+    ['{"id":1.5,', null],
+    ['{"id":"\n",', null],
+    ['{"id":"\\u0061",', null],
+    ['{"params":{"id":1,', null],
+    ['[{"id":1,', null],
+  ];
+  for (const [start, id] of cases) assert.equal(idAtStart(start), id, start);
+});
+
+Deno.test("idAtStart: never throws", () => {
+  const id = fc.stringMatching(/^(?:-?[0-9.eE]{1,17}|"[^"]{0,4}"|.{0,3})$/);
+  fc.assert(fc.property(id, (text) => void idAtStart(`{"id":${text},`)));
 });
 
 Deno.test("idOf: gives the id of a broken call", () => {

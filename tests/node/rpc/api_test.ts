@@ -233,6 +233,8 @@ Deno.test("Node: a frame that is too long gets an error with its id, and its soc
       ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
       ['{ "jsonrpc" : "2.0", "method" : "core_getThesis", "id" : "a", "params": ', "a"],
       ['{"id":-3,"jsonrpc":"2.0","params":', -3],
+      ['{"id":-012,"params":', null],
+      ['{"id":"\u0001","params":', null],
       ['{"jsonrpc":"2.0","method":"core_getThesis","params":[{"id":9}],"more":', null],
       ['[{"jsonrpc":"2.0","id":1,"method":"', null],
       ["}{", null],
