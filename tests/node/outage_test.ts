@@ -104,7 +104,7 @@ Deno.test("price oracle spec, States: a backfill makes the settlement succeed", 
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 
-Deno.test("Outage: asking again and again for what is missing writes nothing down", () => {
+Deno.test("Outage: repeated settle requests write nothing", () => {
   const test = fundedChain();
   open(test, 10_000);
   test.run(50, null);

@@ -15,7 +15,7 @@ function guardAfterFour() {
   return accepts;
 }
 
-Deno.test("JumpGuard: one source left alone moves by four spreads, and does not jump", () => {
+Deno.test("JumpGuard: a lone source may move by four times the last spread, not more", () => {
   const accepts = guardAfterFour();
   assert(accepts(10, 60_080));
   assert(accepts(20, 59_920));

@@ -60,7 +60,7 @@ function krakenTrade(id: number, timeMs: number) {
     `"trade_id":${id},"timestamp":"${new Date(timeMs).toISOString()}"}]}`;
 }
 
-Deno.test("Session: subscribes, is acknowledged, passes prices on", () => {
+Deno.test("OracleSession: subscribes, is acknowledged, passes prices on", () => {
   const { session, sent, news, clock } = setUp(binance);
   assert.deepEqual(sent, [
     '{"method":"SUBSCRIBE","params":["btcusdt@aggTrade","ethusdt@aggTrade"],"id":1}',
@@ -78,7 +78,7 @@ Deno.test("Session: subscribes, is acknowledged, passes prices on", () => {
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("Session: a subscription without acknowledgement ends the connection", () => {
+Deno.test("OracleSession: a subscription without acknowledgement ends the connection", () => {
   const { clock, news } = setUp(kraken);
   clock.advance(ACKNOWLEDGE_MS - 1);
   assert.deepEqual(news(), []);
@@ -88,7 +88,7 @@ Deno.test("Session: a subscription without acknowledgement ends the connection",
   ]);
 });
 
-Deno.test("Session: a refused market is reported, the others continue, and all are requested again later", () => {
+Deno.test("OracleSession: a refused market is reported, the others continue, and all are requested again later", () => {
   const { session, clock, news } = setUp(kraken);
   session.receive(krakenAnswer("DOGE/USDT", false)); // nobody asked for it
   assert.deepEqual(news(), ["refused note: not supported DOGE/USDT"]);
@@ -109,7 +109,7 @@ Deno.test("Session: a refused market is reported, the others continue, and all a
   session.end();
 });
 
-Deno.test("Session: a refusal of everything ends the connection", () => {
+Deno.test("OracleSession: a refusal of everything ends the connection", () => {
   const { session, news } = setUp(kraken);
   session.receive(krakenAnswer("BTC/USDT", false));
   session.receive(krakenAnswer("ETH/USDT", false));
@@ -120,7 +120,7 @@ Deno.test("Session: a refusal of everything ends the connection", () => {
   ]);
 });
 
-Deno.test("Session: a refusal that names no market leaves the deadline to decide", () => {
+Deno.test("OracleSession: a refusal that names no market leaves the deadline to decide", () => {
   const { session, clock, news } = setUp(okx);
   session.receive('{"event":"error","code":"60018","msg":"wrong"}');
   assert.deepEqual(news(), ["refused note: 60018 wrong"]);
@@ -128,7 +128,7 @@ Deno.test("Session: a refusal that names no market leaves the deadline to decide
   assert.deepEqual(news(), ["not_acknowledged drop: BTC/USDT, ETH/USDT: 60018 wrong"]);
 });
 
-Deno.test("Session: prices without an acknowledgement prove that the subscription stands", () => {
+Deno.test("OracleSession: prices without an acknowledgement prove that the subscription stands", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(1, clock.now(), "5"));
   clock.advance(ACKNOWLEDGE_MS);
@@ -140,7 +140,7 @@ Deno.test("Session: prices without an acknowledgement prove that the subscriptio
   session.end();
 });
 
-Deno.test("Session: a stream that is silent on a living connection is replaced", () => {
+Deno.test("OracleSession: a stream that is silent on a living connection is replaced", () => {
   const { session, clock, news } = setUp(kraken);
   for (const symbol of ["BTC/USDT", "ETH/USDT"]) session.receive(krakenAnswer(symbol, true));
   news();
@@ -158,7 +158,7 @@ Deno.test("Session: a stream that is silent on a living connection is replaced",
   session.end();
 });
 
-Deno.test("Session: a stuck exchange time ends the connection, and what its frame says after it", () => {
+Deno.test("OracleSession: a stuck exchange time ends the connection, and what its frame says after it", () => {
   const { session, clock, news } = setUp(kraken);
   session.receive(krakenAnswer("BTC/USDT", true));
   session.receive(krakenAnswer("ETH/USDT", true));
@@ -184,7 +184,7 @@ Deno.test("Session: a stuck exchange time ends the connection, and what its fram
   ]);
 });
 
-Deno.test("Session: a gap is reported, many gaps cause a new connection", () => {
+Deno.test("OracleSession: a gap is reported, many gaps cause a new connection", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(ACK);
   news();
@@ -204,7 +204,7 @@ Deno.test("Session: a gap is reported, many gaps cause a new connection", () => 
   session.end();
 });
 
-Deno.test("Session: Coinbase's heartbeat shows a ticker that was lost", () => {
+Deno.test("OracleSession: Coinbase's heartbeat shows a ticker that was lost", () => {
   const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
   const products = ["BTC-USDT"];
   session.receive(
@@ -222,7 +222,7 @@ Deno.test("Session: Coinbase's heartbeat shows a ticker that was lost", () => {
   session.end();
 });
 
-Deno.test("Session: Coinbase's heartbeat confirms the price of the trade that it names, and no other", () => {
+Deno.test("OracleSession: Coinbase's heartbeat confirms the price of the trade that it names, and no other", () => {
   const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
   const beat = (last_trade_id: number, product_id = "BTC-USDT") =>
     session.receive(JSON.stringify({ type: "heartbeat", product_id, last_trade_id }));
@@ -250,7 +250,7 @@ Deno.test("Session: Coinbase's heartbeat confirms the price of the trade that it
   session.end();
 });
 
-Deno.test("Session: Kraken's heartbeat says that it is idle; its status and OKX's pong do not", () => {
+Deno.test("OracleSession: Kraken's heartbeat says that it is idle; its status and OKX's pong do not", () => {
   const krakenSide = setUp(kraken);
   krakenSide.session.receive('{"channel":"status","data":[{"system":"online"}]}');
   assert.deepEqual(krakenSide.news(), []);
@@ -262,7 +262,7 @@ Deno.test("Session: Kraken's heartbeat says that it is idle; its status and OKX'
   for (const { session } of [krakenSide, okxSide]) session.end();
 });
 
-Deno.test("Session: a count that restarts is reported, its price is used", () => {
+Deno.test("OracleSession: a count that restarts is reported, its price is used", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(900, clock.now()));
   news();
@@ -271,14 +271,14 @@ Deno.test("Session: a count that restarts is reported, its price is used", () =>
   session.end();
 });
 
-Deno.test("Session: a notice of shutdown asks for a new connection", () => {
+Deno.test("OracleSession: a notice of shutdown asks for a new connection", () => {
   const { session, news } = setUp(okx);
   session.receive('{"event":"notice","code":"64008","msg":"soon"}');
   assert.deepEqual(news(), ["shutdown_notice replace: notice 64008"]);
   session.end();
 });
 
-Deno.test("Session: a connection near its 24 hours is replaced before the exchange ends it", () => {
+Deno.test("OracleSession: a connection near its 24 hours is replaced before the exchange ends it", () => {
   const { session, clock, news } = setUp(binance, ["BTC/USDT"]);
   session.receive(ACK);
   const hours = 3_600_000;
@@ -294,7 +294,7 @@ Deno.test("Session: a connection near its 24 hours is replaced before the exchan
   session.end();
 });
 
-Deno.test("Session: asks after silence where the exchange answers, and only then", () => {
+Deno.test("OracleSession: asks after silence where the exchange answers, and only then", () => {
   const { session, clock, sent } = setUp(okx, ["BTC/USDT"]);
   session.receive('{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}');
   sent.length = 0;
@@ -310,7 +310,7 @@ Deno.test("Session: asks after silence where the exchange answers, and only then
   session.end();
 });
 
-Deno.test("Session: frames without a price are dropped with a reason", () => {
+Deno.test("OracleSession: frames without a price are dropped with a reason", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(ACK.padEnd(FRAME_CHARS_MAX + 1));
   session.receive("{");
@@ -331,7 +331,7 @@ Deno.test("Session: frames without a price are dropped with a reason", () => {
   session.end();
 });
 
-Deno.test("Session: lost messages are counted over a minute, and again after a connection was asked for", () => {
+Deno.test("OracleSession: lost messages are counted over a minute, and again after a connection was asked for", () => {
   const { session, clock, news } = setUp(binance, ["BTC/USDT"]);
   session.receive(ACK);
   let id = 0;
@@ -349,7 +349,7 @@ Deno.test("Session: lost messages are counted over a minute, and again after a c
   session.end();
 });
 
-Deno.test("Session: a trade of Kraken's that was left out is a lost message", () => {
+Deno.test("OracleSession: a trade of Kraken's that was left out is a lost message", () => {
   const { session, clock, news } = setUp(kraken, ["BTC/USDT"]);
   session.receive(krakenAnswer("BTC/USDT", true));
   for (const id of [7, 8, 10]) session.receive(krakenTrade(id, clock.now()));

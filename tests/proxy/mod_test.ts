@@ -51,7 +51,7 @@ Deno.test("Proxy: health is OK, metrics carry the specification's names", () =>
     await client.close();
   }));
 
-Deno.test("Proxy: a first wait over the longest one is refused, one as long is not", async () => {
+Deno.test("Proxy: --reconnect-initial-ms over --reconnect-max-ms is a usage error, an equal one is not", async () => {
   const given = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
   const proxyWith = (reconnectInitialMs: number) =>
     startProxy(withDefaults(options, { ...given, reconnectInitialMs }));

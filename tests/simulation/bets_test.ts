@@ -10,7 +10,7 @@ const SCHEDULES = casesFrom("TEST_SCHEDULES", 80);
 const STEPS = 180;
 
 Deno.test(
-  "Bets: random schedules of users, strangers, rogue and dying solvers keep every promise",
+  "Bets: with strangers, a rogue and dying solvers no money is lost and no bet opens unsigned",
   { timeout: 60_000 + 2_000 * SCHEDULES },
   async () => {
     let committed = 0;

@@ -177,7 +177,7 @@ Deno.test("signingOf: a signer without a provider that can be asked signs by its
   }
 });
 
-Deno.test("Provider: a wallet on another chain is not asked to sign, and can be switched", async () => {
+Deno.test("ProviderWallet: a wallet on another chain is not asked to sign, and can be switched", async () => {
   const provider = new FakeProvider();
   provider.chainId = 1;
   const signing = signingOf(provider);
@@ -192,7 +192,7 @@ Deno.test("Provider: a wallet on another chain is not asked to sign, and can be 
 });
 
 for (const name of PROMPTING) {
-  Deno.test(`Provider: ${name} that does not know the chain is asked to add it`, async () => {
+  Deno.test(`ProviderWallet: ${name} that does not know the chain is asked to add it`, async () => {
     const provider = new FakeProvider();
     provider.chainId = 1;
     provider.knownChains = [1];
@@ -218,7 +218,7 @@ const FAILURES: [string, unknown, string, boolean][] = [
 
 for (const [what, failure, code, retryable] of FAILURES) {
   for (const name of PROMPTING) {
-    Deno.test(`Provider: ${what} of ${name} is ${code}`, async () => {
+    Deno.test(`ProviderWallet: ${what} of ${name} is ${code}`, async () => {
       const provider = new FakeProvider();
       provider.failure = failure;
       const signing = signingOf(WALLETS[name]!(provider).wallet); // of the table above
@@ -237,7 +237,7 @@ for (const [what, failure, code, retryable] of FAILURES) {
   }
 }
 
-Deno.test("Provider: a wallet that shares no account says so", async () => {
+Deno.test("ProviderWallet: a wallet that shares no account says so", async () => {
   const provider = new FakeProvider();
   for (const accounts of [[], ["me"]]) {
     provider.accounts = accounts;
@@ -245,7 +245,7 @@ Deno.test("Provider: a wallet that shares no account says so", async () => {
   }
 });
 
-Deno.test("Provider: v 0 and 1 of hardware wallets become 27 and 28", async () => {
+Deno.test("ProviderWallet: v 0 and 1 of hardware wallets become 27 and 28", async () => {
   const provider = new FakeProvider();
   provider.edit = (signature) => {
     return `${signature.slice(0, 130)}0${Number.parseInt(signature.slice(130), 16) - 27}`;
@@ -254,7 +254,7 @@ Deno.test("Provider: v 0 and 1 of hardware wallets become 27 and 28", async () =
   assert.equal(await signingOf(provider).sign(address, typedData), expected);
 });
 
-Deno.test("Provider: a signature by another account or of another form is refused", async () => {
+Deno.test("ProviderWallet: a signature by another account or of another form is refused", async () => {
   const provider = new FakeProvider();
   const other = await privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey).signTypedData(typedData);
   const details = {

@@ -35,7 +35,7 @@ function hole(number: number) {
   return { from: START + 200 * number, to: START + 200 * number + 100 };
 }
 
-Deno.test("outcomeOf: as many holes as may be named are named one by one", () => {
+Deno.test("outcomeOf: up to MISSING_SPANS_MAX gaps are listed, each by itself", () => {
   const { prices, box } = pricesWithHoles(MISSING_SPANS_MAX);
   const missing = Array.from({ length: MISSING_SPANS_MAX }, (_, number) => hole(number));
   assert.deepEqual(outcomeOf(prices, box), { status: "needs_backfill", missing });
@@ -226,7 +226,7 @@ Deno.test("ChainState: fills the given spans, and the slots between them stay mi
   assert.deepEqual(prices, [undefined, 2n, undefined, 4n, undefined]);
 });
 
-Deno.test("Chain: slots past the ring are needed as long as the longest of the theses lasts", () => {
+Deno.test("Chain: backfilled pages are kept for the longest thesis, then deleted within 60 s", () => {
   const { test, fill, statuses } = chainWithTheses([0, 20_000], [1_000, 2_000]);
   test.run(10);
   test.run(2, null); // The short one lacks these, and so is not settled either.

@@ -28,7 +28,7 @@ Deno.test("callerPath: the peer, or behind a proxy all its callers and the last 
   }
 });
 
-Deno.test("callerPath: a forged name shares nothing with its owner", () => {
+Deno.test("callerPath: a forged address gets its own queue share", () => {
   const forged = callerPath("192.0.2.1", "203.0.113.9");
   const byProxy = callerPath("192.0.2.1", PROXY);
   const direct = callerPath(null, "192.0.2.1");

@@ -29,7 +29,7 @@ Deno.test("Decayed share: older observations lose weight", () => {
   assert.ok(Math.abs(share.error(0.5) - Math.sqrt(0.25 / 1.5)) < 1e-12);
 });
 
-Deno.test("Decayed share: the error is what shares of the same market differ by", () => {
+Deno.test("Decayed share: the estimated error matches the observed one", () => {
   const random = seededRandom(1);
   for (const spread of [0, 0.4]) {
     const chance = () => 0.5 + spread * (random() - 0.5);

@@ -51,7 +51,7 @@ Deno.test("Largest move: the deviation found has the three quantiles that were a
   }
 });
 
-Deno.test("Largest move: quantiles closer than any Brownian motion's give no uncertainty", () => {
+Deno.test("deviationFrom: very close quantiles give zero uncertainty", () => {
   const { below, above } = deviationFrom(-0.1, 0, 0.1);
   assert.deepEqual([below, above], [0, 0]);
 });
