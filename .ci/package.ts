@@ -63,7 +63,7 @@ async function writeModule(name: string, folder: string): Promise<string[]> {
 /** Bundles the program that the test kit starts. */
 async function writeStack(folder: string): Promise<void> {
   const flags = ["--quiet", "--frozen", "--platform=deno", "--code-splitting", "--minify"];
-  const program = `${ROOT}services/stack/test_chain.ts`;
+  const program = `${ROOT}services/stack/test_stack.ts`;
   const args = ["bundle", ...flags, `--outdir=${folder}`, program];
   const { success } = await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status;
   if (!success) throw new Error(`deno bundle failed on ${program}`);

@@ -90,6 +90,6 @@ function programArguments(): string[] {
       : ["--no-config", "--no-remote", "--no-npm", "--unstable-no-legacy-abort", "--unstable-net"],
     "--allow-net=127.0.0.1",
     "--ignore-env",
-    pathOf(isSource ? "../../services/stack/test_chain.ts" : "./stack/test_chain.js"),
+    pathOf(isSource ? "../../services/stack/test_stack.ts" : "./stack/test_stack.js"),
   ];
 }

@@ -19,7 +19,7 @@ function placeOf(specifier: string): string | undefined {
 }
 
 /** Programs of their own: the page, which the console bundles, and what the test kit starts. */
-const PROGRAMS = ["services/console/page/main.tsx", "services/stack/test_chain.ts"];
+const PROGRAMS = ["services/console/page/main.tsx", "services/stack/test_stack.ts"];
 
 /** Every import between files of the project that is reached from what the project exports. */
 async function importGraph(): Promise<Map<string, string[]>> {

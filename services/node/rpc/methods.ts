@@ -11,7 +11,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { bindMethods, type Handlers, invalidParams, type Method } from "./method.ts";
 import { openRpcDocument } from "./open_rpc.ts";
-import { type HistoryQuery, pageOfPrices, pageOfTheses } from "./pages.ts";
+import { type HistoryQuery, pageOfPrices, pageOfTheses } from "./query_pages.ts";
 import type { Subscriber } from "./subscriptions.ts";
 
 /** Parts of the node that the methods use. */

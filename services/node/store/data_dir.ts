@@ -2,8 +2,10 @@ import { crc32 } from "node:zlib";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { statOf } from "../../../lib/files.ts";
 
-/** Only the owner can read the files and enter the folder of a chain. */
+/** Mode of a chain's files: only the owner can read them. */
 export const PRIVATE_FILE = 0o600;
+
+/** Mode of a chain's folder: only the owner can enter it. */
 const PRIVATE_FOLDER = 0o700;
 
 /** The data directory cannot be used. */

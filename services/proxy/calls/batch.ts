@@ -4,7 +4,7 @@ import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
 import type { Call } from "./message.ts";
-import { answerUnder, type NodeReply, readAnswer } from "../envelope.ts";
+import { answerUnder, type NodeReply, readAnswer } from "../call_envelope.ts";
 import { answerLost } from "../failures.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { memberSpan } from "../json_text.ts";
-import type { Answer } from "../envelope.ts";
+import type { Answer } from "../call_envelope.ts";
 
 /** Four per request that can be open at a node, so that collisions are rare; a power of two. */
 const SLOTS = 4_096;

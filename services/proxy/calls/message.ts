@@ -10,7 +10,7 @@ import {
 import { SMALL_BYTES } from "../byte_budget.ts";
 import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
 import { arrayElements, memberText } from "../json_text.ts";
-import { type Envelope, readEnvelope } from "../envelope.ts";
+import { type Envelope, readEnvelope } from "../call_envelope.ts";
 import { badRequest, limitExceeded, ProxyError } from "../failures.ts";
 
 /** Longest method name; the schema of requests has the same bound. */

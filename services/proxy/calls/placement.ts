@@ -2,7 +2,7 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText, replaceMember } from "../json_text.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
-import { restOf } from "../envelope.ts";
+import { restOf } from "../call_envelope.ts";
 import { ProxyError } from "../failures.ts";
 
 /** Calls that create a filter, which lives on the node that answered. */

@@ -16,7 +16,7 @@ import {
   callText,
   firstId,
   type NodeReply,
-} from "../envelope.ts";
+} from "../call_envelope.ts";
 import { failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { ByteBudget } from "../byte_budget.ts";
 import { type Deadline, Deadlines } from "../deadlines.ts";
-import type { NodeReply } from "../envelope.ts";
+import type { NodeReply } from "../call_envelope.ts";
 import {
   ConnectionError,
   type ConnectionOwner,

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../byte_budget.ts";
-import { type Answer, answerTo, callText, type NodeReply, readAnswer } from "../envelope.ts";
+import { type Answer, answerTo, callText, type NodeReply, readAnswer } from "../call_envelope.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "../failures.ts";
 import {

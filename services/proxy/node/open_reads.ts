@@ -1,4 +1,4 @@
-import type { Answer } from "../envelope.ts";
+import type { Answer } from "../call_envelope.ts";
 import { memberSpan, type Span } from "../json_text.ts";
 
 /** The usual beginning of an answer. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
-import { type Answer, firstId, type NodeReply } from "../envelope.ts";
+import { type Answer, firstId, type NodeReply } from "../call_envelope.ts";
 import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 import {

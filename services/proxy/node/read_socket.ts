@@ -4,7 +4,7 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { type Answer, callText, restOf } from "../envelope.ts";
+import { type Answer, callText, restOf } from "../call_envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
 import { idNumber, idSpan, OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";

@@ -11,6 +11,8 @@ const SILENT_LOOKS_MAX = 4;
 
 /** Faults within {@link FAULTS_MS} after which reads go over HTTP. */
 const FAULTS_MAX = 3;
+
+/** How long a fault counts. */
 const FAULTS_MS = 60_000;
 
 /** How long reads then go over HTTP, before the socket is tried again. */

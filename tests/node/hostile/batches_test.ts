@@ -16,7 +16,7 @@ import {
   pageOfPrices,
   pageOfTheses,
   THESES_SCANNED_MAX,
-} from "../../../services/node/rpc/pages.ts";
+} from "../../../services/node/rpc/query_pages.ts";
 import { SerialQueue, WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
 import { actors } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";

@@ -4,7 +4,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Transaction } from "../../../lib/protocol/transaction.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
-import { pageOfTheses } from "../../../services/node/rpc/pages.ts";
+import { pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
 import { type GivenSettings, resolveSettings } from "../../../services/node/settings.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { openStorage, type Storage } from "../../../services/node/store/storage.ts";

@@ -7,7 +7,7 @@ import { ClientSession } from "../../../services/proxy/clients/client_session.ts
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/envelope.ts";
+import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";

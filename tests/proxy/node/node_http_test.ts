@@ -7,7 +7,7 @@ import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { askOverHttp, nodeHttp, type PostOptions } from "../../../services/proxy/node/node_http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
-import { answerUnder } from "../../../services/proxy/envelope.ts";
+import { answerUnder } from "../../../services/proxy/call_envelope.ts";
 import { type Asked, Server } from "./http_pool_scene.ts";
 
 const TIMEOUT_MS = 1_000;

@@ -9,7 +9,7 @@ import {
   ReadSocket,
 } from "../../../services/proxy/node/read_socket.ts";
 import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
-import { type Answer, answerUnder, restOf } from "../../../services/proxy/envelope.ts";
+import { type Answer, answerUnder, restOf } from "../../../services/proxy/call_envelope.ts";
 import { ProxyError } from "../../../services/proxy/failures.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

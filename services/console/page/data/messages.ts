@@ -12,8 +12,10 @@ export interface Message {
 /** Says something once. @returns Removes the message before its time. */
 export type Announce = (text: string, options?: Partial<Pick<Message, "isSpoken">>) => () => void;
 
-/** How long a message is shown, and how many are. Screen readers read each once. */
+/** How long a message is shown. Screen readers read each once. */
 const MESSAGE_MS = 8_000;
+
+/** Most messages that are shown at a time. */
 const MESSAGES_MAX = 3;
 
 /** The newest messages, and the way to add one. */

@@ -15,8 +15,10 @@ const PAUSE_MAX_MS = 1_000;
 /** Between attempts to load what was missed. */
 const RETRY_MS = 1_000;
 
-/** The node's ring, and one page of its history. */
+/** The part of the history that the node's ring holds. */
 const HISTORY_MAX_MS = 65_536 * SLOT_MS;
+
+/** The part of the history that one request reads. */
 const PAGE_MS = 600_000;
 
 /** Whether a market can be bet on, as far as the page knows. */

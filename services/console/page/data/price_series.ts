@@ -4,8 +4,10 @@ const POINTS_MAX = 65_536;
 /** Trimmed in steps, since cutting off the start of an array moves all of it. */
 const TRIM = 4_096;
 
-/** What {@link PriceSeries.secondMove} looks at, and how many changes it needs. */
+/** How far back {@link PriceSeries.secondMove} looks. */
 const MOVE_MS = 60_000;
+
+/** Fewest changes that it needs. */
 const MOVES_MIN = 3;
 
 /** A price of a slot, in units of the quote token: for drawing only. */

@@ -47,8 +47,10 @@ export interface SessionOptions {
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
-/** Where the browser keeps which account was used last: of a wallet, this key, or none. */
+/** Where the browser keeps which account was used last: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
 const LAST_PLACE = "rangemaker.account";
+
+/** Stands for the key of this browser. */
 const DEVELOPMENT_KEY = "development-key";
 
 /** The user of the page: nobody yet, a key of this browser, or a wallet. */

@@ -14,9 +14,8 @@ interface LineChartProps {
   formatX(x: number): string;
 }
 
-/** Units of the drawing; it is stretched to its place. */
-const WIDTH = 1_000;
-const HEIGHT = 200;
+/** Size in units of the drawing; it is stretched to its place. */
+const [WIDTH, HEIGHT] = [1_000, 200];
 
 /** A line with steps: a value lasts until the next one. */
 export function LineChart({ label, points, mark, format, formatX }: LineChartProps) {

@@ -3,9 +3,8 @@ import type { Trend } from "../data/trends.ts";
 import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 
-/** Units of the drawing. */
-const WIDTH = 80;
-const HEIGHT = 20;
+/** Size in units of the drawing. */
+const [WIDTH, HEIGHT] = [80, 20];
 
 /** A figure that has an alert: its series with the bound as a dashed line, and its newest value. */
 export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: Trend }) {

@@ -8,8 +8,10 @@ export const SPANS = [
   { label: "1 h", ms: 3_600_000 },
 ] as const;
 
-/** The shortest box fills a tenth of the shortest span; the longest box and its start fit the longest. */
+/** Shortest span: the shortest box fills a tenth of it. */
 export const SPAN_MIN_MS = 10_000;
+
+/** Longest span: the longest box and the latest start fit into it. */
 export const SPAN_MAX_MS = 5 * 86_400_000;
 
 /** Factor of a press on + or -. */

@@ -15,8 +15,10 @@ export interface Draft {
   durationMs: number;
 }
 
-/** Shortest and longest window of a bet. */
+/** Shortest window of a bet. */
 export const DURATION_MIN_MS = 1_000;
+
+/** Longest window of a bet, and latest start. */
 export const DURATION_MAX_MS = 86_400_000;
 
 /** Times of a drawn box are multiples of this. */
@@ -111,16 +113,22 @@ export function parseFields(fields: DraftFields): ParsedFields {
   return { draft: { lowerPrice, upperPrice, startsInMs, durationMs }, betAmount };
 }
 
-/**
- * When the window of a suggested box begins, and how long it is. Payouts of shorter boxes change by
- * more than most users accept while they decide: `suggested_box_test.ts` measures that.
- */
+/** When the window of a suggested box begins. */
 export const SUGGESTED_START_MS = 10_000;
+
+/**
+ * How long the window of a suggested box is. Payouts of shorter ones change by more than most users
+ * accept while they decide: `suggested_box_test.ts` measures that.
+ */
 export const SUGGESTED_MS = 45_000;
 
-/** Half the height of a suggested box as a share of the price: usually, and at least and at most. */
+/** Half the height of a suggested box as a share of the price, if the price's moves are unknown. */
 const HALF = 0.0008;
+
+/** Least half the height of a suggested box as a share of the price. */
 const HALF_MIN = 0.0002;
+
+/** Most half the height of a suggested box as a share of the price. */
 const HALF_MAX = 0.01;
 
 /** In standard deviations of the price over the window: it stays inside about every second time. */

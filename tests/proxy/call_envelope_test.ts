@@ -6,7 +6,7 @@ import {
   readAnswer,
   readEnvelope,
   restOf,
-} from "../../services/proxy/envelope.ts";
+} from "../../services/proxy/call_envelope.ts";
 import { isBroken, readMessage } from "../../services/proxy/calls/message.ts";
 
 /** The envelope of a call. */
