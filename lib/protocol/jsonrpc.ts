@@ -85,7 +85,7 @@ export function idOf(value: unknown): RpcId {
 }
 
 const ID_AT_START =
-  /^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\0-\x1f]*")\s*[,}]/;
+  /^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\p{Cc}]*")\s*[,}]/u;
 
 /** Where {@link ID_AT_START} looks. */
 const START_CHARS = 512;
