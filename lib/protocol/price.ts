@@ -102,6 +102,7 @@ function scale(value: bigint, power: number): bigint {
  * ```
  */
 export function formatPrice(price: bigint, decimals: number = PRICE_DECIMALS): string {
+  if (price < 0n) return `-${formatPrice(-price, decimals)}`;
   const digits = price.toString().padStart(PRICE_DECIMALS + 1, "0");
   const point = digits.length - PRICE_DECIMALS;
   if (decimals === 0) return digits.slice(0, point);

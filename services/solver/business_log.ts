@@ -1,7 +1,6 @@
 import type { RangemakerError } from "../../lib/errors.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
-import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
@@ -21,11 +20,7 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
   return { user, quoteHash, betAmount: betAmount.toString(), payout: payout.toString() };
 }
 
-/** USDC for people. */
-function usdc(amount: bigint): string {
-  const text = formatPrice(amount < 0n ? -amount : amount, PRICE_DECIMALS);
-  return `${amount < 0n ? "-" : ""}${text} USDC`;
-}
+const usdc = (amount: bigint) => `${formatPrice(amount)} USDC`;
 
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const businessLog = {

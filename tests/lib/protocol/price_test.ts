@@ -65,4 +65,6 @@ Deno.test("formatPrice: cuts to the decimals asked for", () => {
   assert.equal(formatPrice(1_666_879_999n, 2), "1666.87");
   assert.equal(formatPrice(1_666_879_999n, 0), "1666");
   assert.equal(formatPrice(5n), "0.000005");
+  assert.equal(formatPrice(-5n), "-0.000005");
+  assert.equal(formatPrice(-1_666_879_999n, 2), "-1666.87");
 });

@@ -73,7 +73,7 @@ export function csvOf(theses: readonly Thesis[], markets: Markets): string {
       ...[id, markets.find(base, quote)?.symbol ?? base, status],
       ...[createdAt, startTime, endTime].map(time),
       ...[lowerPrice, upperPrice, betAmount, payout].map((value) => formatPrice(value)),
-      gain === undefined ? "" : (gain < 0n ? "-" : "") + formatPrice(gain < 0n ? -gain : gain),
+      gain === undefined ? "" : formatPrice(gain),
       ...(breach ? [time(breach.time), formatPrice(breach.price)] : ["", ""]),
     ].join();
   });
