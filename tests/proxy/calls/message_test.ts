@@ -70,7 +70,7 @@ Deno.test("readMessage: the refusal of a costly message has its id if that is wr
   };
   const start = (id: string) => `{"jsonrpc":"2.0","id":${id},`;
   const digits = "123456789012345";
-  const letters = "x".repeat(64);
+  const letters = "x".repeat(487); // the id ends within 512 characters
   const rows: [start: string, id: unknown][] = [
     [start("1"), 1],
     [start(digits), Number(digits)],
@@ -79,9 +79,10 @@ Deno.test("readMessage: the refusal of a costly message has its id if that is wr
     [start(`"${letters}x"`), null],
     [start('"\\u0061"'), null],
     [start('"a"'), "a"],
-    [start("-1"), null],
-    [` ${start("1")}`, null],
-    ['{"id":1,"jsonrpc":"2.0",', null],
+    [start("-1"), -1],
+    [` ${start("1")}`, 1],
+    ['{"id":1,"jsonrpc":"2.0",', 1],
+    [start("007"), null],
   ];
   for (const [text, id] of rows) assert.equal(idOf(text), JSON.stringify(id), text);
   assert.equal(idOf(start("1"), SMALL_BYTES), "Object", "a small one is read");

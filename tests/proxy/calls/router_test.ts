@@ -359,14 +359,14 @@ Deno.test("Router: an unexpected error is thrown", async () => {
 Deno.test("Router: plain reads are sent as such, each with its node and whether it fits a shared socket", async () => {
   for (const coalesceReads of [true, false]) {
     const asked: Read[] = [];
-    const reads = {
+    const plainReads = {
       ask(read: Read): Promise<Answer> {
         asked.push(read);
         return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
       },
     };
     const { placement } = severalNodes();
-    const { posted, ask } = scene({ reads, coalesceReads, placement });
+    const { posted, ask } = scene({ plainReads, coalesceReads, placement });
     const rest = JSON.stringify(call(1, "eth_call", [""])).length -
       '{"jsonrpc":"2.0","id":1'.length;
     const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
