@@ -160,6 +160,10 @@ export const run = serviceCommand({
       summary: "what mock and barrier would have earned on recorded trades",
       open: () => import("./backtest/command.ts"),
     },
+    deposit: {
+      summary: "USDC for the account of the solver's key, by the bridge",
+      open: () => import("./deposit.ts"),
+    },
     reconcile: {
       summary: "ends bets that a restored core node lacks",
       open: () => import("./execution/reconcile.ts"),

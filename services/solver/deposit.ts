@@ -1,0 +1,53 @@
+/** `rangemaker solver deposit`: money for the account of a solver's key. */
+import { bytesToHex } from "@noble/hashes/utils";
+import { command, ExitCode } from "../../lib/cli/command.ts";
+import { signerFrom } from "../../lib/cli/keystore.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
+import type { OptionTable } from "../../lib/cli/options.ts";
+import { callJson } from "../../lib/net/call_json.ts";
+import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
+import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import { formatUsdc } from "../../lib/protocol/price.ts";
+import { options as solverOptions } from "./options.ts";
+
+const REQUEST_LIFE_MS = 60_000;
+
+const { privateKey, keystore, keystorePasswordFile, chainId } = solverOptions;
+
+const options = {
+  bridgeUrl: {
+    flags: "--bridge-url",
+    kind: kinds.httpUrl,
+    required: true,
+    description: "URL of the bridge",
+  },
+  amount: {
+    flags: "--amount",
+    kind: kinds.amount,
+    required: true,
+    description: "USDC with 6 decimals: 1000000 is 1 USDC",
+  },
+  ...{ privateKey, keystore, keystorePasswordFile, chainId },
+} satisfies OptionTable;
+
+/** The `solver deposit` subcommand: signs a deposit with the solver's key and sends it to the bridge. */
+export const run = command({
+  name: "solver deposit",
+  description: "Deposits USDC for the account of the solver's key, by the bridge.",
+  options,
+  examples: [[
+    "rangemaker solver deposit --bridge-url http://localhost:3001 --amount 500000000",
+    "500 USDC for the key in SOLVER_PRIVATE_KEY",
+  ]],
+  async run({ bridgeUrl, amount, chainId, ...key }, { print }) {
+    const signer = await signerFrom(key, "--private-key or SOLVER_PRIVATE_KEY");
+    const nonce = BigInt(`0x${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`);
+    const request = { user: signer.address, amount, nonce, deadline: Date.now() + REQUEST_LIFE_MS };
+    const signature = signer.sign(hashDepositRequest(request, chainId));
+    const body = { ...request, amount: `${amount}`, nonce: `${nonce}`, signature };
+    const url = new URL("deposit", bridgeUrl.endsWith("/") ? bridgeUrl : `${bridgeUrl}/`);
+    const { txHash } = await callJson(url.href, depositAnswerSchema, body);
+    print(`${formatUsdc(amount)} USDC for ${signer.address}, transaction ${txHash}`);
+    return ExitCode.ok;
+  },
+});
