@@ -21,7 +21,8 @@ export const priceEntrySchema = described(
     decimals: z.literal(6, { error: "Expected 6 decimals" }),
     lastUpdate: described(
       timestampSchema,
-      "Newest receipt among the sources, Unix milliseconds",
+      "Median: when half of the sources had confirmed their price; average: when the oldest had. " +
+        "Unix milliseconds",
     ),
     sources: described(
       z.array(z.string()).check(z.minLength(1)),
@@ -31,7 +32,7 @@ export const priceEntrySchema = described(
   { id: "PriceEntry" },
 );
 
-/** A trusted price: `lastUpdate` is the newest receipt among its sources, Unix milliseconds. */
+/** A trusted price of the oracle; `lastUpdate` is the time since when it counts. */
 export type PriceEntry = z.output<typeof priceEntrySchema>;
 
 /** The body of the oracle's `GET /prices`. */
