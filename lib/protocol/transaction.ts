@@ -15,7 +15,7 @@ import { hashFlat } from "./hashes.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
 import type { QuoteTerms } from "./quote.ts";
 import { betTermsOf, betTermsShape } from "./terms.ts";
-import { toWire, type Wire } from "./wire.ts";
+import { toWire } from "./wire.ts";
 
 const envelope = { timestamp: timestampSchema, from: addressSchema, signature: signatureSchema };
 
@@ -87,9 +87,6 @@ export const transactionSchema = z.discriminatedUnion(
 
 /** A parsed signed transaction: amounts and prices are bigints. */
 export type Transaction = z.output<typeof transactionSchema>;
-
-/** A signed transaction in JSON form. */
-export type TransactionWire = Wire<Transaction>;
 
 /** Credits a user (spec: deposit bridge, "Deposit transaction"). Relayer only. */
 export type Deposit = z.output<typeof depositSchema>;
