@@ -22,8 +22,10 @@ const COMPLETE_MS = 10_000;
 /** How long is cached whether the chain allows reverts, which is asked if something is missing. */
 const ALLOWS_REVERTS_MS = 1_000;
 
-/** A read node behind a proxy may know a block or a receipt this much later than the write node. */
+/** A read node behind a proxy may be this many blocks behind the write node. */
 const LAG_BLOCKS = 50;
+
+/** It may know a receipt this much later. */
 const LAG_MS = 2_000;
 
 export interface ChainGuardOptions {

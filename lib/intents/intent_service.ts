@@ -33,8 +33,10 @@ const PROBLEM_CODES = [
   "CLOCKS_DIFFER",
 ];
 
-/** How long the result of a health check is cached, and time between two background checks. */
+/** How long the result of a health check is cached. */
 const CHECKED_MS = 1_000;
+
+/** Time between two health checks that nobody asked for. */
 const CHECK_INTERVAL_MS = 5_000;
 
 export interface IntentServiceOptions {
@@ -186,12 +188,12 @@ export class IntentService {
     const code = problem?.code;
     if (code !== undefined && code !== this.#failing) {
       this.#log.error("Nothing can be submitted ({code}): {reason}", {
-        event: "store_failed",
+        event: "submitting_failed",
         code,
         reason: problem?.message,
       });
     } else if (code === undefined && this.#failing !== undefined) {
-      this.#log.info("The store can be used again", { event: "store_works" });
+      this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
     this.#failing = code;
     const found = problem ?? this.store.damaged.first ?? this.#submitter?.clockProblem;
@@ -204,7 +206,7 @@ export class IntentService {
       await this.#guard.refresh();
     } catch (thrown) {
       if (thrown instanceof StoreError || thrown instanceof ChainError) return thrown;
-      // An unreachable node is not a failure of the store.
+      // An unreachable node is not a problem of health: it is only waited for.
       if (!(thrown instanceof RangemakerError)) throw thrown;
     }
   }

@@ -11,8 +11,10 @@ import { SqliteDriver } from "./sqlite_driver.ts";
 import type { SqlDriver } from "./sql.ts";
 import { IntentStore } from "./store.ts";
 
-/** How long a start waits for a database that is starting too, and time between two attempts. */
+/** How long a start waits for a database that is starting too. */
 const STARTING_MS = 30_000;
+
+/** Time between two attempts. */
 const ATTEMPT_INTERVAL_MS = 500;
 
 /**

@@ -10,8 +10,10 @@ import {
 } from "./postgres_servers.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
 
-/** Statements that share a connection, sent together, and connections that they use at most. */
+/** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;
+
+/** Most connections for statements. */
 const STATEMENT_CONNECTIONS_MAX = 9;
 
 /** Attempts at the migrations: a process that starts at the same time can cause a failure. */

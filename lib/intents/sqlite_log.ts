@@ -4,8 +4,10 @@ import { statOf } from "../files.ts";
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
-/** Of the header and of each frame: the part before the checksum that it covers. */
+/** The part of the header that its checksum covers. */
 const HEADER_SUMMED_BYTES = 24;
+
+/** The part of a frame's header that the frame's checksum covers. */
 const FRAME_SUMMED_BYTES = 8;
 
 const MAGIC = 0x377f0682;

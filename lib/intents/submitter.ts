@@ -18,13 +18,8 @@ import {
 import type { PollingLoop } from "../net/polling_loop.ts";
 import { retryLoop } from "./retry_loop.ts";
 import { timestampOf } from "./signed_transaction.ts";
-import {
-  clocksDiffer,
-  IntentRefusedError,
-  RECEIPTS_KEPT_MS_MIN,
-  submissionFailure,
-  type SubmitterOptions,
-} from "./submitter_options.ts";
+import { clocksDifferError, IntentRefusedError, submissionFailure } from "./submission_failures.ts";
+import { RECEIPTS_KEPT_MS_MIN, type SubmitterOptions } from "./submitter_options.ts";
 
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;
@@ -150,7 +145,7 @@ export class Submitter {
       await this.#options.guard?.require();
     } catch (thrown) {
       if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
-      this.#nodeLost = isNodeLost(thrown);
+      this.#nodeLost = isNodeUnusable(thrown);
       throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
     }
   }
@@ -217,18 +212,18 @@ export class Submitter {
       return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
     }
     if (refusedTimestampSchema.safeParse(refusal.data).success) {
-      throw new OutcomeUnknownError(txHash, await this.#clocksDiffer(refusal));
+      throw new OutcomeUnknownError(txHash, await this.#noteClockProblem(refusal));
     }
     const { rpcCode, message: reason } = refusal;
     return await this.#fail(intent, submissionFailure("NODE_REFUSED", { reason, rpcCode }));
   }
 
   /** Logs the difference between the clocks once, until the node takes a transaction again. */
-  async #clocksDiffer(refusal: RpcError): Promise<RangemakerError> {
+  async #noteClockProblem(refusal: RpcError): Promise<RangemakerError> {
     const { node, clock, log } = this.#options;
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
-    const problem = clocksDiffer(aheadMs, refusal.message);
+    const problem = clocksDifferError(aheadMs, refusal.message);
     if (this.#clockProblem === undefined) {
       log.error("{reason}", { event: "clocks_differ", reason: problem.message, aheadMs });
     }
@@ -268,7 +263,7 @@ export class Submitter {
   /** Returns a final refusal; throws everything else. */
   #refusalIn(thrown: unknown, txHash: Hex): RpcError {
     if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
-    this.#nodeLost = isNodeLost(thrown);
+    this.#nodeLost = isNodeUnusable(thrown);
     if (thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
     throw new OutcomeUnknownError(txHash, thrown);
   }
@@ -308,7 +303,7 @@ export class Submitter {
 }
 
 /** Whether an error says that the node is away or has paused, or that the proxy has no node. */
-function isNodeLost(thrown: unknown): boolean {
+function isNodeUnusable(thrown: unknown): boolean {
   return isNodeAway(thrown) ||
     thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
 }

@@ -1,14 +1,13 @@
-/** Options of a submitter, and its failures without a receipt. */
 import type { Logger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../clock.ts";
-import { RangemakerError } from "../errors.ts";
-import { failuresOf } from "../failures.ts";
 import type { CoreClient } from "../net/core_client.ts";
-import type { Hex } from "../protocol/scalars.ts";
 import type { ChainGuard } from "./chain_guard.ts";
 import type { Intent } from "./intent.ts";
 import type { TransactionSigner, TransactionTerms } from "./signed_transaction.ts";
 import type { IntentStore } from "./store.ts";
+
+/** Every node keeps receipts this long. */
+export const RECEIPTS_KEPT_MS_MIN = 600_000;
 
 /** The part of a core node that a submitter needs. */
 export type SubmissionNode = Pick<
@@ -22,7 +21,7 @@ export interface IntentWork {
    * The transaction that an intent asks for.
    *
    * @throws If its key, its request and the user's signature do not belong together; an
-   * {@link IntentRefusedError} if they do, but the intent must not be submitted.
+   * `IntentRefusedError` if they do, but the intent must not be submitted.
    */
   termsOf(intent: Intent): TransactionTerms;
   /**
@@ -59,40 +58,3 @@ export interface SubmitterOptions {
    */
   receiptsKeptMs: number;
 }
-
-/** The intent must not be submitted: it fails with this code, message and details. */
-export class IntentRefusedError extends RangemakerError {}
-
-/**
- * The node refuses transactions for their timestamp.
- *
- * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
- */
-export function clocksDiffer(aheadMs: number | undefined, refusal: string): RangemakerError {
-  const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
-  const difference = aheadMs === undefined
-    ? refusal
-    : `it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`;
-  return new RangemakerError(
-    "CLOCKS_DIFFER",
-    `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
-      "until their deadline: synchronise both clocks (NTP)",
-    { retryable: true },
-  );
-}
-
-/** Failures without a receipt; a receipt has the node's own. */
-export const submissionFailure = failuresOf({
-  DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>
-    `Deadline ${deadline} passed before the core node took it`,
-  /** The deadline passed, and the transaction is so old that the node may have dropped its receipt. */
-  RECEIPT_DROPPED: ({ txHash, ageMs }: { txHash: Hex; ageMs: number }) =>
-    `Transaction ${txHash} was signed ${Math.floor(ageMs / 3_600_000)} h ago, and the core node ` +
-    "may have dropped its receipt: compare the balances to see whether it took it",
-  /** The node rejected the transaction as invalid and recorded nothing. */
-  NODE_REFUSED: ({ reason }: { reason: string; rpcCode: number }) =>
-    `Core node refused the transaction: ${reason}`,
-});
-
-/** Every node keeps receipts this long. */
-export const RECEIPTS_KEPT_MS_MIN = 600_000;

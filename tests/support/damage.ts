@@ -17,7 +17,13 @@ export const PENDING = 4;
 const SETTLED_MS = 10_000;
 
 /** Events that name damage, and of a store that cannot be used. */
-const NAMED = new Set(["store_damaged", "store_failed", "store_log_torn", "store_upkeep_failed"]);
+const NAMED = new Set([
+  "store_damaged",
+  "store_failed",
+  "submitting_failed",
+  "store_log_torn",
+  "store_upkeep_failed",
+]);
 
 /** The columns of a row that an attempt does not change. */
 export const COLUMNS =

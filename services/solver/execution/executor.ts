@@ -8,7 +8,7 @@ import {
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
 import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
-import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
+import { IntentRefusedError } from "../../../lib/intents/submission_failures.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
@@ -46,7 +46,7 @@ export interface ExecutorOptions {
   signer: Pick<Signer, "address">;
   chainId: number;
   clock: Clock;
-  /** Reports the looks at recorded executions: the code of a refusal, or `passed`. */
+  /** Reports each recheck of a recorded execution: the code of a refusal, or `passed`. */
   onRecheck?(after: "hold" | "hedge", outcome: string): void;
   /** Refuses all executions. */
   dryRun: boolean;
@@ -129,7 +129,7 @@ export class Executor {
     const { quote } = execution;
     await intents.requireChain();
     try {
-      const balances = await checks.require(quote);
+      const balances = await checks.checkAndReadBalances(quote);
       const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
       // Otherwise another process has accepted it.
       if (inserted) {
@@ -171,30 +171,33 @@ export class Executor {
   }
 
   /**
-   * Waits until this solver sees what the user may have seen, checks a recorded execution once more,
-   * hedges it and checks it again: a price may have arrived meanwhile.
+   * Prepares a recorded execution for its transaction: waits until this solver sees what the user may
+   * have seen, then rechecks and hedges.
    *
    * @throws {IntentRefusedError} If the quote is no longer acceptable: its deadline, risk or price.
    * @throws {OutcomeUnknownError} If it cannot be hedged now, but perhaps later.
    */
-  async hedge(intent: Intent): Promise<void> {
-    const { hedge, checks, exposure } = this.#options;
+  async prepare(intent: Intent): Promise<void> {
+    const { checks, exposure } = this.#options;
     const { quote } = this.#executionOf(intent);
     // Another process may have recorded it.
     exposure.reserve(intent.key, quote);
     await this.#hold(intent.createdAtMs, checks.holdMs(quote));
-    await finalUnlessRetryable(async () => {
-      this.#recheck(quote, "hold");
-      await hedge.cover(hash32Schema.parse(intent.key), quote);
-      businessLog.hedged(intent.key, quote);
-      try {
-        this.#recheck(quote, "hedge");
-      } catch (thrown) {
-        const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
-        if (isRefused) businessLog.hedgeUnused(intent.key, quote);
-        throw thrown;
-      }
-    });
+    await finalUnlessRetryable(() => this.#coverBetweenChecks(intent, quote));
+  }
+
+  /** Rechecks before and after the hedge: a price may have arrived meanwhile. */
+  async #coverBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
+    this.#recheck(quote, "hold");
+    await this.#options.hedge.cover(hash32Schema.parse(key), quote);
+    businessLog.hedged(key, quote);
+    try {
+      this.#recheck(quote, "hedge");
+    } catch (thrown) {
+      const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
+      if (isRefused) businessLog.hedgeUnused(key, quote);
+      throw thrown;
+    }
   }
 
   /** Resolves `holdMs` after an execution was recorded; clocks of other processes may differ. */
@@ -208,7 +211,7 @@ export class Executor {
     const { checks, onRecheck } = this.#options;
     let outcome = "passed";
     try {
-      checks.requireStillGood(quote, after === "hedge");
+      checks.recheck(quote, after === "hedge");
     } catch (thrown) {
       outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
       throw thrown;

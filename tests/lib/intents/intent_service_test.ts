@@ -62,7 +62,7 @@ Deno.test("IntentService: a full disk fails the health, and is logged once until
     service.store.check = check;
     clock.advance(1_000);
     assert.equal(await service.problem(), undefined);
-    assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "store_works"]);
+    assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
   }));
 
 Deno.test("IntentService: another chain fails the health, a node that is away does not", () =>

@@ -4,7 +4,7 @@ import { NodeTimeoutError } from "../../../lib/net/core_client.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { StoreError } from "../../../lib/intents/intent.ts";
 import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
-import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
+import { IntentRefusedError } from "../../../lib/intents/submission_failures.ts";
 import { away, withBench } from "./submitter_bench.ts";
 
 Deno.test("Submitter: a committed transaction is final and keeps its receipt", () =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
-import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
+import { IntentRefusedError } from "../../../lib/intents/submission_failures.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { hashTransaction, transactionSchema } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -70,10 +70,10 @@ Deno.test("Executor: a failed check releases the risk and leaves no trace", asyn
 Deno.test("Executor: an execution of another process is reserved before its hedge, or ends", async () => {
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
-    await executor.hedge(intent);
+    await executor.prepare(intent);
     assert.equal(exposure.reservedKeys.length, 1);
     clock.jump(2_000);
-    await assert.rejects(executor.hedge(intent), IntentRefusedError);
+    await assert.rejects(executor.prepare(intent), IntentRefusedError);
   });
 });
 
@@ -94,7 +94,7 @@ Deno.test("Executor: an execution that was left unfinished is checked again befo
     const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
     clock.jump(60_000);
     await assert.rejects(
-      executor.hedge(intent),
+      executor.prepare(intent),
       /Payout of 0.000151 USDC would risk 0.000051 USDC on one thesis/,
     );
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
