@@ -6,7 +6,7 @@ import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/en
 import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
 import { BRIDGE_STATUSES } from "./error_status.ts";
 import type { Depositor } from "./depositor.ts";
-import type { DepositBook } from "./deposits.ts";
+import type { DepositQueries } from "./deposits.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
@@ -14,7 +14,7 @@ import type { Readiness } from "./readiness.ts";
 /** Dependencies of the bridge's routes. */
 export interface BridgeApi {
   depositor: Pick<Depositor, "deposit">;
-  deposits: DepositBook;
+  deposits: DepositQueries;
   metrics: BridgeMetrics;
   limiter: MiddlewareHandler;
   checkReadiness(): Promise<Readiness>;

@@ -57,12 +57,11 @@ export function depositWork(
   { node, transactions }: Pick<IntentService, "node" | "transactions">,
   chainId: number,
 ): Pick<IntentWork, "termsOf" | "isOnChain"> {
-  const termsOf = (intent: Intent) => termsOfDeposit(intent, chainId);
   return {
-    termsOf,
+    termsOf: (intent) => termsOfIntent(intent, chainId),
     // The node keeps external hashes for ever: if it would credit the deposit now, it has lost it.
     async isOnChain(intent) {
-      const { text } = await transactions.sign(termsOf(intent));
+      const { text } = await transactions.sign(termsOfIntent(intent, chainId));
       return (await node.simulateTransactionText(text)).status !== "committed";
     },
   };
@@ -73,7 +72,7 @@ export function depositWork(
  *
  * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong together.
  */
-export function termsOfDeposit(
+export function termsOfIntent(
   { key, subject, payload, expiresAtMs }: Intent,
   chainId: number,
 ): TransactionTerms {
@@ -85,10 +84,10 @@ export function termsOfDeposit(
   if (!isWhole) {
     throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed request");
   }
-  return termsOf(request, digest);
+  return depositTerms(request, digest);
 }
 
-function termsOf({ user, amount }: DepositRequest, externalTxHash: Hex): TransactionTerms {
+function depositTerms({ user, amount }: DepositRequest, externalTxHash: Hex): TransactionTerms {
   return { type: "Deposit", user, amount, externalTxHash };
 }
 
@@ -137,7 +136,7 @@ export class Depositor {
       key: depositKey(request.user, request.nonce),
       subject: request.user,
       payload: encodePayload(request, digest),
-      transaction: await intents.transactions.sign(termsOf(request, digest)),
+      transaction: await intents.transactions.sign(depositTerms(request, digest)),
       expiresAtMs: request.deadline,
       createdAtMs: clock.now(),
     });

@@ -53,7 +53,7 @@ export const depositViewSchema = z.object({
 export type DepositView = z.input<typeof depositViewSchema>;
 
 /** Looks up deposits. */
-export class DepositBook {
+export class DepositQueries {
   readonly #store: Pick<IntentStore, "find" | "listBySubject">;
 
   constructor(store: Pick<IntentStore, "find" | "listBySubject">) {

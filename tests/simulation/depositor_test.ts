@@ -26,7 +26,7 @@ import {
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
 import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
-import { depositKey, Depositor, termsOfDeposit } from "../../services/bridge/depositor.ts";
+import { depositKey, Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
@@ -149,7 +149,7 @@ class Bridge {
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
       transactions,
-      work: { termsOf: (intent) => termsOfDeposit(intent, CHAIN_ID) },
+      work: { termsOf: (intent) => termsOfIntent(intent, CHAIN_ID) },
     });
     this.depositor = new Depositor({
       intents: {

@@ -7,7 +7,7 @@ import type { RunningService } from "../../../lib/http/service.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
-import { DepositBook } from "../../../services/bridge/deposits.ts";
+import { DepositQueries } from "../../../services/bridge/deposits.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
 import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";
 import { healthHandler, oracleApi } from "../../../services/oracle/api.ts";
@@ -62,7 +62,7 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
   };
   return createBridgeApi({
     depositor: { deposit: unused },
-    deposits: new DepositBook(store),
+    deposits: new DepositQueries(store),
     metrics: new BridgeMetrics(new Registry(), unused),
     limiter: unlimited,
     checkReadiness: unused,
