@@ -14,7 +14,7 @@ import {
 } from "../../lib/http/envelope.ts";
 import { answering, type AnswerOf, documented, serveDocument } from "../../lib/http/openapi.ts";
 import { SOLVER_STATUSES } from "./error_status.ts";
-import { estimateTermsOf, estimateToWire } from "./quoting/estimate.ts";
+import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { LIMITS } from "./limits.ts";
@@ -124,8 +124,7 @@ export function createSolverApi(api: SolverApi): Hono {
     limiter,
     acceptJson(api.corsOrigins),
     answering(operations.estimate, async (c) => {
-      const request = await readBody(c, operations.estimate.body);
-      const estimate = quoter.estimate(estimateTermsOf(request, clock.now()));
+      const estimate = quoter.estimate(await readBody(c, operations.estimate.body));
       return {
         success: true as const,
         estimate: estimateToWire(estimate),
@@ -139,6 +138,7 @@ export function createSolverApi(api: SolverApi): Hono {
     limiter,
     acceptJson(api.corsOrigins),
     answering(operations.execute, async (c) => {
+      // First, so that a dry run parses no body.
       executor.requireLive();
       const result = await executor.execute(await readBody(c, operations.execute.body));
       return { success: true as const, result };

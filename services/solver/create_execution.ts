@@ -25,7 +25,8 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 /** What executions need of the rest of the solver. */
 export interface ExecutionCore {
   intents: IntentService;
-  client: CoreClient;
+  /** The node, as `intents.node`, but without fault points: asked in the background. */
+  plainNode: CoreClient;
   signer: Signer;
   quoteSigner: QuoteSigner;
   markets: Markets;
@@ -45,13 +46,13 @@ export function createExecution(
   metrics: SolverMetrics,
   probabilities: Pick<Map<Hex, number>, "get">,
 ) {
-  const { intents, client, signer, exposure, markets, strategy, clock } = core;
+  const { intents, plainNode, signer, exposure, markets, strategy, clock } = core;
   const { store, node, requireChain } = intents;
   const { chainId, maxRisk, dryRun } = options;
   const reservations = new Reservations({
     store,
     book: exposure,
-    node: client,
+    node: plainNode,
     requireChain,
     clock,
     onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
@@ -60,22 +61,21 @@ export function createExecution(
   const hedge = metrics.timed(withFaultPoints("hedge", createHedge(options, clock), faults));
   const { address: solver } = signer;
   const { expectedMs: hedgeMs } = hedge;
-  const { exposure: onNear } = businessLog;
   const executor = new Executor({
     ...core,
     hedge,
     chainId,
     dryRun,
     probabilityOf: (quoteHash) => probabilities.get(quoteHash),
-    onRecheck: metrics.looked,
+    onRecheck: metrics.rechecked,
     checks: new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy }),
-    limit: new ExposureLimit({ book: exposure, onNear }),
+    limit: new ExposureLimit({ book: exposure, onNear: businessLog.exposure }),
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
   const work: IntentWork = {
     termsOf: (intent) => executor.termsOf(intent),
-    beforeSigning: (intent) => executor.hedge(intent),
-    isOnChain: (intent) => isBetOnChain(client, intent, clock.now()),
+    beforeSigning: (intent) => executor.prepare(intent),
+    isOnChain: (intent) => isBetOnChain(plainNode, intent, clock.now()),
     observe(event, intent) {
       if (event !== "final" || !isFinal(intent.state)) return;
       metrics.executionEnded(intent);

@@ -12,8 +12,6 @@ export const LIMITS = {
   maxDurationMs: THESIS_DURATION_MAX_MS,
   /** A payout is at most this many times the bet. */
   maxPayoutRatio: 10n,
-  /** Default deadline of an estimate, from now. */
-  estimateDeadlineMs: 60_000,
 } as const;
 
 /** The smallest bet that is quoted: that of the specification, or of the chain if it is larger. */

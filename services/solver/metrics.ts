@@ -27,7 +27,7 @@ export class SolverMetrics {
   readonly #quoteTime: Histogram<"kind">;
   readonly #executions: Counter<"outcome">;
   readonly #executeAnswers: Counter<"outcome">;
-  readonly #looks: Counter<"after" | "outcome">;
+  readonly #rechecks: Counter<"after" | "outcome">;
   readonly #bets: Counter<"market">;
   readonly #outcomes: Counter<"predicted" | "outcome">;
   readonly #predictions: Counter<"predicted">;
@@ -56,7 +56,7 @@ export class SolverMetrics {
       name: "solver_executions_total",
       help:
         "Executions that reached a final state here, by outcome: committed, failed, or refused if " +
-        "the price had moved at the second look.",
+        "the price had moved at a recheck.",
       labelNames: ["outcome"],
       registers,
     });
@@ -66,15 +66,15 @@ export class SolverMetrics {
       labelNames: ["outcome"],
       registers,
     });
-    this.#looks = new Counter({
+    this.#rechecks = new Counter({
       name: "solver_rechecks_total",
       help: "Checks of recorded executions, after their hold and after their hedge, by outcome: " +
         "passed, or the code of the refusal.",
       labelNames: ["after", "outcome"],
       registers,
     });
-    // Created at the start, so that the first look is an increase and not a new series.
-    for (const after of ["hold", "hedge"]) this.#looks.inc({ after, outcome: "passed" }, 0);
+    // Created at the start, so that the first check is an increase and not a new series.
+    for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     this.#bets = new Counter({
       name: "solver_bets_usdc_total",
       help: "Bets committed here, in USDC, by market.",
@@ -231,9 +231,9 @@ export class SolverMetrics {
     this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }
 
-  /** Counts a check of a recorded execution. */
-  readonly looked = (after: "hold" | "hedge", outcome: string): void => {
-    this.#looks.inc({ after, outcome });
+  /** Counts a recheck of a recorded execution. */
+  readonly rechecked = (after: "hold" | "hedge", outcome: string): void => {
+    this.#rechecks.inc({ after, outcome });
   };
 
   /** Counts the stake of a committed bet. */

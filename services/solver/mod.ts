@@ -74,7 +74,16 @@ export async function startSolver(
   metrics.watchCalibration(calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
   const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
-  const core = { intents, client, signer, quoteSigner, markets, strategy, exposure, clock };
+  const core = {
+    intents,
+    plainNode: client,
+    signer,
+    quoteSigner,
+    markets,
+    strategy,
+    exposure,
+    clock,
+  };
   const { executor, reservations, work } = createExecution(options, core, metrics, probabilities);
   const minimumBet = new MinimumBet();
   const follower = followNode({

@@ -5,8 +5,10 @@ import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
-/** Theses per page: the bound, and the default. */
+/** Most theses per page. */
 const PAGE_MAX = 1_000;
+
+/** Theses per page by default. */
 const PAGE_DEFAULT = 100;
 
 /** Query of `GET /theses`. */

@@ -186,7 +186,7 @@ function measureExecutions(
     work: {
       termsOf: (intent) =>
         own?.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
-      beforeSigning: async (intent) => await own?.hedge(intent),
+      beforeSigning: async (intent) => await own?.prepare(intent),
     },
   }, (store, submitter) => {
     if (quoteSigner !== undefined) own = ownExecutor({ store, submitter }, quoteSigner, max);

@@ -82,7 +82,7 @@ export class BetsSolver {
       transactions: new TransactionSigner(signer, CHAIN_ID, clock),
       work: {
         termsOf: (intent) => this.#executor.termsOf(intent),
-        beforeSigning: (intent) => this.#executor.hedge(intent),
+        beforeSigning: (intent) => this.#executor.prepare(intent),
         ended: (intent) => this.#reservations.ended(intent),
       },
     });

@@ -100,7 +100,7 @@ Deno.test("loadStrategy: recheck and hold are the file's own", () =>
     },
   ));
 
-Deno.test("loadStrategy: the wait before the second look is the file's own", () =>
+Deno.test("loadStrategy: the wait before the recheck is the file's own", () =>
   withFile(
     `export default () => ({ name: "x", price() {}, recheck() {}, holdMs: () => 40 });`,
     async (path) => {

@@ -56,11 +56,11 @@ export interface Maker {
   observe(bar: Bar): void;
   /** @returns Undefined if it cannot quote yet. */
   offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined;
-  /** Last look: whether an offer may still be executed. */
+  /** Whether an offer may still be executed. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean;
-  /** How long an accepted offer waits for its second look, in milliseconds; 0 without it. */
+  /** How long an accepted offer waits for its recheck, in milliseconds; 0 without it. */
   holdMs?(box: TrialBox, ratio: number): number;
-  /** Second look: whether an offer that was accepted {@link holdMs} ago is executed. */
+  /** The recheck: whether an offer that was accepted {@link holdMs} ago is executed. */
   confirms?(box: TrialBox, ratio: number): boolean;
   /** Reports the result of a box that it was asked about. */
   settle?(kind: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void;
@@ -87,7 +87,7 @@ export abstract class ModelMaker implements Maker {
     return { probability, margin: this.#margin, ratio: ratio > 1 ? ratio : undefined };
   }
 
-  /** Accepts until its margin is gone, without a last look of its own. */
+  /** Accepts until its margin is gone, without a recheck of its own. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean {
     const probability = this.probability(box, kind, nowMs);
     return probability !== undefined && probability * ratio <= 1;

@@ -33,12 +33,12 @@ export interface QuotedMaker {
 }
 
 /**
- * The maker's second look at an offer that is accepted now. Bars that are longer than its wait cannot
+ * The recheck by the maker of an offer that is accepted now. Bars that are longer than its wait cannot
  * show what happens meanwhile: there the offer is executed at once.
  *
  * @returns Adds the bet of a user, once it is executed.
  */
-function secondLook(
+function recheckLater(
   trial: Trial,
   { index, maker }: QuotedMaker,
   ratio: number,
@@ -79,7 +79,7 @@ export function decide(
   const { index, informant, maker, watched } = quoted;
   const ratio = trial.offers[index]?.ratio;
   if (ratio === undefined) return;
-  const bet = secondLook(trial, quoted, ratio, { nowMs: trial.quotedMs, barMs });
+  const bet = recheckLater(trial, quoted, ratio, { nowMs: trial.quotedMs, barMs });
   bet(USERS.everyone);
   if (informed(trial.offers[informant.index]?.probability, ratio)) {
     bet(USERS.informed);
@@ -103,7 +103,7 @@ export function decide(
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
         return false;
       }
-      secondLook(trial, quoted, ratio, { nowMs, barMs })(USERS.patient);
+      recheckLater(trial, quoted, ratio, { nowMs, barMs })(USERS.patient);
       return true;
     });
   }

@@ -8,12 +8,12 @@ import {
   payoutFor,
   priceBox,
 } from "./box_price.ts";
-import type { Box } from "./box_probability.ts";
+import type { OpenBox } from "./box_probability.ts";
 import { requireLastLook } from "./last_look.ts";
 import { refusal } from "./refusals.ts";
 import {
   type MarketView,
-  type Price,
+  type PricedBet,
   type PricingDetails,
   PricingRefusedError,
   type PricingStrategy,
@@ -39,7 +39,7 @@ const HISTORY_LAG_MAX_MS = 10_000;
 
 /** A bet with everything that determines its price. */
 interface Valuation extends BoxPrice {
-  box: Box;
+  box: OpenBox;
   model: MarketModel;
   /** How much earlier than this solver a user may have seen the price. */
   leadMs: number;
@@ -56,7 +56,7 @@ export class BarrierStrategy implements PricingStrategy {
     this.#options = options;
   }
 
-  price(bet: BetTerms): Price & { details: PricingDetails } {
+  price(bet: BetTerms): PricedBet & { details: PricingDetails } {
     const { margin, skew: skewOptions } = this.#options;
     const { model, spot, spotAgeMs, probability, chargedProbability } = this.#value(bet);
     const skew = bookSkew(skewOptions, bet);

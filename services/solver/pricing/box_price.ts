@@ -1,5 +1,5 @@
 import { LIMITS } from "../limits.ts";
-import { type Box, type Checks, checksOf, noTouchAtChecks } from "./box_probability.ts";
+import { type Checks, checksOf, noTouchAtChecks, type OpenBox } from "./box_probability.ts";
 import { YEAR_MS } from "./units.ts";
 import type { VolatilityForecast } from "./volatility.ts";
 
@@ -24,7 +24,7 @@ export interface MarketModel {
 export interface BoxPrice {
   /** By the model, with volatility averaged over its uncertainty. */
   probability: number;
-  /** If the box survives until its second look; never lower. The payout is calculated from it. */
+  /** If the box survives until its recheck; never lower. The payout is calculated from it. */
   chargedProbability: number;
 }
 
@@ -34,11 +34,16 @@ const RATIO_SCALE = 1e12;
 /**
  * Prices a box that is not broken, for a spot inside its range.
  *
- * Where a lead pays ({@link leadPays}), an execution waits as long for its second look, and a box that
+ * Where a lead pays ({@link leadPays}), an execution waits as long for its recheck, and a box that
  * breaks meanwhile is refused. So the bets that are executed have survived that time, and are worth
  * more than the quoted box: the nearer to a bound, the more.
  */
-export function priceBox(box: Box, model: MarketModel, leadMs: number, margin: number): BoxPrice {
+export function priceBox(
+  box: OpenBox,
+  model: MarketModel,
+  leadMs: number,
+  margin: number,
+): BoxPrice {
   const probability = mixedProbability(checksOf(box), model);
   const charges = leadPays(box, model, leadMs, probability * payoutRatio(probability, margin));
   if (!charges) return { probability, chargedProbability: probability };
@@ -68,7 +73,7 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
  *
  * @param worth Probability times payout over bet: what a bet of 1 is worth now.
  */
-export function leadPays(box: Box, model: MarketModel, leadMs: number, worth: number): boolean {
+export function leadPays(box: OpenBox, model: MarketModel, leadMs: number, worth: number): boolean {
   if (leadMs <= 0) return false;
   const later = checksOf({ ...box, nowMs: box.nowMs + leadMs });
   if (later === undefined) return true;

@@ -7,7 +7,7 @@ import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 import { YEAR_MS } from "./units.ts";
 
 /** A box thesis at one moment, not broken so far. */
-export interface Box {
+export interface OpenBox {
   /** Current price; prices may have any unit as long as all have the same. */
   spot: bigint;
   lower: bigint;
@@ -56,7 +56,9 @@ const STILL_SHARE_MAX = 0.9999;
  *
  * @returns Undefined if no check is left.
  */
-export function checksOf({ spot, lower, upper, nowMs, startMs, endMs }: Box): Checks | undefined {
+export function checksOf(
+  { spot, lower, upper, nowMs, startMs, endMs }: OpenBox,
+): Checks | undefined {
   const firstSlot = Math.max(slotFrom(startMs), slotFrom(nowMs));
   const lastSlot = slotFrom(endMs) - 1;
   if (lastSlot < firstSlot) return undefined;
@@ -73,7 +75,7 @@ export function checksOf({ spot, lower, upper, nowMs, startMs, endMs }: Box): Ch
  * Probability that the price lies inside the box at every check that is still to come, if it moves
  * without a trend.
  */
-export function boxProbability(box: Box & PriceMotion): number {
+export function boxProbability(box: OpenBox & PriceMotion): number {
   const checks = checksOf(box);
   return checks === undefined ? 1 : noTouchAtChecks(checks, box);
 }

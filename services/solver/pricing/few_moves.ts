@@ -17,8 +17,10 @@ const HALF_LIFE_MS = 12 * 3_600_000;
 /** Minutes between two estimates, and before the first. */
 const MINUTES_PER_ESTIMATE = 60;
 
-/** Estimates are between 2 and 600 moves a minute. */
+/** Fewest moves a minute of an estimate. */
 const MOVES_MIN = 2;
+
+/** Halvings of the interval from the fewest to the most moves: to a few moves. */
 const HALVINGS = 7;
 
 /** State of {@link FewMoves}. */

@@ -22,8 +22,10 @@ const EDGE_DEVIATIONS = 6.5;
 /** Points on each stretch: within 1e-9 of a rule with ten times as many. */
 const QUADRATURE = gaussLegendre(32);
 
-/** Within this many steps of a barrier its shift changes, which needs additional points. */
+/** Within this many steps of a barrier its shift changes. */
 const LAYER_STEPS = 5;
+
+/** Additional points there. */
 const LAYER_QUADRATURE = gaussLegendre(16);
 
 /**

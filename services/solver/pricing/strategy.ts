@@ -17,7 +17,7 @@ export const STRATEGY_NAMES = ["mock", "barrier"] as const;
 export const pricingDetailsSchema = z.object({
   probability: z.number().describe("By the model, that the user wins"),
   chargedProbability: z.number()
-    .describe("The same if the price is inside until the execution's second look; sets the payout"),
+    .describe("The same if the price is inside until the execution's recheck; sets the payout"),
   volatility: z.number().describe("Annualised, forecast for the time to the end of the window"),
   volatilitySpread: z.number()
     .describe("Standard deviation of the logarithm of the volatility; prices are averaged over it"),
@@ -34,7 +34,7 @@ export const pricingDetailsSchema = z.object({
 export type PricingDetails = z.input<typeof pricingDetailsSchema>;
 
 /** The price of a bet. */
-export interface Price {
+export interface PricedBet {
   /** Total payout if the user wins, in the unit of the bet. */
   payout: bigint;
   /** The explanation of the price; undefined if the strategy has none. */
@@ -95,7 +95,7 @@ export interface PricingStrategy {
   /** Reported by `GET /info`. */
   readonly name: string;
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
-  price(bet: BetTerms): Price;
+  price(bet: BetTerms): PricedBet;
   /**
    * How long a recorded execution waits before it is checked again and hedged, in milliseconds: users
    * may see prices this much earlier. Without it there is no wait.

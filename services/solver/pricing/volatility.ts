@@ -85,8 +85,10 @@ const PRIOR: LogDeviation = { middle: -0.43, below: 0.35 ** 2, above: 0.35 ** 2 
 /** Additional deviation of the logarithm if the history is shorter than the horizon, per factor e. */
 const SPREAD_PER_MISSING_HISTORY = 0.1;
 
-/** In so short a history, a minute counts as at most 1.5 times what its slots say: it may have a jump. */
+/** A history below this is short: one jump could dominate it. */
 const EARLY_MS = 300_000;
+
+/** In a short history, a minute counts as at most this many times what its slots say. */
 const EARLY_RAISE_MAX = 1.5;
 
 /** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */

@@ -1,14 +1,13 @@
 import { z } from "zod";
 import type { EstimateAnswer } from "../../../lib/protocol/answers.ts";
 import { USDT } from "../../../lib/protocol/markets.ts";
-import { type QuoteRequest, quoteRequestSchema } from "../../../lib/protocol/quote.ts";
+import { quoteRequestSchema } from "../../../lib/protocol/quote.ts";
 import {
   type Address,
   addressSchema,
   thesisTypeSchema,
   timestampSchema,
 } from "../../../lib/protocol/scalars.ts";
-import { LIMITS } from "../limits.ts";
 import type { Estimate } from "./quoter.ts";
 
 /** Decimals of the multiplier in an estimate. */
@@ -26,16 +25,8 @@ export const estimateRequestSchema = z.object({
   base: z.prefault(addressSchema, DEFAULT_BASE).describe("Base token; default BTC"),
   quote: z.prefault(addressSchema, USDT).describe("Quote token; default USDT"),
   deadline: z.optional(timestampSchema)
-    .describe("Unix milliseconds; default one minute from now"),
+    .describe("Unix milliseconds; default one minute from now. Without effect: nothing is signed"),
 }).meta({ id: "EstimateRequest" });
-
-/** The terms of an estimate, with the default deadline if there is none. */
-export function estimateTermsOf(
-  request: z.output<typeof estimateRequestSchema>,
-  nowMs: number,
-): Omit<QuoteRequest, "user"> {
-  return { ...request, deadline: request.deadline ?? nowMs + LIMITS.estimateDeadlineMs };
-}
 
 /** The estimate as JSON (spec: quote solver, "Estimate"). */
 export function estimateToWire({ betAmount, payout }: Estimate): EstimateAnswer["estimate"] {

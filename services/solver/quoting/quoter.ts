@@ -14,7 +14,7 @@ import {
 } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
-import type { Price, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
+import type { PricedBet, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
 
 export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
@@ -85,7 +85,7 @@ export class Quoter {
   }
 
   /**
-   * The payout of a possible quote. Nothing is signed, so a deadline has no bound.
+   * The payout of a possible quote. Nothing is signed, so it has no deadline.
    *
    * @throws {RangemakerError} If a rule is broken.
    * @throws {RangemakerError} `INVALID_TIME_RANGE` outside the time bounds.
@@ -103,7 +103,7 @@ export class Quoter {
     if (timeBounds !== undefined) requireStart(bet, clock.now(), timeBounds);
   }
 
-  #price(bet: BetTerms): Price {
+  #price(bet: BetTerms): PricedBet {
     const { payout, details } = this.#options.strategy.price(bet);
     const most = bet.betAmount * LIMITS.maxPayoutRatio;
     return { payout: payout > most ? most : payout, details };

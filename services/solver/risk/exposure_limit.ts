@@ -64,9 +64,9 @@ export class ExposureLimit {
   #requireRoom(bet: BetAtRisk, max: bigint, isFresh: boolean): void {
     if (!this.#options.book.complete) throw failure("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
-    // Other solvers may have released some: a warning, like a refusal, follows once that is read.
-    const isReported = isFresh || this.#isNear || !this.#isNearBy(total, max);
-    if (total <= max && isReported) return;
+    const wouldWarn = !this.#isNear && this.#isNearBy(total, max);
+    // It fits, but would warn: refused once, so that the store refreshes the book and asks again.
+    if (total <= max && (isFresh || !wouldWarn)) return;
     throw failure("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
   }
 

@@ -2,7 +2,7 @@ import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
 /** A bet in numbers: a scan of bigints would take several times as long. */
-interface Box {
+interface BoxInNumbers {
   startTime: number;
   endTime: number;
   lower: number;
@@ -15,12 +15,12 @@ interface Box {
  * constant time; a query scans the bets of one market.
  */
 export class OverlapIndex {
-  readonly #markets = new Map<string, Map<string, Box>>();
+  readonly #markets = new Map<string, Map<string, BoxInNumbers>>();
 
   /** Adds a bet that is not there yet. */
   add(quoteHash: string, bet: BetAtRisk): void {
     const key = marketOf(bet);
-    const boxes = this.#markets.get(key) ?? new Map<string, Box>();
+    const boxes = this.#markets.get(key) ?? new Map<string, BoxInNumbers>();
     this.#markets.set(key, boxes.set(quoteHash, { ...boxOf(bet), risk: Number(riskOf(bet)) }));
   }
 
@@ -53,7 +53,9 @@ export class OverlapIndex {
   }
 }
 
-function boxOf({ startTime, endTime, lowerPrice, upperPrice }: BetTerms): Omit<Box, "risk"> {
+function boxOf(
+  { startTime, endTime, lowerPrice, upperPrice }: BetTerms,
+): Omit<BoxInNumbers, "risk"> {
   // Both bounds belong to the range.
   return { startTime, endTime, lower: Number(lowerPrice), upper: Number(upperPrice) + 1 };
 }

@@ -22,7 +22,10 @@ export interface PreTradeChecksOptions {
   strategy: Pick<PricingStrategy, "recheck" | "holdMs">;
 }
 
-/** Checks before an execution is recorded or hedged: a refusal here does not use up the quote. */
+/**
+ * Checks one execution alone; `ExposureLimit` checks it beside the others. A refusal before it is
+ * recorded does not use up the quote.
+ */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
 
@@ -31,13 +34,12 @@ export class PreTradeChecks {
   }
 
   /**
-   * Checks an execution as if it were the only one under way; recording it checks it together with all
-   * others.
+   * The checks before an execution is recorded.
    *
    * @returns The balances.
    * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
    */
-  async require(quote: Quote): Promise<Balances> {
+  async checkAndReadBalances(quote: Quote): Promise<Balances> {
     const { node, solver, strategy, hedgeMs, markets = SPEC_MARKETS } = this.#options;
     this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
     this.#requireRisk(quote);
@@ -47,8 +49,8 @@ export class PreTradeChecks {
       node.getAccount(solver),
       node.getAccount(quote.user),
     ]);
-    const symbol = markets.find(quote.base, quote.quote)?.symbol ?? "this pair";
-    requireFreshPrice(symbol, prices[symbol]);
+    const market = markets.find(quote.base, quote.quote);
+    requireFreshPrice(market?.symbol ?? "this pair", market && prices[market.symbol]);
     const balances = { user: users.balance, solver: own.balance };
     requireBalances(quote, balances, []);
     return balances;
@@ -66,7 +68,7 @@ export class PreTradeChecks {
    * @param isHedged The hedge needs no more time.
    * @throws {RangemakerError} If a check fails; `retryable` if time may help.
    */
-  requireStillGood(quote: Quote, isHedged: boolean): void {
+  recheck(quote: Quote, isHedged: boolean): void {
     this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);
     this.#requireRisk(quote);
     this.#options.strategy.recheck(quote, quote.payout, true);

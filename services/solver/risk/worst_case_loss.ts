@@ -3,7 +3,7 @@ import { slotFrom } from "../../../lib/prices/price_slots.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
 /** A bet for the measure: times in slots of 100 ms, both included. */
-interface Box {
+interface BoxInSlots {
   firstSlot: number;
   lastSlot: number;
   lowerPrice: bigint;
@@ -21,7 +21,7 @@ interface Box {
  * market share a slot. O(n log n).
  */
 export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
-  const markets = new Map<string, Box[]>();
+  const markets = new Map<string, BoxInSlots[]>();
   for (const bet of bets) {
     const key = `${bet.base}/${bet.quote}`;
     const boxes = markets.get(key);
@@ -35,7 +35,7 @@ export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
   return loss;
 }
 
-function boxOf(bet: BetAtRisk): Box {
+function boxOf(bet: BetAtRisk): BoxInSlots {
   const { lowerPrice, upperPrice, startTime, endTime } = bet;
   const firstSlot = slotFrom(startTime);
   const lastSlot = slotFrom(endTime) - 1;
@@ -43,13 +43,13 @@ function boxOf(bet: BetAtRisk): Box {
 }
 
 /** Divides boxes into groups, each with a slot that all its boxes are checked in. */
-function groupsOf(boxes: Box[]): Box[][] {
+function groupsOf(boxes: BoxInSlots[]): BoxInSlots[][] {
   boxes.sort((a, b) => a.lastSlot - b.lastSlot);
-  const groups: Box[][] = [];
+  const groups: BoxInSlots[][] = [];
   /** The slot of each group, ascending: the last slot of the box that ends first. */
   const slots: number[] = [];
   /** A window between two slots is never checked, so its user always wins: a group of its own. */
-  const unchecked: Box[][] = [];
+  const unchecked: BoxInSlots[][] = [];
   for (const box of boxes) {
     const { firstSlot, lastSlot } = box;
     if (firstSlot > lastSlot) {
@@ -69,7 +69,7 @@ function groupsOf(boxes: Box[]): Box[][] {
 }
 
 /** The solver's loss at the price where the boxes that contain it have the largest total risk. */
-function worstPriceLoss(boxes: readonly Box[]): bigint {
+function worstPriceLoss(boxes: readonly BoxInSlots[]): bigint {
   const edges = boxes.flatMap(({ lowerPrice, upperPrice, risk }) => [
     { price: lowerPrice, change: risk },
     { price: upperPrice + 1n, change: -risk }, // both bounds belong to the range

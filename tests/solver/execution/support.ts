@@ -90,7 +90,7 @@ export async function withExecutor(
     transactions: new TransactionSigner(solver, CHAIN_ID, clock),
     work: {
       termsOf: (intent) => executor.termsOf(intent),
-      beforeSigning: (intent) => executor.hedge(intent),
+      beforeSigning: (intent) => executor.prepare(intent),
       ended: (intent) => reservations.ended(intent),
     },
     node: {

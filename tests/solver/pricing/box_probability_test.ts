@@ -3,16 +3,16 @@ import fc from "fast-check";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import {
-  type Box,
   boxProbability,
   checksOf,
   noTouchAtChecks,
+  type OpenBox,
   type PriceMotion,
 } from "../../../services/solver/pricing/box_probability.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { latticeProbability } from "./no_free_bet.ts";
 
-type BoxView = Box & PriceMotion;
+type BoxView = OpenBox & PriceMotion;
 
 const NOW_MS = 1_700_000_000_000;
 

@@ -53,7 +53,7 @@ function checks(
 }
 
 Deno.test("Pre-trade checks: a bet at every limit passes and returns the balances", async () => {
-  assert.deepEqual(await checks().require(quote), { user: 100n, solver: 50n });
+  assert.deepEqual(await checks().checkAndReadBalances(quote), { user: 100n, solver: 50n });
 });
 
 const moved = {
@@ -121,19 +121,19 @@ Deno.test("Pre-trade checks: the price is checked again after the recording, dea
     recheck: (...[bet, payout, isRecorded]: [unknown, bigint, boolean?]) =>
       void seen.push([bet, payout, isRecorded]),
   };
-  await checks({ strategy }).require(quote);
-  checks({ strategy }).requireStillGood(quote, false);
+  await checks({ strategy }).checkAndReadBalances(quote);
+  checks({ strategy }).recheck(quote, false);
   assert.deepEqual(seen, [[quote, 150n, false], [quote, 150n, true]]);
   for (const given of [{ hedgeMs: 51 }, { maxRisk: 49n }, { strategy: moved }]) {
-    assert.throws(() => checks(given).requireStillGood(quote, false), RangemakerError);
+    assert.throws(() => checks(given).recheck(quote, false), RangemakerError);
   }
-  checks({ hedgeMs: 51 }).requireStillGood(quote, true);
+  checks({ hedgeMs: 51 }).recheck(quote, true);
 });
 
 Deno.test("Pre-trade checks: the deadline leaves time for the hold and the hedge", async () => {
   for (const [holdMs, isInTime] of [[30, true], [31, false]] as const) {
     const strategy = { recheck() {}, holdMs: () => holdMs };
-    const look = checks({ strategy, hedgeMs: 20 }).require(quote);
+    const look = checks({ strategy, hedgeMs: 20 }).checkAndReadBalances(quote);
     if (isInTime) await look;
     else await assert.rejects(look, { code: "DEADLINE_PASSED", message: /takes 51 ms, 1 ms too/ });
   }
@@ -147,7 +147,7 @@ Deno.test("Pre-trade checks: a market without a price and an unknown pair are re
   };
   const unknown = { ...quote, base: solver.address };
   for (const each of [quote, unknown]) {
-    await assert.rejects(checks({ node }).require(each), { code: "PRICE_STALE" });
+    await assert.rejects(checks({ node }).checkAndReadBalances(each), { code: "PRICE_STALE" });
   }
 });
 
@@ -157,12 +157,12 @@ Deno.test("Pre-trade checks: a throwing strategy fails the check", async () => {
       throw new TypeError("No market has this base");
     },
   };
-  await assert.rejects(checks({ strategy: broken }).require(quote), TypeError);
+  await assert.rejects(checks({ strategy: broken }).checkAndReadBalances(quote), TypeError);
 });
 
 for (const [name, failing, status, code, message] of cases) {
   Deno.test(`Pre-trade checks: ${name}: refused, with what and by how much`, async () => {
-    await assert.rejects(failing.require(quote), (thrown) => {
+    await assert.rejects(failing.checkAndReadBalances(quote), (thrown) => {
       assert.ok(thrown instanceof RangemakerError);
       assert.deepEqual([statusOfCode(thrown.code, SOLVER_STATUSES), thrown.code], [status, code]);
       assert.equal(thrown.retryable, status === 503 || code === "INSUFFICIENT_BALANCE");

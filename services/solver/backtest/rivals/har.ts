@@ -1,4 +1,4 @@
-import { type Box, checksOf, noTouchAtChecks } from "../../pricing/box_probability.ts";
+import { checksOf, noTouchAtChecks, type OpenBox } from "../../pricing/box_probability.ts";
 import { CANDLE_MS, CandleBuilder, candleVariance } from "../../pricing/candle.ts";
 import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { Season } from "../../pricing/season.ts";
@@ -147,6 +147,6 @@ export class HarModel extends ModelMaker {
   }
 }
 
-function boxOf({ lower, upper, startMs, endMs }: TrialBox, spot: number, nowMs: number): Box {
+function boxOf({ lower, upper, startMs, endMs }: TrialBox, spot: number, nowMs: number): OpenBox {
   return { spot: BigInt(spot), lower: BigInt(lower), upper: BigInt(upper), nowMs, startMs, endMs };
 }

@@ -1,4 +1,4 @@
-/** Users who see prices earlier than the solver, on simulated prices, against its second look. */
+/** Users who see prices earlier than the solver, on simulated prices, against its recheck. */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
@@ -149,7 +149,7 @@ function orRefused<T>(price: () => T): T | undefined {
   }
 }
 
-Deno.test("Second look: no user who sees prices up to 3 s earlier gains, wherever the box lies; others pay the margin", () => {
+Deno.test("Recheck: no user who sees prices up to 3 s earlier gains, wherever the box lies; others pay the margin", () => {
   const random = seededRandom(1);
   const byLead = new Map(LEADS_MS.map((leadMs) => [leadMs, new Gains()]));
   const plain: { offset: number; gains: Gains }[] = [];

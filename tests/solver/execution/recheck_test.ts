@@ -18,14 +18,14 @@ interface Found {
   answer: string;
   /** Looks and hedges with their times. */
   steps: string[];
-  /** Reported looks. */
-  looks: string[];
+  /** Reported rechecks. */
+  rechecks: string[];
   logged: unknown[];
   sent: number;
   risk: bigint;
 }
 
-/** Executes a quote; `refusals` are those of the looks: at its arrival, after hold and hedge. */
+/** Executes a quote; `refusals` are those of the checks: at its arrival, after hold and hedge. */
 async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Found> {
   const clock = new FakeClock();
   const startMs = clock.now();
@@ -34,19 +34,19 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   const strategy = {
     holdMs: () => HOLD_MS,
     recheck(_bet: unknown, _payout: bigint, isRecorded?: boolean) {
-      step(isRecorded ? "second look" : "look");
+      step(isRecorded ? "recheck" : "first check");
       const code = refusals.shift();
       if (code !== undefined) throw new PricingRefusedError(code, `It is ${code}`);
     },
   };
   const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve(step("hedge")) };
-  const looks: string[] = [];
+  const rechecks: string[] = [];
   const found: Found[] = [];
   await withLogs("info", (records) =>
     withExecutor(
       hedge,
       async ({ executor, options, exposure, sent }) => {
-        options.onRecheck = (after, outcome) => looks.push(`${after}: ${outcome}`);
+        options.onRecheck = (after, outcome) => rechecks.push(`${after}: ${outcome}`);
         const running = executor.execute(signed(clock).execution)
           .then(({ status }) => status, messageOf);
         const answered = running.then(() => true);
@@ -58,7 +58,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
         clock.advance(HOLD_MS);
         const answer = await running;
         const logged = records.map(({ properties: { event } }) => event);
-        found.push({ answer, steps, looks, logged, sent: sent.length, risk: exposure.total });
+        found.push({ answer, steps, rechecks, logged, sent: sent.length, risk: exposure.total });
       },
       clock,
       undefined,
@@ -68,41 +68,41 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   return found[0] ?? assert.fail("It was executed");
 }
 
-Deno.test("Second look: an execution waits for its hold, is looked at, hedged, looked at again and sent", async () => {
-  const { answer, steps, looks, sent, risk } = await execute();
+Deno.test("Recheck: an execution waits for its hold, is rechecked, hedged, rechecked and sent", async () => {
+  const { answer, steps, rechecks, sent, risk } = await execute();
   assert.deepEqual([answer, sent, risk], ["committed", 1, 10n]);
   assert.deepEqual(steps, [
-    "look at 0",
-    "second look at 300",
+    "first check at 0",
+    "recheck at 300",
     "hedge at 300",
-    "second look at 300",
+    "recheck at 300",
   ]);
-  assert.deepEqual(looks, ["hold: passed", "hedge: passed"]);
+  assert.deepEqual(rechecks, ["hold: passed", "hedge: passed"]);
 });
 
-Deno.test("Second look: a price that moved during the hold ends the execution without a hedge", async () => {
-  const { answer, steps, looks, logged, sent, risk } = await execute(undefined, "PRICE_MOVED");
+Deno.test("Recheck: a price that moved during the hold ends the execution without a hedge", async () => {
+  const { answer, steps, rechecks, logged, sent, risk } = await execute(undefined, "PRICE_MOVED");
   assert.deepEqual([answer, sent, risk], ["It is PRICE_MOVED", 0, 0n]);
-  assert.deepEqual(steps, ["look at 0", "second look at 300"]);
-  assert.deepEqual(looks, ["hold: PRICE_MOVED"]);
+  assert.deepEqual(steps, ["first check at 0", "recheck at 300"]);
+  assert.deepEqual(rechecks, ["hold: PRICE_MOVED"]);
   assert.deepEqual(logged, ["execution_accepted"]);
 });
 
-Deno.test("Second look: a price that moved during the hedge submits nothing, and the unused hedge is logged", async () => {
+Deno.test("Recheck: a price that moved during the hedge submits nothing, and the unused hedge is logged", async () => {
   const found = await execute(undefined, undefined, "PRICE_IMPROVED");
   assert.deepEqual([found.answer, found.sent, found.risk], ["It is PRICE_IMPROVED", 0, 0n]);
-  assert.deepEqual(found.looks, ["hold: passed", "hedge: PRICE_IMPROVED"]);
+  assert.deepEqual(found.rechecks, ["hold: passed", "hedge: PRICE_IMPROVED"]);
   assert.deepEqual(found.logged, ["execution_accepted", "execution_hedged", "hedge_unused"]);
 });
 
-Deno.test("Second look: without a price after the hedge the outcome is open, and the risk stays reserved", async () => {
+Deno.test("Recheck: without a price after the hedge the outcome is open, and the risk stays reserved", async () => {
   const found = await execute(undefined, undefined, "PRICE_UNAVAILABLE");
   assert.match(found.answer, /outcome|unknown/i);
   assert.deepEqual([found.sent, found.risk], [0, 10n]);
   assert.deepEqual(found.logged.includes("hedge_unused"), false);
 });
 
-Deno.test("Second look: after a restart, an execution waits only for the rest of its time", async () => {
+Deno.test("Recheck: after a restart, an execution waits only for the rest of its time", async () => {
   const clock = new FakeClock();
   const strategy = { holdMs: () => HOLD_MS, recheck() {} };
   const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
@@ -112,13 +112,13 @@ Deno.test("Second look: after a restart, an execution waits only for the rest of
       const { intent } = await store.insert(recorded(clock));
       clock.jump(100);
       let isHedged = false;
-      const running = executor.hedge(intent).then(() => isHedged = true);
+      const running = executor.prepare(intent).then(() => isHedged = true);
       clock.advance(199);
       await Promise.resolve();
       assert.equal(isHedged, false);
       clock.advance(1);
       await running;
-      await executor.hedge(intent);
+      await executor.prepare(intent);
     },
     clock,
     undefined,
