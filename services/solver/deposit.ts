@@ -7,7 +7,7 @@ import type { OptionTable } from "../../lib/cli/options.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
-import { formatUsdc } from "../../lib/protocol/price.ts";
+import { formatUnits } from "../../lib/protocol/price.ts";
 import { options as solverOptions } from "./options.ts";
 
 const REQUEST_LIFE_MS = 60_000;
@@ -47,7 +47,7 @@ export const run = command({
     const body = { ...request, amount: `${amount}`, nonce: `${nonce}`, signature };
     const url = new URL("deposit", bridgeUrl.endsWith("/") ? bridgeUrl : `${bridgeUrl}/`);
     const { txHash } = await callJson(url.href, depositAnswerSchema, body);
-    print(`${formatUsdc(amount)} USDC for ${signer.address}, transaction ${txHash}`);
+    print(`${formatUnits(amount)} USDC for ${signer.address}, transaction ${txHash}`);
     return ExitCode.ok;
   },
 });
