@@ -86,7 +86,7 @@ Deno.test("idAtStart: gives the id that precedes the parameters if it is JSON, e
 });
 
 Deno.test("idAtStart: never throws", () => {
-  const id = fc.stringMatching(/^(?:-?[0-9.eE]{1,17}|"[^"]{0,4}"|.{0,3})$/);
+  const id = fc.stringMatching(/^(?:-?[0-9]{1,17}|"[^"]{0,4}"|.{0,3})$/);
   fc.assert(fc.property(id, (text) => void idAtStart(`{"id":${text},`)));
 });
 
