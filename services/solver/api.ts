@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../../lib/clock.ts";
 import type { MarketCalibration } from "../../lib/protocol/answers.ts";
-import { type Markets, PRICE_DECIMALS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import { type Markets, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
@@ -46,14 +46,12 @@ export interface SolverApi {
   dryRun: boolean;
   basePayoutMultiplier: number;
   clock: Clock;
-  /** Those of the specification by default. */
-  markets?: Markets;
+  markets: Markets;
 }
 
 /** The routes of the solver (spec: quote solver, "Endpoints"). */
 export function createSolverApi(api: SolverApi): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
-  const { markets = SPEC_MARKETS } = api;
   const app = new Hono();
   useEnvelope(app, "solver", api.corsOrigins, SOLVER_STATUSES);
   serveDocument(app, description);
@@ -82,7 +80,7 @@ export function createSolverApi(api: SolverApi): Hono {
   app.get(
     "/pairs",
     answering(operations.pairs, () => ({
-      pairs: markets.list.map(({ symbol, base, quote }) => ({
+      pairs: api.markets.list.map(({ symbol, base, quote }) => ({
         symbol,
         base,
         quote,

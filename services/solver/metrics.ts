@@ -4,7 +4,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { type MarketPair, type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import type { MarketPair, Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import type { Hedge } from "./execution/hedge.ts";
@@ -35,7 +35,7 @@ export class SolverMetrics {
   readonly #hedgeTime: Histogram<"outcome">;
   #reading: Promise<unknown> = Promise.resolve();
 
-  constructor(registry: Registry, markets: Markets = SPEC_MARKETS) {
+  constructor(registry: Registry, markets: Markets) {
     this.#markets = markets;
     const registers = [registry];
     this.#registry = registry;

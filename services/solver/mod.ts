@@ -54,7 +54,7 @@ export async function startSolver(
   const markets = await readMarkets(options.markets);
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, markets);
-  const client = new CoreClient({ url: options.rpcUrl });
+  const plainNode = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({
     ...options,
     name: "solver",
@@ -66,31 +66,22 @@ export async function startSolver(
   const { store, drain } = intents;
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   metrics.watchExposure(exposure);
-  const account = new OwnAccount(client, solver, clock);
+  const account = new OwnAccount(plainNode, solver, clock);
   metrics.watchAccount(account.read);
-  const pricing = await createPricing(options, markets, client, clock, exposure, store);
+  const pricing = await createPricing(options, markets, plainNode, clock, exposure, store);
   const { strategy, marketData } = pricing;
   const calibration = marketData?.calibration.bind(marketData);
   metrics.watchCalibration(calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
   const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
-  const core = {
-    intents,
-    plainNode: client,
-    signer,
-    quoteSigner,
-    markets,
-    strategy,
-    exposure,
-    clock,
-  };
+  const core = { intents, plainNode, signer, quoteSigner, markets, strategy, exposure, clock };
   const { executor, reservations, work } = createExecution(options, core, metrics, probabilities);
   const minimumBet = new MinimumBet();
   const follower = followNode({
     wsUrl: options.wsUrl,
     chainId,
     solver,
-    node: client,
+    node: plainNode,
     clock,
     exposure,
     minimumBet,
@@ -100,7 +91,7 @@ export async function startSolver(
   const limiter = new RequestLimiter(options, registry);
   const unpriced = () => marketData?.unpriced() ?? [];
   const { problem } = intents;
-  const needed = { store, problem, node: client, account: account.read, exposure, unpriced };
+  const needed = { store, problem, node: plainNode, account: account.read, exposure, unpriced };
   const readiness = () => checkReadiness({ ...needed, chainId, dryRun, wsUrl: options.wsUrl });
   const timeBounds = options.pricing === "mock" ? undefined : options;
   const signing = { solver, chainId, clock, markets };

@@ -6,7 +6,7 @@
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
@@ -127,6 +127,7 @@ const signer = new Signer(DEV_ACCOUNTS.solver.privateKey);
 const user = new Signer(`0x${"11".repeat(32)}`).address;
 const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
+    markets: SPEC_MARKETS,
     strategy,
     signer,
     solver: signer.address,

@@ -14,7 +14,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
 import type { SubmissionNode } from "../../lib/intents/submitter_options.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
@@ -70,7 +70,9 @@ const instantNode = {
 /** The application with the solver's own classes, and what carries out its executions. */
 function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
   return createSolverApi({
+    markets: SPEC_MARKETS,
     quoter: new Quoter({
+      markets: SPEC_MARKETS,
       strategy,
       signer,
       solver: signer.address,
@@ -80,7 +82,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     }),
     executor: execute,
     exposure: new ExposureBook(undefined),
-    metrics: new SolverMetrics(createRegistry()),
+    metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS),
     limiter: (_c, next) => next(),
     ownBalance: () => Promise.reject(new Error("Not measured")),
     checkReadiness: () => Promise.reject(new Error("Not measured")),
@@ -104,6 +106,7 @@ function ownExecutor(
   exposure.endReading([]);
   const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);
   const checks = new PreTradeChecks({
+    markets: SPEC_MARKETS,
     node: instantNode,
     solver,
     clock: systemClock,

@@ -1,3 +1,4 @@
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
@@ -65,6 +66,7 @@ export class BetsSolver {
     const strategy = strategyOf(world);
     const quoteSigner = new QuoteSigner(signer);
     this.quoter = new Quoter({
+      markets: SPEC_MARKETS,
       strategy,
       signer: quoteSigner,
       solver: signer.address,
@@ -101,6 +103,7 @@ export class BetsSolver {
         requireChain: () => Promise.resolve(),
       },
       checks: new PreTradeChecks({
+        markets: SPEC_MARKETS,
         node,
         solver: signer.address,
         clock,

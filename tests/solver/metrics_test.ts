@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { assertFailure, post } from "../support/envelope.ts";
@@ -53,7 +54,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
 
 Deno.test("Solver metrics: an execution whose price moved is refused, not failed", async () => {
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry);
+  const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
   for (const code of codes) {
     metrics.executionEnded({ state: "failed", failure: { code, message: "" } });
@@ -65,7 +66,7 @@ Deno.test("Solver metrics: an execution whose price moved is refused, not failed
 
 Deno.test("Solver metrics: the account is that of the last scrape, and missing while it is unknown", async () => {
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry);
+  const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
   metrics.watchAccount(() => account);
   const scrape = async () => {
@@ -88,7 +89,7 @@ Deno.test("Solver metrics: the account is that of the last scrape, and missing w
 Deno.test("Solver metrics: the calibration as it is at the scrape, by market, length and probability", async () => {
   const registry = createRegistry();
   let windows = 3;
-  new SolverMetrics(registry).watchCalibration(() => [{
+  new SolverMetrics(registry, SPEC_MARKETS).watchCalibration(() => [{
     symbol: "ETH/USDT",
     horizons: [
       { horizonMs: 60_000, windows, boxes: [{ predicted: 0.25, held: 0.5, error: 0.125 }] },
@@ -119,7 +120,7 @@ Deno.test("Solver: callers over the rate get 429 on every route that costs somet
 
 Deno.test("Solver metrics: settled bets are counted by the probability that was quoted", async () => {
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry);
+  const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   for (const probability of [0.05, 0.61, 0.69, 1]) {
     metrics.betSettled(probability, probability < 0.65);
   }

@@ -1,5 +1,6 @@
 /** The quote solver document: the payout rule, every rule, error code and limit, at its boundary. */
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { formatUnits } from "../../lib/protocol/price.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
@@ -99,6 +100,7 @@ for (const [ratio, payout] of [[9n, 9n], [10n, 10n], [11n, 10n]] as const) {
     `quote solver, Limits, maxPayoutRatio 10: a strategy of ${ratio} times pays ${payout}`,
     () => {
       const quoter = new Quoter({
+        markets: SPEC_MARKETS,
         strategy: { name: "mock", price: ({ betAmount }) => ({ payout: betAmount * ratio }) },
         signer: new Signer(DEV_ACCOUNTS.solver.privateKey),
         solver: DEV_ACCOUNTS.solver.address,

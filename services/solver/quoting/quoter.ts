@@ -1,6 +1,6 @@
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
-import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { businessLog } from "../business_log.ts";
@@ -23,8 +23,7 @@ export interface QuoterOptions {
   solver: Address;
   chainId: number;
   clock: Clock;
-  /** Those of the specification by default. */
-  markets?: Markets;
+  markets: Markets;
   minimumBet?: MinimumBet;
   /** Bounds on the times of a quote; undefined leaves it to the specification's rules. */
   timeBounds: TimeBounds | undefined;
@@ -98,7 +97,7 @@ export class Quoter {
   }
 
   #requireTerms(bet: BetTerms): void {
-    const { clock, timeBounds, markets = SPEC_MARKETS } = this.#options;
+    const { clock, timeBounds, markets } = this.#options;
     requireRules(bet, markets, this.minBetAmount);
     if (timeBounds !== undefined) requireStart(bet, clock.now(), timeBounds);
   }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
@@ -13,8 +13,7 @@ export interface PreTradeChecksOptions {
   node: Pick<CoreClient, "getPrices" | "getAccount">;
   solver: Address;
   clock: Clock;
-  /** Those of the specification by default. */
-  markets?: Markets;
+  markets: Markets;
   /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
   maxRisk: bigint;
   /** Usual duration of a hedge, in milliseconds. */
@@ -40,7 +39,7 @@ export class PreTradeChecks {
    * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
    */
   async checkAndReadBalances(quote: Quote): Promise<Balances> {
-    const { node, solver, strategy, hedgeMs, markets = SPEC_MARKETS } = this.#options;
+    const { node, solver, strategy, hedgeMs, markets } = this.#options;
     this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
     this.#requireRisk(quote);
     strategy.recheck(quote, quote.payout, false);

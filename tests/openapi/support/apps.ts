@@ -5,7 +5,7 @@ import { withDefaults } from "../../../lib/cli/options.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
-import { MARKETS } from "../../../lib/protocol/markets.ts";
+import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
 import { DepositQueries } from "../../../services/bridge/deposits.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
@@ -31,7 +31,9 @@ const unused = () => Promise.reject(new Error("Not part of this test"));
 export function solverApp(): Hono {
   const strategy = new MockStrategy(Math.random);
   return createSolverApi({
+    markets: SPEC_MARKETS,
     quoter: new Quoter({
+      markets: SPEC_MARKETS,
       strategy,
       signer: solver,
       solver: solver.address,
@@ -41,7 +43,7 @@ export function solverApp(): Hono {
     }),
     executor: { requireLive() {}, execute: unused },
     exposure: new ExposureBook(undefined),
-    metrics: new SolverMetrics(new Registry()),
+    metrics: new SolverMetrics(new Registry(), SPEC_MARKETS),
     limiter: unlimited,
     ownBalance: unused,
     checkReadiness: unused,

@@ -1,3 +1,4 @@
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -105,6 +106,7 @@ export async function withExecutor(
     },
   });
   const checks = new PreTradeChecks({
+    markets: SPEC_MARKETS,
     node,
     solver: solver.address,
     clock,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { Markets } from "../../../lib/protocol/markets.ts";
+import { Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
 import { MinimumBet } from "../../../services/solver/limits.ts";
 import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
@@ -16,6 +16,7 @@ const details = { probability: 0.5 } as PricingDetails; // handed through as it 
 /** A quoter whose strategy pays 130 for every bet. */
 function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
   return new Quoter({
+    markets: SPEC_MARKETS,
     strategy: { name: "fixed", price: () => ({ payout, details }) },
     signer: solver,
     solver: solver.address,

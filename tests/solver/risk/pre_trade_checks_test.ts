@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { statusOfCode } from "../../../lib/http/failures.ts";
@@ -33,6 +34,7 @@ function checks(
     state,
   };
   return new PreTradeChecks({
+    markets: SPEC_MARKETS,
     node: {
       getPrices: () => Promise.resolve({ [symbol]: price }),
       getAccount: (address) =>
