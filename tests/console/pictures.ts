@@ -12,12 +12,12 @@ const FOLDER = new URL("../../docs/images/", import.meta.url);
  * the price will leave, and one that is open.
  */
 const BETS = [
-  { lower: -0.85, upper: 0.85, startsIn: 5, lasts: 8, amount: 25 },
-  { lower: -0.2, upper: 0.17, startsIn: 5, lasts: 7, amount: 10 },
-  { lower: -0.75, upper: 0.75, startsIn: 6, lasts: 14, amount: 40 },
+  { lower: -0.5, upper: 0.5, startsIn: 5, lasts: 8, amount: 25 },
+  { lower: -0.15, upper: 0.13, startsIn: 5, lasts: 7, amount: 10 },
+  { lower: -0.43, upper: 0.43, startsIn: 6, lasts: 14, amount: 40 },
 ];
 
-const DRAFT = { lower: -0.5, upper: 0.65, startsIn: 15, lasts: 8, amount: 15 };
+const DRAFT = { lower: -0.3, upper: 0.38, startsIn: 15, lasts: 8, amount: 15 };
 
 /** How long the chart needs to look like one. */
 const HISTORY_MS = 22_000;
@@ -53,7 +53,7 @@ async function sign(visitor: Visitor): Promise<void> {
   let outcome = "";
   while (!outcome.includes("placed")) {
     await visitor.press("Sign and place the bet");
-    outcome = await visitor.sees(/is placed|compared with the quote before/);
+    outcome = await visitor.sees(/● Bet \d+ is placed|compared with the quote before/);
   }
 }
 
@@ -101,6 +101,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await page.$eval("html", (html) => html.scrollTop = 0);
   await pause(6_000);
   await take("phone-5-open");
+  await pause(45_000); // of the suggested box
   await visitor.sees(/Bet \d+ (won|lost)/);
   await take("phone-6-outcome");
 }
