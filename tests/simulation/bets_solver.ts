@@ -15,7 +15,7 @@ import { decodeBet, type ExecutionRequest } from "../../services/solver/executio
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
 import { Reservations } from "../../services/solver/execution/reservations.ts";
-import { forecastOf } from "../../services/solver/pricing/volatility.ts";
+import { forecastOf } from "../../services/solver/pricing/volatility_forecast.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";

@@ -8,12 +8,8 @@ import {
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
-import {
-  forecastOf,
-  MarketVolatility,
-  type VolatilityForecaster,
-  type VolatilityOptions,
-} from "../pricing/volatility.ts";
+import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
+import { forecastOf, type VolatilityForecaster } from "../pricing/volatility_forecast.ts";
 import { type Bar, endOf } from "./bars.ts";
 
 export interface TapeMarketOptions extends VolatilityOptions {

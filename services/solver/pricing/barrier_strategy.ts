@@ -19,7 +19,7 @@ import {
   type PricingStrategy,
   type StrategyContext,
 } from "./strategy.ts";
-import type { VolatilityForecast } from "./volatility.ts";
+import type { VolatilityForecast } from "./volatility_forecast.ts";
 
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
   /** Without it, the book has no effect on prices. */

@@ -1,7 +1,7 @@
 import { LIMITS } from "../limits.ts";
 import { type Checks, checksOf, noTouchAtChecks, type OpenBox } from "./box_probability.ts";
 import { YEAR_MS } from "./units.ts";
-import type { VolatilityForecast } from "./volatility.ts";
+import type { VolatilityForecast } from "./volatility_forecast.ts";
 
 /** The charges of the maker. */
 export interface Charges {

@@ -5,7 +5,7 @@ import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { described, uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import type { VolatilityForecaster } from "./volatility.ts";
+import type { VolatilityForecaster } from "./volatility_forecast.ts";
 
 /** Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it. */
 export const STRATEGY_VERSION = 1;

@@ -4,11 +4,15 @@ import { barrierShift } from "./barrier_shift.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
 import { FewMoves, fewMovesSchema } from "./few_moves.ts";
 import type { LogDeviation } from "./largest_move.ts";
-import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
 import { RecentRange } from "./recent_range.ts";
 import { Season, seasonStateSchema } from "./season.ts";
 import { YEAR_MS } from "./units.ts";
+import {
+  forecastOf,
+  type VolatilityForecast,
+  type VolatilityForecaster,
+} from "./volatility_forecast.ts";
 import { type Calibration, outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
 
 export interface VolatilityOptions {
@@ -16,52 +20,6 @@ export interface VolatilityOptions {
   floor: number;
   /** Prices must cover this much time before the first forecast, in milliseconds. */
   minHistoryMs: number;
-}
-
-/** One volatility that a forecast considers possible. */
-export interface VolatilityNode {
-  /** Annualised. */
-  volatility: number;
-  /** Its probability; those of a forecast add up to 1. */
-  weight: number;
-}
-
-/** A forecast of volatility. Prices are averaged over its nodes. */
-export interface VolatilityForecast {
-  /** Annualised; the middle node. */
-  volatility: number;
-  /** Standard deviation of its logarithm. */
-  spread: number;
-  /** From the lowest to the highest. */
-  nodes: readonly VolatilityNode[];
-  /** Deviation of where the price ends, as a share of what follows from how far it goes. */
-  endFactor: number;
-}
-
-/**
- * A forecast from the middle volatility and how uncertain its logarithm is.
- *
- * @param below Standard deviation of the logarithm towards lower volatilities.
- */
-export function forecastOf(volatility: number, below: number, above = below): VolatilityForecast {
-  const nodes = [
-    { volatility: volatility * Math.exp(-OUTER_DEVIATIONS * below), weight: OUTER_WEIGHT },
-    { volatility, weight: CENTRE_WEIGHT },
-    { volatility: volatility * Math.exp(OUTER_DEVIATIONS * above), weight: OUTER_WEIGHT },
-  ];
-  const spread = (below + above) / 2;
-  return {
-    volatility,
-    spread,
-    nodes: spread === 0 ? [{ volatility, weight: 1 }] : nodes,
-    endFactor: 1,
-  };
-}
-
-/** Forecasts the volatility of one market from now to the end of a window. */
-export interface VolatilityForecaster {
-  /** @returns Undefined if there is too little history. */
-  forecast(nowMs: number, endMs: number): VolatilityForecast | undefined;
 }
 
 /** Lengths of the windows that forecasts are compared with; the first ones are made of slots. */

@@ -6,7 +6,7 @@ import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
-import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
 
 Deno.test("Barrier: pays the bet without the margin over the charged probability", () => {

@@ -7,7 +7,7 @@ import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strate
 import { noTouchAtChecks } from "../../../services/solver/pricing/box_probability.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
-import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
 

@@ -3,7 +3,7 @@ import { CANDLE_MS, CandleBuilder, candleVariance } from "../../pricing/candle.t
 import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { Season } from "../../pricing/season.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
-import { forecastOf } from "../../pricing/volatility.ts";
+import { forecastOf } from "../../pricing/volatility_forecast.ts";
 import { type Bar, endOf, phaseOf } from "../bars.ts";
 import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";

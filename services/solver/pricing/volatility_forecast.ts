@@ -1,0 +1,47 @@
+import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
+
+/** One volatility that a forecast considers possible. */
+export interface VolatilityNode {
+  /** Annualised. */
+  volatility: number;
+  /** Its probability; those of a forecast add up to 1. */
+  weight: number;
+}
+
+/** A forecast of volatility. Prices are averaged over its nodes. */
+export interface VolatilityForecast {
+  /** Annualised; the middle node. */
+  volatility: number;
+  /** Standard deviation of its logarithm. */
+  spread: number;
+  /** From the lowest to the highest. */
+  nodes: readonly VolatilityNode[];
+  /** Deviation of where the price ends, as a share of what follows from how far it goes. */
+  endFactor: number;
+}
+
+/**
+ * A forecast from the middle volatility and how uncertain its logarithm is.
+ *
+ * @param below Standard deviation of the logarithm towards lower volatilities.
+ */
+export function forecastOf(volatility: number, below: number, above = below): VolatilityForecast {
+  const nodes = [
+    { volatility: volatility * Math.exp(-OUTER_DEVIATIONS * below), weight: OUTER_WEIGHT },
+    { volatility, weight: CENTRE_WEIGHT },
+    { volatility: volatility * Math.exp(OUTER_DEVIATIONS * above), weight: OUTER_WEIGHT },
+  ];
+  const spread = (below + above) / 2;
+  return {
+    volatility,
+    spread,
+    nodes: spread === 0 ? [{ volatility, weight: 1 }] : nodes,
+    endFactor: 1,
+  };
+}
+
+/** Forecasts the volatility of one market from now to the end of a window. */
+export interface VolatilityForecaster {
+  /** @returns Undefined if there is too little history. */
+  forecast(nowMs: number, endMs: number): VolatilityForecast | undefined;
+}
