@@ -6,6 +6,7 @@ import {
   scalesOf,
   timeTicks,
 } from "../../services/console/page/trade/chart_scales.ts";
+import { SPAN_MAX_MS, spanFor } from "../../services/console/page/trade/chart_spans.ts";
 
 const view = { nowMs: 1_000_000_000, spanMs: 60_000, low: 10, high: 20 };
 
@@ -16,6 +17,14 @@ Deno.test("scalesOf: now divides the plot, and prices rise upwards", () => {
   assert.deepEqual([480, 481].map(pastShare), [0.42, 0.58], "a narrow one has room for fingers");
   assert.equal(y(10), plot.bottom);
   assert.equal(y(20), plot.top);
+});
+
+Deno.test("spanFor: the next button's span, or what a later future needs", () => {
+  assert.equal(spanFor(25_000, 0.42), 60_000);
+  assert.equal(spanFor(26_000, 0.42), 300_000);
+  const longMs = spanFor(6_000_000, 0.5);
+  assert(longMs > 12_000_000 && longMs < 14_000_000);
+  assert.equal(spanFor(4 * 86_400_000, 0.42), SPAN_MAX_MS);
 });
 
 Deno.test("isInside: the plot with its edges, without the labels beside and below it", () => {

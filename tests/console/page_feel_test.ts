@@ -46,6 +46,8 @@ Deno.test({
           await visitor.press("Suggest a box");
           await visitor.sees(/Times your bet/);
           await visitor.sees(/Break-even chance/);
+          // 45 s from 10 s on do not fit beside the past of the minute shown before.
+          await page.waitForSelector('[aria-label="Time shown: 5 min"]');
           for (
             const [action, then] of [
               ["Get a firm quote", /can be signed for/],

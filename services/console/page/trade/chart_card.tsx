@@ -8,7 +8,8 @@ import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
-import { labelOf, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
+import { pastShare } from "./chart_scales.ts";
+import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { betOf, describeDraft } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
 import { type ChartContent, LiveChart } from "./live_chart.ts";
@@ -149,6 +150,14 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   useEffect(() => {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
+  const { draft } = slip;
+  const draftEndsInMs = draft && draft.startsInMs + draft.durationMs;
+  // A suggested or typed box may end beyond the chart.
+  useEffect(() => {
+    if (draftEndsInMs === undefined) return;
+    const futureShare = 1 - pastShare(area.current?.clientWidth ?? 0);
+    spanMs.value = Math.max(spanMs.value, spanFor(draftEndsInMs, futureShare));
+  }, [draftEndsInMs]);
   const label =
     `Live prices of ${symbol}. P tells the price. Enter suggests a box; arrow keys move it, with ` +
     "Shift they size it. The fields beside the chart do the same.";

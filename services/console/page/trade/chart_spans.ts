@@ -22,6 +22,12 @@ export function zoomed(spanMs: number, factor: number): number {
   return Math.min(SPAN_MAX_MS, Math.max(SPAN_MIN_MS, spanMs * factor));
 }
 
+/** The least span that shows `futureMs` ahead of now, which has `share` of the chart. */
+export function spanFor(futureMs: number, share: number): number {
+  const leastMs = futureMs / share;
+  return SPANS.find(({ ms }) => ms >= leastMs)?.ms ?? zoomed(leastMs, 1.1);
+}
+
 export function labelOf(spanMs: number): string {
   return SPANS.find(({ ms }) => ms === spanMs)?.label ?? formatDuration(spanMs);
 }
