@@ -11,8 +11,10 @@ export const DRAIN_DEADLINE_MS = 3_000;
 /** Pause before a failed listener is reopened, such as after running out of file descriptors. */
 const REOPEN_AFTER_MS = 500;
 
-/** Bounds of the question to the program that uses a port. */
+/** How long the program that uses a port may take to say what it is. */
 const OWNER_ANSWER_MS = 1_000;
+
+/** The longest answer of that program. */
 const OWNER_ANSWER_BYTES_MAX = 64 * 1024;
 
 /** The address cannot be bound. */

@@ -4,7 +4,6 @@ import { setImmediate } from "node:timers";
 // @ts-types="@types/ws"
 import { type ClientOptions, WebSocket as WsClient } from "ws";
 import type { CancelTimer, Clock } from "../clock.ts";
-import { ClientFrames } from "./client_frames.ts";
 import type { SocketLike } from "./reconnecting_socket.ts";
 
 /**
@@ -44,9 +43,8 @@ export class BoundedSocket implements SocketLike {
   #tcp: Socket | undefined;
   readonly #clock: Clock | undefined;
   #cancelPing: CancelTimer | undefined;
-  readonly #frames = new ClientFrames();
-  /** Messages of this turn of the event loop. */
-  #unsent: string[] = [];
+  /** Messages of this turn of the event loop wait in the connection. */
+  #isCorked = false;
   #bytesInTurn = 0;
   #error = "";
 
@@ -83,8 +81,12 @@ export class BoundedSocket implements SocketLike {
   }
 
   send(text: string): void {
-    if (this.#tcp === undefined) return this.#client.send(text); // it throws: there is no connection
-    if (this.#unsent.push(text) === 1) setImmediate(() => this.#flush());
+    if (this.#tcp !== undefined && !this.#isCorked) {
+      this.#isCorked = true;
+      this.#tcp.cork();
+      setImmediate(() => this.#flush());
+    }
+    this.#client.send(text); // throws without a connection
   }
 
   close(code?: number, reason?: string): void {
@@ -95,12 +97,11 @@ export class BoundedSocket implements SocketLike {
     this.#tcp?.destroySoon();
   }
 
-  /** Writes all messages of a turn at once. The package would write each of them in two pieces. */
+  /** Writes all messages of a turn at once. */
   #flush(): void {
-    if (this.#unsent.length === 0) return;
-    const frames = this.#frames.encode(this.#unsent);
-    this.#unsent = [];
-    if (this.#client.readyState === WsClient.OPEN) this.#tcp?.write(frames);
+    if (!this.#isCorked) return;
+    this.#isCorked = false;
+    this.#tcp?.uncork();
   }
 
   #yieldTurn(bytes: number): void {

@@ -1,12 +1,14 @@
 import { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { RangemakerError, reasonOf } from "../errors.ts";
-import type { Market } from "../protocol/markets.ts";
 import { redactUrls } from "../redact.ts";
 import { type HttpAnswer, request } from "./http_request.ts";
 
 /** Binance's own endpoint for market data. */
 export const EXCHANGE_HISTORY_URL = "https://data-api.binance.vision";
+
+/** Whose API that is: it has this provider's names of the markets. */
+export const EXCHANGE_HISTORY_PROVIDER = "provider_a";
 
 /** Attempts per request. */
 export const ATTEMPTS_MAX = 5;
@@ -14,9 +16,11 @@ export const ATTEMPTS_MAX = 5;
 /** Longest page: a thousand trades or candles have 0.2 MB. */
 const PAGE_BYTES_MAX = 1024 * 1024;
 
+/** The wait before the second attempt; it grows with each further one. */
+const RETRY_WAIT_MS = 1_000;
+
 /** The longest wait before the next attempt, also if `Retry-After` is longer. */
 const RETRY_WAIT_MAX_MS = 60_000;
-const RETRY_WAIT_MS = 1_000;
 
 /** The history of an exchange cannot be read. */
 export class ExchangeHistoryError extends RangemakerError {
@@ -80,11 +84,6 @@ export class ExchangeHistory {
       });
     });
   }
-}
-
-/** The API's name of a market. */
-export function historySymbol({ symbol, exchangeSymbols }: Market): string {
-  return (exchangeSymbols?.provider_a ?? symbol).replace("/", "");
 }
 
 type PageResult<T> = { page: T } | { reason: string; isTransient: boolean; waitMs?: number };

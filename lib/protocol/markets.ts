@@ -32,6 +32,22 @@ export const MARKETS: readonly Market[] = [
   market("SOL/USDT", "0x0000000000000000000000000000000000000003"),
 ];
 
+/** What the exchange behind each provider has between the tokens of a market's name. */
+const SEPARATORS: Readonly<Record<ProviderName, string>> = {
+  provider_a: "",
+  provider_b: "-",
+  provider_c: "/",
+  provider_d: "-",
+};
+
+/** The name of a market on an exchange. */
+export function exchangeSymbol(
+  { symbol, exchangeSymbols }: Pick<Market, "symbol" | "exchangeSymbols">,
+  provider: ProviderName,
+): string {
+  return exchangeSymbols?.[provider] ?? symbol.replace("/", SEPARATORS[provider]);
+}
+
 /** The format of a symbol, which is also used as a file name. */
 export const SYMBOL_PATTERN = /^[A-Z0-9]{1,16}\/[A-Z0-9]{1,16}$/;
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
-import { historySymbol } from "../../lib/net/exchange_history.ts";
+import { EXCHANGE_HISTORY_PROVIDER } from "../../lib/net/exchange_history.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
-import type { Market } from "../../lib/protocol/markets.ts";
+import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionKey } from "../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
@@ -81,7 +81,7 @@ export class Backfiller {
     const { history, maxCarryMs } = this.#parts;
     const from = Math.max(0, batch.from - maxCarryMs);
     return slotPrices(
-      history.trades(historySymbol(market), { from, to: batch.to }),
+      history.trades(exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER), { from, to: batch.to }),
       batch,
       maxCarryMs,
     );

@@ -13,7 +13,7 @@ export interface Trade {
 
 /** Reads past trades. */
 export interface TradeHistory {
-  /** Trades of a market in a time span, in order; the market as `historySymbol` names it. */
+  /** Trades of a market in a time span, in order; the market as its exchange names it. */
   trades(symbol: string, span: TimeSpan): AsyncIterable<Trade>;
 }
 

@@ -6,8 +6,8 @@ import { decodePayload, termsOfIntent } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
- * The `bridge replay` subcommand. The node knows a deposit by its external hash, whoever relayed it: none
- * is credited twice, the command may be repeated, and the database may be that of an earlier key.
+ * The `bridge replay` subcommand. The node credits each external hash once, whichever relayer sends it. So
+ * the command may be repeated, and the database may be that of an earlier key.
  */
 export const run = repairCommand({
   name: "bridge replay",

@@ -3,7 +3,6 @@ import { Timers } from "../../lib/timers.ts";
 import type { ClientFrame, Dialect } from "./dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
 import { RateWindow } from "./limits.ts";
-import { Outbox } from "./outbox.ts";
 import type { NumberedTrade, TradeLog } from "./trades.ts";
 
 /** The client's end of a connection. */
@@ -31,7 +30,7 @@ export interface VenueConnectionOptions {
 }
 
 /** Most frames waiting to be sent; a client this far behind is disconnected. */
-const OUTBOX_MAX = 50_000;
+const WAITING_MAX = 50_000;
 
 /** Longest frame accepted from a client: a real one asks for a few markets. */
 const FRAME_CHARS_MAX = 16 * 1024;
@@ -44,7 +43,9 @@ export class VenueConnection {
   readonly #subscribed = new Set<string>();
   readonly #timers: Timers;
   readonly #messages: RateWindow | undefined;
-  readonly #outbox: Outbox;
+  /** Frames that are sent late, each with a timer; the timer that fires sends the oldest. */
+  #waiting: string[] = [];
+  #lastDueMs = 0;
   #lastSentMs: number;
   #lastReceivedMs: number;
   #stuckAtMs: number | undefined;
@@ -56,11 +57,6 @@ export class VenueConnection {
     this.#options = options;
     const { venue, clock } = options;
     this.#timers = new Timers(clock);
-    this.#outbox = new Outbox({
-      clock,
-      capacity: OUTBOX_MAX,
-      deliver: (text) => this.#deliver(text),
-    });
     this.#lastSentMs = this.#lastReceivedMs = clock.now();
     const { messages } = venue.dialect.limits;
     this.#messages = messages && new RateWindow(messages);
@@ -105,7 +101,7 @@ export class VenueConnection {
     if (this.#ended) return;
     this.#ended = true;
     this.#timers.clear();
-    this.#outbox.clear();
+    this.#waiting = [];
     this.#options.onEnd();
   }
 
@@ -192,14 +188,19 @@ export class VenueConnection {
 
   /** Sends a frame after all earlier ones, with this venue's delay. */
   #send(text: string): void {
-    const { venue } = this.#options;
+    const { venue, clock } = this.#options;
     if (venue.has("stall") || this.#ended) return;
+    if (this.#waiting.length >= WAITING_MAX) return this.close(1008, "Client too slow");
+    const nowMs = clock.now();
     const lateMs = venue.dialect.lateMs + (venue.has("slow") ? SLOW_MS : 0);
-    if (!this.#outbox.push(text, lateMs)) this.close(1008, "Client too slow");
+    this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + lateMs);
+    this.#waiting.push(text);
+    this.#timers.after(this.#lastDueMs - nowMs, () => this.#sendOldest());
   }
 
-  #deliver(text: string): void {
-    if (this.#ended) return;
+  #sendOldest(): void {
+    const text = this.#waiting.shift();
+    if (text === undefined) return;
     this.#lastSentMs = this.#options.clock.now();
     this.#options.peer.send(text);
   }

@@ -24,7 +24,6 @@ export interface Dialect {
   /** Delay of this venue's frames, in milliseconds. */
   readonly lateMs: number;
   readonly limits: VenueLimits;
-  symbolOf(market: string): string;
   /** Reads a client's frame; never throws. */
   read(text: string): ClientFrame;
   /** Acknowledges a subscription to `added`; `all` are the present subscriptions. */

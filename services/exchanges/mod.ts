@@ -55,12 +55,8 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   const tradesKept = Math.ceil(TRADES_KEPT / markets.list.length);
   const venues = DIALECTS.map((dialect) =>
     new Venue({
-      dialect: {
-        ...dialect,
-        symbolOf: (market) =>
-          markets.bySymbol(market)?.exchangeSymbols?.[dialect.provider] ?? dialect.symbolOf(market),
-      },
-      markets: markets.symbols,
+      dialect,
+      markets: markets.list,
       tradesKept: dialect.provider === HISTORY_PROVIDER ? tradesKept : undefined,
       clock,
     })

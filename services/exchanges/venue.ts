@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { type Peer, VenueConnection, type VenueState } from "./connection.ts";
 import type { Dialect } from "./dialect.ts";
 import { GAP_EVERY, type VenueFault } from "./faults.ts";
@@ -10,8 +11,7 @@ const CONNECTIONS_MAX = 1_000;
 
 export interface VenueOptions {
   dialect: Dialect;
-  /** Symbols such as `BTC/USDT`. */
-  markets: readonly string[];
+  markets: readonly Market[];
   /** Trades kept per market for history; the newest one is always kept. */
   tradesKept?: number;
   clock: Clock;
@@ -21,7 +21,9 @@ export interface VenueOptions {
 export class Venue implements VenueState {
   readonly dialect: Dialect;
   readonly #clock: Clock;
-  readonly #logs: Map<string, TradeLog>;
+  /** The venue's own symbols by those such as `BTC/USDT`. */
+  readonly #symbols: ReadonlyMap<string, string>;
+  readonly #logs: ReadonlyMap<string, TradeLog>;
   readonly #connections = new Set<VenueConnection>();
   readonly #faults = new Set<VenueFault>();
   readonly #connecting: RateWindow | undefined;
@@ -33,9 +35,9 @@ export class Venue implements VenueState {
     const { connections, subscriptions } = dialect.limits;
     this.#connecting = connections && new RateWindow(connections);
     this.#subscribing = subscriptions && new RateWindow(subscriptions);
-    this.#logs = new Map(
-      markets.map((market) => [dialect.symbolOf(market), new TradeLog(tradesKept)]),
-    );
+    const symbolOf = (market: Market) => exchangeSymbol(market, dialect.provider);
+    this.#symbols = new Map(markets.map((market) => [market.symbol, symbolOf(market)]));
+    this.#logs = new Map(markets.map((market) => [symbolOf(market), new TradeLog(tradesKept)]));
   }
 
   get connections(): number {
@@ -85,7 +87,7 @@ export class Venue implements VenueState {
 
   /** Records a trade and publishes it to subscribers. */
   trade(trade: Trade): NumberedTrade | undefined {
-    const symbol = this.dialect.symbolOf(trade.market);
+    const symbol = this.#symbols.get(trade.market) ?? "";
     const numbered = this.#logs.get(symbol)?.append(trade);
     if (numbered === undefined) return undefined;
     if (this.has("mute") || (this.has("gap") && numbered.id % GAP_EVERY === 0)) return numbered;

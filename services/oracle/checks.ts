@@ -12,9 +12,8 @@ import {
 import { addressOf } from "../../lib/cli/checks/permissions.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { EXCHANGE_OF, type ProviderName } from "../../lib/protocol/providers.ts";
-import { MIN_SOURCES_SAFE, NODE_SETTINGS, options, type OracleOptions } from "./options.ts";
+import { MIN_SOURCES_SAFE, NODE_SETTINGS, options } from "./options.ts";
 import { ProviderConnection } from "./provider_connection.ts";
 import { endpoints } from "./providers.ts";
 
@@ -23,11 +22,12 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   foreignSettings: NODE_SETTINGS,
   health: z.object({ status: z.string(), pairsWithPrices: z.number() }),
-  permissions: (values) => ({ net: targetsOf(values).map(({ url }) => addressOf(url)) }),
+  permissions: (values) => ({ net: endpoints(values).map(({ url }) => addressOf(url)) }),
   special(values, context) {
-    const trials = targetsOf(values).map(({ provider: { name }, url }) => {
+    const trials = endpoints(values).map((target) => {
+      const { provider: { name }, url } = target;
       let trial: Promise<Trial> | undefined;
-      return { name, url, run: () => trial ??= tryProvider(name, values, context) };
+      return { name, url, run: () => trial ??= tryProvider(target, values.markets, context) };
     });
     return [
       ...trials.map(({ name, url, run }) =>
@@ -43,11 +43,6 @@ export const checks: ServiceChecks<typeof options> = {
   },
 };
 
-/** The providers and their URLs; the names of the markets are read later, from the markets file. */
-function targetsOf({ providers = [], providerUrls = {} }: Partial<OracleOptions>) {
-  return endpoints({ providers, providerUrls }, SPEC_MARKETS);
-}
-
 /** The markets, and those of them that a provider has sent a price of. */
 interface Trial {
   symbols: readonly string[];
@@ -57,19 +52,16 @@ interface Trial {
 
 /** Connects as the oracle does, until every market has a price, the connection is lost or time is up. */
 async function tryProvider(
-  name: ProviderName,
-  { providerUrls = {}, markets: path }: Partial<OracleOptions>,
+  target: ReturnType<typeof endpoints>[number],
+  marketsPath: string | undefined,
   { clock, timeoutMs }: CheckContext,
 ): Promise<Trial> {
-  const markets = await readMarkets(path);
-  const { symbols } = markets;
-  const [target] = endpoints({ providers: [name], providerUrls }, markets);
-  if (target === undefined) throw new TypeError(`No endpoint of ${name}`);
+  const { list: markets, symbols } = await readMarkets(marketsPath);
   const priced = new Set<string>();
   const ended = Promise.withResolvers<void>();
   const connection = new ProviderConnection({
     ...target,
-    markets: symbols,
+    markets,
     connectTimeoutMs: timeoutMs,
     clock,
     random: Math.random,

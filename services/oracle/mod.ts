@@ -35,7 +35,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
   const registry = createRegistry();
   const metrics = createOracleMetrics([registry]);
   const oracle = new Oracle({
-    providers: endpoints(options, markets),
+    providers: endpoints(options),
     markets: markets.list,
     board: { aggregation, minSources, maxSourceAgeMs },
     clock,

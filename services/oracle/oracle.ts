@@ -37,7 +37,7 @@ export class Oracle {
       new ProviderConnection({
         provider,
         url,
-        markets: markets.map((market) => market.symbol),
+        markets,
         clock,
         random,
         connect,

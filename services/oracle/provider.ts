@@ -59,8 +59,6 @@ export interface Provider {
   readonly name: ProviderName;
   /** The public endpoint. */
   readonly url: string;
-  /** The exchange's name of a market such as `BTC/USDT`. */
-  symbolOf(market: string): string;
   /** The frames that subscribe to these symbols. */
   subscribeFrames(symbols: readonly string[]): string[];
   /** Reads one frame; never throws. */

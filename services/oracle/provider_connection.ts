@@ -1,4 +1,5 @@
 import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
+import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import {
@@ -29,8 +30,7 @@ export interface ProviderConnectionHandlers {
 export interface ProviderConnectionOptions {
   provider: Provider;
   url: string;
-  /** Symbols such as `BTC/USDT`. */
-  markets: readonly string[];
+  markets: readonly Market[];
   clock: Clock;
   random: RandomSource;
   handlers: ProviderConnectionHandlers;

@@ -1,4 +1,3 @@
-import type { Markets } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { OracleOptions } from "./options.ts";
 import type { Provider } from "./provider.ts";
@@ -15,15 +14,12 @@ export const PROVIDERS: Readonly<Record<ProviderName, Provider>> = {
   provider_d: okx,
 };
 
-/** The selected providers, each with its configured URL or its public one, and the markets' names. */
+/** The selected providers, each with its configured URL or its public one. */
 export function endpoints(
-  { providers, providerUrls }: Pick<OracleOptions, "providers" | "providerUrls">,
-  markets: Markets,
+  { providers = [], providerUrls = {} }: Partial<OracleOptions>,
 ): { provider: Provider; url: string }[] {
   return providers.map((name) => {
     const provider = PROVIDERS[name];
-    const symbolOf = (market: string) =>
-      markets.bySymbol(market)?.exchangeSymbols?.[name] ?? provider.symbolOf(market);
-    return { provider: { ...provider, symbolOf }, url: providerUrls[name] ?? provider.url };
+    return { provider, url: providerUrls[name] ?? provider.url };
   });
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { Timers } from "../../lib/timers.ts";
 import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Frame, Print, Provider } from "./provider.ts";
@@ -18,8 +19,7 @@ export interface SessionHandlers {
 
 export interface SessionOptions {
   provider: Provider;
-  /** Symbols such as `BTC/USDT`. */
-  markets: readonly string[];
+  markets: readonly Market[];
   clock: Clock;
   send(text: string): void;
   handlers: SessionHandlers;
@@ -66,8 +66,8 @@ export class Session {
     this.#openedAtMs = this.#lastFrameAtMs = clock.now();
     this.#streams = new Map(
       markets.map((market) => [
-        provider.symbolOf(market),
-        new Stream(market, provider.sequence),
+        exchangeSymbol(market, provider.name),
+        new Stream(market.symbol, provider.sequence),
       ]),
     );
   }

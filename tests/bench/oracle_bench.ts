@@ -10,7 +10,7 @@
  * what the machine does to both at that moment.
  */
 import { systemClock } from "../../lib/clock.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import { PriceBoard } from "../../services/oracle/price_board.ts";
@@ -95,7 +95,7 @@ function measureFrames(): void {
     const frames = Array.from(
       { length: FRAMES },
       (_, index) =>
-        dialect.trade(dialect.symbolOf("BTC/USDT"), {
+        dialect.trade(exchangeSymbol({ symbol: "BTC/USDT" }, dialect.provider), {
           provider: provider.name,
           market: "BTC/USDT",
           id: index + 1,
@@ -107,7 +107,7 @@ function measureFrames(): void {
     );
     const session = new Session({
       provider,
-      markets: ["BTC/USDT"],
+      markets: MARKETS.slice(0, 1),
       clock: systemClock,
       send() {},
       handlers: {

@@ -1,5 +1,6 @@
 /** What the stand-ins say is what the oracle's parsers, written from the exchanges' documents, read. */
 import assert from "node:assert/strict";
+import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import type { NumberedTrade } from "../../services/exchanges/trades.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
@@ -15,10 +16,9 @@ const trade: Omit<NumberedTrade, "provider"> = {
 
 for (const dialect of DIALECTS) {
   const provider = PROVIDERS[dialect.provider];
-  const symbol = dialect.symbolOf("ETH/USDT");
+  const symbol = exchangeSymbol({ symbol: "ETH/USDT" }, dialect.provider);
 
   Deno.test(`Dialect ${dialect.provider}: is understood by its provider`, () => {
-    assert.equal(symbol, provider.symbolOf("ETH/USDT"));
     assert.deepEqual(provider.parse(dialect.trade(symbol, { ...trade, provider: provider.name })), {
       kind: "prints",
       prints: [{

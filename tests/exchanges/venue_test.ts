@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { binance } from "../../services/exchanges/dialects/binance.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
@@ -13,14 +14,13 @@ import { Venue } from "../../services/exchanges/venue.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-const MARKETS = ["BTC/USDT", "ETH/USDT"];
+const TRADED = MARKETS.slice(0, 2);
 
-function setUp(name: ProviderName) {
-  const clock = new FakeClock();
+function setUp(name: ProviderName, clock = new FakeClock()) {
   const dialect = DIALECTS.find((dialect) => dialect.provider === name);
   assert(dialect !== undefined);
-  const venue = new Venue({ dialect, markets: MARKETS, clock });
-  const symbols = MARKETS.map((market) => dialect.symbolOf(market));
+  const venue = new Venue({ dialect, markets: TRADED, clock });
+  const symbols = TRADED.map((market) => exchangeSymbol(market, name));
   const frames = PROVIDERS[name].subscribeFrames(symbols);
   const trade = (price = 5n) =>
     venue.trade({
@@ -169,6 +169,34 @@ Deno.test("Venue: a frame too long to be a request ends the connection", () => {
   assert.deepEqual(news(), ["closed 1009 Frame too long"]);
 });
 
+Deno.test("Venue: no frame leaves before an earlier one that was sent late", () => {
+  const { connect, trade, venue } = setUp("provider_a");
+  const { subscribe, news } = connect();
+  subscribe();
+  news();
+  const numbers = (waitMs?: number) => news(waitMs).map((frame) => JSON.parse(frame).data.a);
+  venue.inject("slow");
+  trade();
+  venue.clear("slow");
+  trade();
+  assert.deepEqual(numbers(SLOW_MS + binance.lateMs - 1), []);
+  assert.deepEqual(numbers(1), [1, 2]);
+  trade();
+  assert.deepEqual(numbers(), [3], "on time again");
+});
+
+Deno.test("Venue: a client too slow for 50,000 frames is disconnected", () => {
+  const clock = new FakeClock();
+  clock.after = () => () => {}; // no frame is ever due
+  const { connect, trade } = setUp("provider_a", clock);
+  const { subscribe, news } = connect();
+  subscribe();
+  for (let count = 0; count < 49_999; count++) trade();
+  assert.deepEqual(news(), []);
+  trade();
+  assert.deepEqual(news(), ["closed 1008 Client too slow"]);
+});
+
 Deno.test("Venue: a thousand clients at a time, and not one more", () => {
   const { connect } = setUp("provider_b");
   const clients = Array.from({ length: 1_000 }, connect);
@@ -259,7 +287,7 @@ Deno.test("plannedFaultSchema: reads venue, fault, beginning and length", () => 
 
 Deno.test("planFaults: faults begin and end on time, unless called off", () => {
   const clock = new FakeClock();
-  const venue = new Venue({ dialect: binance, markets: ["BTC/USDT"], clock });
+  const venue = new Venue({ dialect: binance, markets: TRADED, clock });
   const plan = ["binance=stall@1000+500", "binance=gap@2000"].map((text) =>
     plannedFaultSchema.parse(text)
   );

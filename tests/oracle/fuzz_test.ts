@@ -1,6 +1,7 @@
 /** No frame, however broken, makes a parser throw or invent a price. */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
+import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import type { NumberedTrade } from "../../services/exchanges/trades.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import type { Dialect } from "../../services/exchanges/dialect.ts";
@@ -65,7 +66,7 @@ function mutate(frame: string, random: RandomSource): string {
 }
 
 function frameOf(dialect: Dialect, random: RandomSource, id: number): string {
-  const symbol = dialect.symbolOf("BTC/USDT");
+  const symbol = exchangeSymbol({ symbol: "BTC/USDT" }, dialect.provider);
   const trade: NumberedTrade = {
     id,
     provider: dialect.provider,

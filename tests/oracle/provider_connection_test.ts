@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { MARKETS } from "../../lib/protocol/markets.ts";
 import { ProviderConnection } from "../../services/oracle/provider_connection.ts";
 import type { Provider } from "../../services/oracle/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
@@ -19,7 +20,7 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
   const connection = new ProviderConnection({
     provider,
     url: "ws://venue",
-    markets,
+    markets: MARKETS.filter(({ symbol }) => markets.includes(symbol)),
     clock,
     random: () => 1,
     connect: network.connect,

@@ -1,4 +1,4 @@
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { Frame, Print } from "../../services/oracle/provider.ts";
@@ -212,7 +212,7 @@ for (const provider of ADAPTERS) {
 
 Deno.test("Providers: ask for the channels of the spec in each exchange's words (oracle spec, Providers)", () => {
   const asked = ADAPTERS.map((provider) =>
-    provider.subscribeFrames(["BTC/USDT", "ETH/USDT"].map((market) => provider.symbolOf(market)))
+    provider.subscribeFrames(MARKETS.slice(0, 2).map((one) => exchangeSymbol(one, provider.name)))
       .map((frame) => JSON.parse(frame))
   );
   assert.deepEqual(asked, [
@@ -241,7 +241,7 @@ Deno.test("endpoints: the public one unless another is given", () => {
   const found = endpoints({
     providers: ["provider_a", "provider_d"],
     providerUrls: { provider_d: "ws://127.0.0.1:1/okx" },
-  }, SPEC_MARKETS);
+  });
   assert.deepEqual(found.map(({ provider, url }) => [provider.name, url]), [
     ["provider_a", "wss://stream.binance.com:9443/stream"],
     ["provider_d", "ws://127.0.0.1:1/okx"],

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { MARKETS } from "../../lib/protocol/markets.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
@@ -21,7 +22,7 @@ function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
   const events: string[] = [];
   const session: Session = new Session({
     provider,
-    markets,
+    markets: MARKETS.filter(({ symbol }) => markets.includes(symbol)),
     clock,
     send: (text) => sent.push(text),
     handlers: {

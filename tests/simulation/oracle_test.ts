@@ -107,7 +107,7 @@ async function faultsSeen(metrics: OracleMetrics): Promise<Set<string | undefine
 Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model works out from the wire", () =>
   withSeed(async (random) => {
     const clock = new FakeClock();
-    const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: SYMBOLS, clock }));
+    const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: MARKETS, clock }));
     let checks = 0;
     let withheld = 0;
     /** The most sources that contributed to a market at once. */

@@ -3,6 +3,7 @@
  * write node pulls, ages, keeps and backfills prices: price_oracle_node_test.ts.
  */
 import assert from "node:assert/strict";
+import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import { z } from "zod";
 import { withDefaults } from "../../lib/cli/options.ts";
 import {
@@ -193,7 +194,9 @@ for (const [name, channel] of Object.entries(CHANNELS)) {
   Deno.test(
     `price oracle, Providers, ${name}: subscribes to ${channel}, and its prices come`,
     async () => {
-      const symbols = SYMBOLS.map((symbol) => provider?.symbolOf(symbol) ?? "");
+      const symbols = SYMBOLS.map((symbol) =>
+        provider ? exchangeSymbol({ symbol }, provider.name) : ""
+      );
       const frames = provider?.subscribeFrames(symbols).join("\n") ?? "";
       assert.match(frames, new RegExp(`[@"]${channel}"`));
       await eventually(`${name} in every pair`, async () => {

@@ -20,7 +20,6 @@ export const binance: Dialect = {
     messages: { count: 5, windowMs: 1_000 },
     lifetimeMs: 86_400_000,
   },
-  symbolOf: (market) => market.replace("/", ""),
   read(text) {
     const parsed = subscribeSchema.safeParse(readObject(text));
     if (!parsed.success) return { kind: "invalid", reason: "Invalid request" };

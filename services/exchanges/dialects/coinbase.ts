@@ -14,7 +14,6 @@ export const coinbase: Dialect = {
   path: "/coinbase",
   lateMs: 20,
   limits: { subscribeWithinMs: 5_000 },
-  symbolOf: (market) => market.replace("/", "-"),
   read(text) {
     const parsed = subscribeSchema.safeParse(readObject(text));
     if (!parsed.success) return { kind: "invalid", reason: "Malformed JSON or unknown channel" };

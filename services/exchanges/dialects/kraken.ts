@@ -18,7 +18,6 @@ export const kraken: Dialect = {
   lateMs: 35,
   // Kraken asks clients to wait a second or more between connections; a planned one may be sooner.
   limits: { connections: { count: 2, windowMs: 1_000 } },
-  symbolOf: (market) => market,
   read(text) {
     const frame = readObject(text);
     if (frame?.method === "ping") return { kind: "ping" };

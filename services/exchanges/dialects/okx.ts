@@ -20,7 +20,6 @@ export const okx: Dialect = {
     subscriptions: { count: 480, windowMs: 3_600_000 },
     idleMs: 30_000,
   },
-  symbolOf: (market) => market.replace("/", "-"),
   read(text) {
     if (text === "ping") return { kind: "ping" };
     const parsed = subscribeSchema.safeParse(readObject(text));

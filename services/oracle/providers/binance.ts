@@ -40,7 +40,6 @@ const HOUR_MS = 3_600_000;
 export const binance: Provider = {
   name: "provider_a",
   url: "wss://stream.binance.com:9443/stream",
-  symbolOf: (market) => market.replace("/", ""),
   subscribeFrames: (symbols) => [
     JSON.stringify({
       method: "SUBSCRIBE",

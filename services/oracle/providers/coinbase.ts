@@ -50,7 +50,6 @@ const readers = [
 export const coinbase: Provider = {
   name: "provider_b",
   url: "wss://ws-feed.exchange.coinbase.com",
-  symbolOf: (market) => market.replace("/", "-"),
   // One frame for each product: a refusal refuses its whole frame.
   subscribeFrames: (symbols) =>
     symbols.map((symbol) =>

@@ -69,7 +69,6 @@ function quotePrices(text: string): string {
 export const kraken: Provider = {
   name: "provider_c",
   url: "wss://ws.kraken.com/v2",
-  symbolOf: (market) => market,
   subscribeFrames: (symbols) => [
     JSON.stringify({
       method: "subscribe",

@@ -42,7 +42,6 @@ const ALIVE: Frame = { kind: "alive" };
 export const okx: Provider = {
   name: "provider_d",
   url: "wss://ws.okx.com:8443/ws/v5/public",
-  symbolOf: (market) => market.replace("/", "-"),
   subscribeFrames: (symbols) => [
     JSON.stringify({
       id: "1",

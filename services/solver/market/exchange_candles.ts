@@ -1,11 +1,11 @@
 import { z } from "zod";
 import {
+  EXCHANGE_HISTORY_PROVIDER,
   type ExchangeHistory,
   ExchangeHistoryError,
-  historySymbol,
 } from "../../../lib/net/exchange_history.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { type Market, PRICE_DECIMALS } from "../../../lib/protocol/markets.ts";
+import { exchangeSymbol, type Market, PRICE_DECIMALS } from "../../../lib/protocol/markets.ts";
 import { type Candle, CANDLE_MS } from "../pricing/candle.ts";
 
 /** Candles per page: the endpoint's own limit. */
@@ -47,7 +47,7 @@ export async function* exchangeCandles(
   { from, to }: TimeSpan,
   signal: AbortSignal,
 ): AsyncGenerator<Candle> {
-  const symbol = historySymbol(market);
+  const symbol = exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER);
   let next = from;
   while (next < to) {
     const query = {

@@ -5,7 +5,6 @@ import {
   ATTEMPTS_MAX,
   ExchangeHistory,
   type ExchangeHistoryOptions,
-  historySymbol,
 } from "../../../lib/net/exchange_history.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -116,10 +115,3 @@ Deno.test("ExchangeHistory: an abort ends the wait, and no attempt follows", () 
     await ended;
     assert.deepEqual([asked.length, clock.pending], [1, 0]);
   }));
-
-Deno.test("historySymbol: the exchange's own symbol, or the market's without its slash", () => {
-  const market = { symbol: "ETH/USDT", base: "0x1", quote: "0x2" } as const;
-  const exchangeSymbols = { provider_a: "ETHUSDC" };
-  const symbols = [market, { ...market, exchangeSymbols }].map(historySymbol);
-  assert.deepEqual(symbols, ["ETHUSDT", "ETHUSDC"]);
-});

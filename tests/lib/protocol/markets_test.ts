@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { getAddress } from "ethers";
 import { checksumAddress } from "../../../lib/protocol/address.ts";
-import { type Market, MARKETS, Markets, SYMBOL_PATTERN } from "../../../lib/protocol/markets.ts";
+import {
+  exchangeSymbol,
+  type Market,
+  MARKETS,
+  Markets,
+  SYMBOL_PATTERN,
+} from "../../../lib/protocol/markets.ts";
 import { EXCHANGE_OF, findProvider, PROVIDER_NAMES } from "../../../lib/protocol/providers.ts";
 import { seededRandom } from "../../../lib/random.ts";
 
@@ -68,6 +74,20 @@ Deno.test("checksumAddress: an address in any case has the form that ethers give
     }
   });
   assert.equal(Math.max(...sizes), 8_192, "callers choose addresses: the cache has a bound");
+});
+
+Deno.test("exchangeSymbol: each exchange spells a market in its own way, unless the market says otherwise", () => {
+  const exchangeSymbols = { provider_c: "XBT/USDT" };
+  const of = (market: Parameters<typeof exchangeSymbol>[0]) =>
+    PROVIDER_NAMES.map((provider) => exchangeSymbol(market, provider));
+  const symbol = "BTC/USDT";
+  assert.deepEqual(of({ symbol }), ["BTCUSDT", "BTC-USDT", "BTC/USDT", "BTC-USDT"]);
+  assert.deepEqual(of({ symbol, exchangeSymbols }), [
+    "BTCUSDT",
+    "BTC-USDT",
+    "XBT/USDT",
+    "BTC-USDT",
+  ]);
 });
 
 /** How many entries maps had, at each entry with a key like this. */

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { CATCH_UP_MS, Pump } from "../../services/exchanges/playback.ts";
+import type { Trade, TradeSource } from "../../services/exchanges/trades.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+/** A source that trades every so many milliseconds. */
+function every(ms: number, startMs: number, market: string): TradeSource {
+  let timeMs = startMs;
+  return {
+    next: (): Trade => ({
+      provider: "provider_a",
+      market,
+      timeMs: timeMs += ms,
+      price: 1n,
+      amount: "1",
+      side: "buy",
+    }),
+  };
+}
+
+function startPump(periods: number[]) {
+  const clock = new FakeClock(0);
+  const played: string[] = [];
+  const sources = periods.map((ms) => every(ms, 0, String(ms)));
+  const pump = new Pump(sources, clock, (trade) => {
+    played.push(`${trade.market}@${trade.timeMs}`);
+  });
+  pump.start();
+  return { clock, pump, played };
+}
+
+Deno.test("Pump: plays the trades of all sources when their time comes, in order", () => {
+  const { clock, pump, played } = startPump([30, 50]);
+  clock.advance(29);
+  assert.deepEqual(played, []);
+  clock.advance(71);
+  assert.deepEqual(played, ["30@30", "50@50", "30@60", "30@90", "50@100"]);
+  pump.stop();
+  clock.advance(1_000);
+  assert.equal(played.length, 5);
+});
+
+Deno.test("Pump: leaves out what a sleeping machine missed", () => {
+  const { clock, pump, played } = startPump([1_000]);
+  clock.jump(3_600_000);
+  clock.advance(0);
+  const earliestMs = 3_600_000 - CATCH_UP_MS;
+  assert.deepEqual(played, [earliestMs, earliestMs + 1_000, 3_600_000].map((ms) => `1000@${ms}`));
+  pump.stop();
+});
