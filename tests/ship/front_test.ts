@@ -42,7 +42,15 @@ const FRONTS = {
 /** Other spellings of a path that is not public. */
 const SPELLINGS = [
   ...["/metrics", "/%6detrics", "/%6Detrics", "//metrics", "/./metrics", "/x/../metrics"],
-  ...["/ws/../metrics", "/%2e/metrics", "/metrics/", "/metrics?x=/ws", "/METRICS", "/theses"],
+  ...[
+    "/ws/../metrics",
+    "/%2e/metrics",
+    "/metrics/",
+    "/metrics?x=/ws",
+    "/METRICS",
+    "/theses",
+    "/ready",
+  ],
 ];
 
 interface Front {
