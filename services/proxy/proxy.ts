@@ -10,7 +10,6 @@ import { Cors } from "./clients/cors.ts";
 import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";
-import { HeadSequence } from "./hub/head_sequence.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { CONNECTIONS_MAX } from "./node/http_pool.ts";
@@ -59,9 +58,6 @@ export class Proxy {
           maxSubscriptions: options.maxUpstreamSubscriptions,
           slowClients: options.slowClients,
           events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
-          heads: nodes.hasSeveral
-            ? new HeadSequence({ clock, blocks: (from, to) => nodes.blocks(from, to) })
-            : undefined,
           delivery: (hub) => new DeliveryLoop(hub, clock),
         }),
     });

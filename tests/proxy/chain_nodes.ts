@@ -1,22 +1,10 @@
 import { EchoNode } from "./echo_node.ts";
 
 /** The block of a number, the same on every node. */
-export function block(number: number) {
+function block(number: number) {
   const hex = `0x${number.toString(16)}`;
   const timestamp = `0x${Math.floor(Date.now() / 1000).toString(16)}`;
-  return {
-    number: hex,
-    hash: `0xb10c${hex.slice(2)}`,
-    timestamp,
-    transactions: ["0x1"],
-    size: "0x2",
-  };
-}
-
-/** What `newHeads` announces of a block. */
-export function headOf(number: number) {
-  const { number: hex, hash, timestamp } = block(number);
-  return { number: hex, hash, timestamp };
+  return { number: hex, hash: `0xb10c${hex.slice(2)}`, timestamp };
 }
 
 interface Call {
@@ -58,7 +46,7 @@ export class ChainNode {
   /** Has one more block, and says so. */
   announce(): void {
     this.head += 1;
-    this.node.notify(["newHeads"], headOf(this.head));
+    this.node.notify(["newHeads"], block(this.head));
   }
 
   #result({ method, params }: Call): unknown {

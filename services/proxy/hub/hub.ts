@@ -1,7 +1,6 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
-import type { HeadSequence } from "./head_sequence.ts";
 import { headOf } from "../node/head.ts";
 import { DISPLACED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
@@ -31,8 +30,6 @@ export interface HubOptions {
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
-  /** Keeps `newHeads` in sequence over several nodes. */
-  heads?: HeadSequence;
   /** Creates what calls the hub when something is due; without it, its owner does. */
   delivery?: (hub: Hub) => Delivery;
 }
@@ -202,8 +199,7 @@ export class Hub {
     if (answer === undefined) return;
     const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
-    if (errorText === undefined) this.#options.heads?.resumed(answered);
-    else answered.refusals += 1;
+    if (errorText !== undefined) answered.refusals += 1;
     for (const subscription of [...answered.withFiltered()]) {
       this.#endWaits(subscription, outcome);
       // Clients must not wait forever for a node that had granted it. Before, the next sweep asks again.
@@ -270,14 +266,13 @@ export class Hub {
       );
       return true;
     }
-    const { events, heads } = this.#options;
     const isHead = subscription.request.key === NEW_HEADS_KEY;
-    const head = isHead ? headOf(frame.params?.result) : undefined;
-    if (isHead && events.announced?.(head) === false) return true;
-    const shown = underPublicId(text, upstreamId, subscription.publicId);
-    const publish = (text: string) => this.#fanOut.publish(subscription, text);
-    if (isHead && heads !== undefined) heads.forward(subscription, head, shown, publish);
-    else if (subscription.members.size > 0) publish(shown);
+    if (isHead && this.#options.events.announced?.(headOf(frame.params?.result)) === false) {
+      return true;
+    }
+    if (subscription.members.size > 0) {
+      this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));
+    }
     return subscription.filtered === undefined || subscription.filtered.isEmpty ||
       this.#filter(subscription, subscription.filtered, frame, text);
   }

@@ -133,15 +133,10 @@ export class NodeLink<L extends NodeListener> {
     this.#upstream.drop(reason);
   }
 
-  /** The node announced a head, possibly in an unknown form. @returns False if it cannot be true. */
+  /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
   announced(head: Head | undefined): boolean {
     this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
-  }
-
-  /** Blocks by number of the node that the socket for subscriptions is connected to. */
-  blocks(from: number, to: number): Promise<Record<string, unknown>[]> {
-    return this.read.blocks(this.#upstream.node, from, to);
   }
 
   /** Connects to the nodes. */

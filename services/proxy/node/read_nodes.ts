@@ -9,6 +9,9 @@ export const FAILURES_MAX = 3;
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const MOVE_EVERY_MS = 30_000;
 
+/** Heads that another node may announce again before its chain counts as another one. */
+export const REPEATED_HEADS_MAX = 32;
+
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */
 const SLOWER_MS = 50;
 
@@ -41,6 +44,10 @@ export class ReadNodes {
   #movedAtMs = -Infinity;
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
+  /** The node that announced the last head, the number of that, and what it may still repeat. */
+  #announcer = 0;
+  #announced = -1;
+  #repeatsLeft = 0;
 
   constructor(options: ReadNodesOptions) {
     this.#options = options;
@@ -102,12 +109,22 @@ export class ReadNodes {
     return this.#options.clock.now() >= this.#at(index).retryAtMs;
   }
 
-  /** A node announced a block. @returns False if it is far above those of all others. */
+  /**
+   * A node announced a block.
+   *
+   * @returns False to keep it from clients: it is far above those of all others, or they have seen it
+   *   from another node, which was ahead. A node may announce a number again after a reorganisation.
+   */
   onHead(index: number, head: Head): boolean {
     const others = this.#othersThan(index).map(({ head }) => head);
     if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
     this.#at(index).reached(head, this.#options.clock.now());
-    return true;
+    if (index !== this.#announcer) this.#repeatsLeft = REPEATED_HEADS_MAX;
+    this.#announcer = index;
+    const isSeen = head.number <= this.#announced && this.#repeatsLeft > 0;
+    this.#repeatsLeft = isSeen ? this.#repeatsLeft - 1 : 0;
+    if (!isSeen) this.#announced = head.number;
+    return !isSeen;
   }
 
   /** A node answered with its newest block. */

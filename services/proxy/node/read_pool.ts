@@ -1,8 +1,7 @@
-import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
-import { type Answer, firstId, type NodeReply } from "../call_envelope.ts";
+import { type Answer, callText, firstId, type NodeReply, restOf } from "../call_envelope.ts";
 import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 import {
@@ -19,7 +18,8 @@ import { ReplyBudgetError } from "./reply_body.ts";
 /** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
 
-const blocksSchema = z.array(z.looseObject({ number: z.string() }).nullable());
+/** Asks a node for its newest block. */
+const PROBE = callText(restOf("eth_getBlockByNumber", '["latest",false]'), 1);
 
 /** Errors that do not indicate a problem of the node. */
 const OWN_LIMITS = [ReplyTimeoutError, BusyError, ReplyBudgetError];
@@ -74,8 +74,9 @@ export class ReadPool implements NodePort {
   async probe(node: number): Promise<Head | undefined> {
     const startedAtMs = this.#clock.now();
     try {
-      const answer = await this.#askProbe(node, blockCall(1, "latest"));
-      const head = headSchema.parse(parseResponse(answer).result);
+      const options = { forwardedFor: "127.0.0.1", isPlain: true };
+      const { body } = await this.#at(this.#probes, node).post(PROBE, options);
+      const head = headSchema.parse(parseResponse(parseJson(body)).result);
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
       return head;
     } catch (thrown) {
@@ -84,19 +85,6 @@ export class ReadPool implements NodePort {
       else this.#nodes.onProbeFailed(node, reasonOf(thrown));
       if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It does not respond");
     }
-  }
-
-  /** Blocks of a node by number, without those that it does not have. */
-  async blocks(node: number, from: number, to: number): Promise<Record<string, unknown>[]> {
-    const calls = Array.from(
-      { length: to - from + 1 },
-      (_, index) => blockCall(index, `0x${(from + index).toString(16)}`),
-    );
-    const answers = z.array(z.unknown()).parse(await this.#askProbe(node, calls)).map(
-      parseResponse,
-    );
-    const byId = answers.toSorted((a, b) => Number(a.id) - Number(b.id));
-    return blocksSchema.parse(byId.map(({ result }) => result)).filter((block) => block !== null);
   }
 
   stop(): void {
@@ -121,23 +109,11 @@ export class ReadPool implements NodePort {
     return other === undefined ? undefined : this.#pools[other];
   }
 
-  /** Asks a node for the proxy itself. @returns Its answer. */
-  async #askProbe(node: number, message: unknown): Promise<unknown> {
-    const options = { forwardedFor: "127.0.0.1", isPlain: true };
-    return parseJson(
-      (await this.#at(this.#probes, node).post(JSON.stringify(message), options)).body,
-    );
-  }
-
   #at(pools: readonly HttpPool[], node: number): HttpPool {
     const pool = pools[node];
     if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
     return pool;
   }
-}
-
-function blockCall(id: number, block: string) {
-  return { jsonrpc: "2.0", id, method: "eth_getBlockByNumber", params: [block, false] };
 }
 
 /** Whether the connection was refused. */

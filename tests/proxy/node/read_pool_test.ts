@@ -166,33 +166,3 @@ Deno.test("ReadPool: a probe that is refused shows a dead node, and after the en
     assert.deepEqual([scene.nodes.isDead(0), scene.reads[0]], [false, [0, 0]]);
     assert.equal(scene.counts[1], 0, "nothing moves any more");
   }));
-
-Deno.test("ReadPool: blocks are read by number in one batch, in order, without those that are missing", () =>
-  Scene.play(async (scene) => {
-    let asked: unknown;
-    scene.answers[1] = (text) => {
-      const calls: { id: number; method: string; params: [string] }[] = JSON.parse(text);
-      asked = calls.map(({ method, params }) => [method, ...params]);
-      const answers = calls.map(({ id, params: [number] }) => ({
-        jsonrpc: "2.0",
-        id,
-        result: number === "0xb" ? null : blockOf(number),
-      }));
-      return Response.json(answers.reverse());
-    };
-    const blocks = await scene.pool.blocks(1, 9, 12);
-    assert.deepEqual(
-      asked,
-      ["0x9", "0xa", "0xb", "0xc"].map((number) => [
-        "eth_getBlockByNumber",
-        number,
-        false,
-      ]),
-    );
-    assert.deepEqual(blocks, ["0x9", "0xa", "0xc"].map((number) => blockOf(number)));
-    assert.deepEqual(scene.reads, [[0, 0], [0, 0]]);
-    for (const wrong of [{}, [{ jsonrpc: "2.0", id: 0, result: { number: 9 } }], [7]]) {
-      scene.answers[1] = () => Response.json(wrong);
-      await assert.rejects(scene.pool.blocks(1, 9, 9));
-    }
-  }));
