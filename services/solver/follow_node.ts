@@ -1,17 +1,29 @@
+import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { chainProblem } from "../../lib/http/readiness.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
+import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/pages.ts";
+import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
+import { RpcSubscriber, subscription } from "../../lib/net/rpc_subscriber.ts";
+import { nodePriceSchema } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { type Thesis, thesisSchema } from "../../lib/protocol/thesis.ts";
 import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
-import { NodeFeed } from "./market/node_feed.ts";
 import type { MinimumBet } from "./limits.ts";
-import { ChainCheck } from "./readiness.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** Theses in one answer of the node: its own limit. */
 const PAGE = 1_000;
+
+/** The node sends prices at every checkpoint, ten times a second: silence means that it is gone. */
+const SILENCE_MS = 10_000;
+
+/** Waits between attempts to connect. */
+export const RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
 
 /** A background task. */
 export interface Running {
@@ -21,10 +33,11 @@ export interface Running {
 
 /** Dependencies of {@link followNode}. */
 export interface FollowNodeOptions {
+  /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;
   chainId: number;
   solver: Address;
-  node: CoreClient;
+  node: Pick<CoreClient, "url" | "chainId" | "minBetAmount" | "getTheses">;
   clock: Clock;
   exposure: ExposureBook;
   /** Is set to the smallest bet that the chain accepts. */
@@ -33,42 +46,79 @@ export interface FollowNodeOptions {
   reservations: Pick<Reservations, "settled" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
+  /** Opens a socket; the platform's by default. */
+  connect?: (url: string) => SocketLike;
 }
 
 /** Follows the node's WebSocket: the solver's theses update its exposure, prices the market data. */
 export function followNode(
-  { wsUrl, chainId, solver, node, clock, exposure, minimumBet, reservations, marketData }:
-    FollowNodeOptions,
+  { wsUrl: url, chainId, solver, node, clock, connect, ...parts }: FollowNodeOptions,
 ): Running {
-  const chain = new ChainCheck(node, chainId);
-  const feed = new NodeFeed({
-    url: wsUrl,
-    solver,
+  const { exposure, minimumBet, reservations, marketData } = parts;
+  const log = serviceLog("solver");
+  const backoff = () => new Backoff({ ...RECONNECT, random: Math.random });
+  let isLost = false;
+  const subscriber = new RpcSubscriber({
+    url,
     clock,
-    random: Math.random,
-    handlers: {
-      async catchUp(signal) {
+    connect,
+    backoff: backoff(),
+    silenceMs: SILENCE_MS,
+    subscriptions: [
+      subscription(["theses", { solver }], thesisSchema, (thesis) => {
+        exposure.apply(thesis);
+        void reservations?.settled(thesis);
+      }),
+      subscription(
+        ["prices"],
+        z.record(z.string(), nodePriceSchema),
+        (prices) => marketData?.takeSpots(prices, clock.now()),
+      ),
+    ],
+    catchUp: {
+      async read(signal) {
+        await requireChainId(node, chainId);
         minimumBet.requiredByChain(await node.minBetAmount());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled unseen.
         if (!signal.aborted) await reservations?.reconcileOrLog(signal);
       },
-      onLive: () => chain.connected(),
-      onLost: () => exposure.invalidate(),
-      onThesis(thesis) {
-        exposure.apply(thesis);
-        void reservations?.settled(thesis);
-      },
-      onPrices: (prices) => marketData?.takeSpots(prices, clock.now()),
+      backoff: backoff(),
+      onFailure: ({ message: reason }) =>
+        log.warn("Open theses cannot be read: {reason}", { event: "exposure_unknown", reason }),
+    },
+    onLive() {
+      if (isLost) log.info("Core node is followed again at {url}", { event: "node_back", url });
+      isLost = false;
+    },
+    onLost(reason) {
+      exposure.invalidate();
+      if (isLost) return;
+      isLost = true;
+      log.warn("Core node cannot be followed at {url}: {reason}", {
+        event: "node_lost",
+        url,
+        reason,
+      });
     },
   });
   return {
-    start: () => feed.start(),
+    start: () => subscriber.start(),
     async stop() {
-      await Promise.all([feed.stop(), chain.stop()]);
+      await subscriber.stop();
       exposure.invalidate();
     },
   };
+}
+
+/** @throws {RangemakerError} If the node has another chain: it refuses what this solver signs. */
+async function requireChainId(
+  node: Pick<CoreClient, "url" | "chainId">,
+  expected: number,
+): Promise<void> {
+  const problem = await chainProblem(node, expected);
+  if (problem === undefined) return;
+  throw new RangemakerError("CHAIN_MISMATCH", `${problem}; correct --chain-id or --rpc-url`);
 }
 
 /**

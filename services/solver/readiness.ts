@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { serviceLog } from "../../lib/log/logging.ts";
 import type { RangemakerError } from "../../lib/errors.ts";
 import {
   chainProblem,
@@ -64,52 +63,4 @@ export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
       return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
     },
   });
-}
-
-/**
- * Compares the node's chain with the solver's after each connection. Signatures for another chain are
- * refused by the node, so a difference is an error; it is logged once, until it is gone.
- */
-export class ChainCheck {
-  readonly #node: ReadinessPorts["node"];
-  readonly #chainId: number;
-  readonly #log = serviceLog("solver");
-  #problem: string | undefined;
-  #running: Promise<void> = Promise.resolve();
-
-  constructor(node: ReadinessPorts["node"], chainId: number) {
-    this.#node = node;
-    this.#chainId = chainId;
-  }
-
-  /** The feed is connected, again or for the first time. */
-  connected(): void {
-    this.#running = this.#running.then(() => this.#check());
-  }
-
-  /** Resolves when no check is under way. */
-  stop(): Promise<void> {
-    return this.#running;
-  }
-
-  async #check(): Promise<void> {
-    let problem: string | undefined;
-    try {
-      problem = await chainProblem(this.#node, this.#chainId);
-    } catch {
-      return; // the node is gone again; the next connection retries
-    }
-    if (problem !== undefined && problem !== this.#problem) {
-      this.#log.error(
-        "{problem}. The node refuses what this solver signs: correct --chain-id or --rpc-url",
-        { event: "chain_mismatch", problem },
-      );
-    } else if (problem === undefined && this.#problem !== undefined) {
-      this.#log.info("Core node has chain id {chainId} again", {
-        event: "chain_matches",
-        chainId: this.#chainId,
-      });
-    }
-    this.#problem = problem;
-  }
 }

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
-import { CoreClient } from "../../lib/net/core_client.ts";
+import { CoreClient, NodeUnreachableError } from "../../lib/net/core_client.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { followNode } from "../../services/solver/follow_node.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
+import { FakeNetwork } from "../support/fake_socket.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withLogs } from "../support/recorded_logs.ts";
@@ -13,58 +17,160 @@ import { publishPrice, SPOT } from "./prices.ts";
 import { market, solver } from "./support.ts";
 import { thesisOf } from "./theses.ts";
 
-Deno.test("followNode: exposure, theses, prices and chain follow the node, until its connection is lost", () =>
-  withLogs("error", async (records) => {
-    const node = FakeNode.start(5);
-    node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
-    node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
-    const exposure = new ExposureBook(undefined);
-    const minimumBet = new MinimumBet();
-    const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
-    const theses: number[] = [];
-    let reconciled = 0;
-    const { start, stop } = followNode({
-      wsUrl: node.wsUrl,
-      chainId: 1337,
-      solver: solver.address,
-      node: new CoreClient({ url: node.url }),
-      clock: systemClock,
-      exposure,
-      minimumBet,
-      reservations: {
-        settled: ({ id }) => Promise.resolve(void theses.push(id)),
-        reconcileOrLog() {
-          assert.ok(exposure.complete);
-          reconciled += 1;
-          return Promise.resolve();
-        },
+Deno.test("followNode: exposure, theses and prices follow the node, until its connection is lost", async () => {
+  const node = FakeNode.start();
+  node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
+  node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
+  const exposure = new ExposureBook(undefined);
+  const minimumBet = new MinimumBet();
+  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
+  const theses: number[] = [];
+  let reconciled = 0;
+  const { start, stop } = followNode({
+    wsUrl: node.wsUrl,
+    chainId: 1337,
+    solver: solver.address,
+    node: new CoreClient({ url: node.url }),
+    clock: systemClock,
+    exposure,
+    minimumBet,
+    reservations: {
+      settled: ({ id }) => Promise.resolve(void theses.push(id)),
+      reconcileOrLog() {
+        assert.ok(exposure.complete);
+        reconciled += 1;
+        return Promise.resolve();
       },
-      marketData,
-    });
-    try {
-      assert.equal(node.feed.count("prices"), 0, "it waits for its start");
-      start();
-      await eventually("all open theses", () => exposure.complete || undefined);
-      assert.equal(minimumBet.amount, 7n);
-      await eventually("the other chain", () => records.length > 0 || undefined);
-      assert.deepEqual(records.map(({ properties }) => properties.event), ["chain_mismatch"]);
-      node.feed.publish("theses", toWire(thesisOf(7)));
-      publishPrice(node);
-      await eventually("a price", () => marketData.of(market).spot);
-      assert.deepEqual([marketData.of(market).spot?.price, theses], [BigInt(SPOT), [7]]);
-      node.paused = true;
-      await node.feed.disconnect();
-      await eventually("the loss", () => exposure.complete ? undefined : true);
-      node.methods.delete("core_getLimits"); // as an older node
-      node.paused = false;
-      await eventually("all open theses again", () => exposure.complete || undefined);
-      assert.equal(reconciled, 2, "after each reading");
-      assert.equal(minimumBet.amount, 1n);
-      await stop();
-      assert.equal(exposure.complete, false, "nothing is followed any more");
-      await eventually("the end", () => node.feed.count("prices") === 0 || undefined);
-    } finally {
-      await stop();
-      await node.stop();
+    },
+    marketData,
+  });
+  try {
+    assert.equal(node.feed.count("prices"), 0, "it waits for its start");
+    start();
+    await eventually("all open theses", () => exposure.complete || undefined);
+    assert.equal(minimumBet.amount, 7n);
+    node.feed.publish("theses", toWire(thesisOf(7)));
+    publishPrice(node);
+    await eventually("a price", () => marketData.of(market).spot);
+    assert.deepEqual([marketData.of(market).spot?.price, theses], [BigInt(SPOT), [7]]);
+    node.paused = true;
+    await node.feed.disconnect();
+    await eventually("the loss", () => exposure.complete ? undefined : true);
+    node.methods.delete("core_getLimits"); // as an older node
+    node.paused = false;
+    await eventually("all open theses again", () => exposure.complete || undefined);
+    assert.equal(reconciled, 2, "after each reading");
+    assert.equal(minimumBet.amount, 1n);
+    await stop();
+    assert.equal(exposure.complete, false, "nothing is followed any more");
+    await eventually("the end", () => node.feed.count("prices") === 0 || undefined);
+  } finally {
+    await stop();
+    await node.stop();
+  }
+});
+
+/** A follower of a node whose WebSocket is the test. */
+function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)) {
+  const [network, clock, exposure] = [
+    new FakeNetwork(),
+    new FakeClock(),
+    new ExposureBook(undefined),
+  ];
+  const { start, stop } = followNode({
+    wsUrl: "ws://node",
+    chainId: 1337,
+    solver: solver.address,
+    node: {
+      url: "http://node",
+      chainId,
+      minBetAmount: () => Promise.resolve(1n),
+      getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
+    },
+    clock,
+    exposure,
+    minimumBet: new MinimumBet(),
+    reservations: undefined,
+    marketData: undefined,
+    connect: network.connect,
+  });
+  start();
+  /** The node accepts both subscriptions, and what was missed is read. */
+  const accept = async () => {
+    network.newest.open();
+    network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xa"}');
+    network.newest.deliver('{"jsonrpc":"2.0","id":2,"result":"0xb"}');
+    await setImmediate();
+  };
+  return { network, clock, exposure, accept, stop };
+}
+
+Deno.test("followNode: each outage is logged once, and so is its end; waits last at most 2 s", () =>
+  withLogs("info", async (records) => {
+    const { network, clock, accept, stop } = followFake();
+    await accept();
+    const [theses, prices] = network.newest.sent.map((text) => JSON.parse(text).params);
+    assert.deepEqual([theses, prices], [["theses", { solver: solver.address }], ["prices"]]);
+    for (let outage = 0; outage < 2; outage++) {
+      clock.advance(5_000);
+      for (let attempt = 0; attempt < 5; attempt++) {
+        network.newest.end();
+        const { length } = network.sockets;
+        clock.advance(2_000);
+        assert.equal(network.sockets.length, length + 1);
+      }
+      await accept();
     }
+    const logged = records.map(({ category, level, properties: { event, url } }) =>
+      [category[1], level, event, url].join(" ")
+    );
+    const outage = ["solver warning node_lost ws://node", "solver info node_back ws://node"];
+    assert.deepEqual(logged, [...outage, ...outage]);
+    await stop();
+    assert.equal(clock.pending, 0);
   }));
+
+Deno.test("followNode: silence for 10 s, or a thesis of another shape, ends the connection", async () => {
+  const { network, clock, exposure, accept, stop } = followFake();
+  await accept();
+  clock.advance(9_999);
+  assert.equal(exposure.complete, true);
+  clock.advance(1);
+  assert.equal(exposure.complete, false);
+  clock.advance(2_000);
+  await accept();
+  assert.equal(exposure.complete, true);
+  network.newest.deliver(JSON.stringify(subscriptionNotice("0xa", { id: 1 })));
+  assert.equal(exposure.complete, false);
+  await stop();
+});
+
+const problems: Record<string, [() => Promise<number>, RegExp]> = {
+  "is away": [() => Promise.reject(new NodeUnreachableError("http://node", "away")), /away/],
+  "has another chain": [
+    () => Promise.resolve(5),
+    /chain id 5: expected 1337; correct --chain-id or --rpc-url$/,
+  ],
+};
+for (const [problem, [answer, reason]] of Object.entries(problems)) {
+  Deno.test(`followNode: while the node ${problem}, no thesis is known, and one line says so`, () =>
+    withLogs("warning", async (records) => {
+      let chainId = answer;
+      const { clock, exposure, accept, stop } = followFake(() => chainId());
+      await accept();
+      for (const waitMs of [250, 500]) {
+        clock.advance(waitMs);
+        await setImmediate();
+      }
+      assert.equal(exposure.complete, false);
+      assert.equal(records.length, 1);
+      assert.equal(records[0]?.properties.event, "exposure_unknown");
+      assert.match(String(records[0]?.properties.reason), reason);
+      chainId = () => Promise.resolve(1337);
+      clock.advance(1_000);
+      await setImmediate();
+      assert.equal(exposure.complete, true);
+      await stop();
+      assert.equal(clock.pending, 0);
+    }));
+}

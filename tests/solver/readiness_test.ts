@@ -2,16 +2,13 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { ChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
-import { NodeUnreachableError } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import {
-  ChainCheck,
   checkReadiness,
   type ReadinessPorts,
   readinessSchema,
 } from "../../services/solver/readiness.ts";
 import { eventually } from "../support/eventually.ts";
-import { withLogs } from "../support/recorded_logs.ts";
 import { solver, withSolver } from "./support.ts";
 
 const infoSchema = z.object({
@@ -42,7 +39,6 @@ function ports(given: Partial<ReadinessPorts> = {}): ReadinessPorts {
 }
 
 const penniless = () => account({ balance: 0n });
-const away = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
 
 const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
   ["store", { problem: () => Promise.resolve(new StoreError("Full")) }, /^Full$/],
@@ -125,27 +121,4 @@ Deno.test("Solver: GET /info answers without a node: the last known balance, or 
     node.paused = true;
     await untilReady(url, false);
     assert.deepEqual(await info(), known);
-  }));
-
-Deno.test("ChainCheck: another chain is one error until it is gone, a node that is away is none", () =>
-  withLogs("info", async (records) => {
-    let chainId: () => Promise<number> = () => Promise.resolve(1337);
-    const check = new ChainCheck({ url: "http://node", chainId: () => chainId() }, 1337);
-    const connect = async (answer: () => Promise<number>) => {
-      chainId = answer;
-      check.connected();
-      await check.stop();
-    };
-    const right = () => Promise.resolve(1337);
-    const other = () => Promise.resolve(5);
-    const counts: number[] = [];
-    for (const answer of [right, other, away, other, right, right]) {
-      await connect(answer);
-      counts.push(records.length);
-    }
-    assert.deepEqual(counts, [0, 1, 1, 1, 2, 2]);
-    assert.deepEqual(
-      records.map(({ category, level, properties: { event } }) => [category[1], level, event]),
-      [["solver", "error", "chain_mismatch"], ["solver", "info", "chain_matches"]],
-    );
   }));
