@@ -94,11 +94,8 @@ export class ReadersWorld {
     this.#hub.flush();
     for (const client of this.#clients) this.#read(client);
     this.#clock.advance(this.#below(STEP_MS));
-    for (const client of [...this.#hub.reading]) this.#hub.resume(client);
-    if (this.#random() < 0.3) {
-      for (const client of [...this.#hub.behind]) {
-        this.#hub.resume(client);
-      }
+    for (const client of [...this.#hub.behind].slice(0, this.#below(2 * CLIENTS))) {
+      this.#hub.resume(client);
     }
     this.#checkBudget();
   }

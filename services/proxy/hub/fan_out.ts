@@ -2,9 +2,6 @@ import { BroadcastRing } from "./broadcast_ring.ts";
 import type { HubClient, HubEvents, HubSubscription, Notification } from "./hub_client.ts";
 import { OutgoingMessage } from "./messages.ts";
 
-/** A client that is behind and accepted nothing this many times in a row counts as not reading. */
-const STALLED_DRAINS_MAX = 32;
-
 /** Searches for clients about to miss notifications per lap of the ring. */
 const SEARCHES_PER_RING = 8;
 
@@ -29,7 +26,6 @@ export class FanOut {
   readonly #ring: BroadcastRing<Notification>;
   /** Clients whose connection had no room for everything due. */
   readonly #behind = new Set<HubClient>();
-  readonly #reading = new Set<HubClient>();
   readonly #searchEvery: number;
   /** Ring position of the next search for clients about to miss something. */
   #nextSearchAt = 0;
@@ -44,21 +40,14 @@ export class FanOut {
     this.#searchEvery = Math.max(1, Math.floor(options.capacity / SEARCHES_PER_RING));
   }
 
-  /** Clients that are behind. */
+  /** Clients that are behind, those first that were tried longest ago. */
   get behind(): ReadonlySet<HubClient> {
     return this.#behind;
   }
 
-  /** Those of them that accepted something lately, longest ago first. */
-  get reading(): ReadonlySet<HubClient> {
-    return this.#reading;
-  }
-
-  /** Forgets a client: it has caught up, or is gone. */
+  /** Forgets a client, which is gone. */
   remove(client: HubClient): void {
     this.#behind.delete(client);
-    this.#reading.delete(client);
-    client.stalledDrains = 0;
   }
 
   /** Adds a notification for the members of a subscription. */
@@ -143,17 +132,9 @@ export class FanOut {
       }
     }
     const sent = client.drain(this.#ring, room);
-    if (client.cursor === undefined) this.remove(client);
-    else this.#note(client, sent);
+    this.#behind.delete(client); // and add it as the last one
+    if (client.cursor !== undefined) this.#behind.add(client);
     return sent;
-  }
-
-  /** A client is still behind, after its connection accepted `sent` notifications. */
-  #note(client: HubClient, sent: number): void {
-    this.#behind.add(client);
-    this.#reading.delete(client); // and add it as the last one
-    client.stalledDrains = sent > 0 ? 0 : client.stalledDrains + 1;
-    if (client.stalledDrains < STALLED_DRAINS_MAX) this.#reading.add(client);
   }
 
   #sent(count: number): void {

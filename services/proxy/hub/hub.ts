@@ -74,14 +74,9 @@ export class Hub {
     return this.#table;
   }
 
-  /** Clients that are behind: the owner calls {@link resume} for them. */
+  /** Clients that are behind, in the order in which {@link resume} is to be called for them. */
   get behind(): ReadonlySet<HubClient> {
     return this.#fanOut.behind;
-  }
-
-  /** Those of them that accepted something lately, longest ago first: resume them soon. */
-  get reading(): ReadonlySet<HubClient> {
-    return this.#fanOut.reading;
   }
 
   /** Adds a client. */

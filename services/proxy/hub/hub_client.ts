@@ -77,8 +77,6 @@ export class HubClient {
   readonly awaited = new Set<HubSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
-  /** How often in a row it was behind and its connection accepted nothing. */
-  stalledDrains = 0;
   #pauses = 0;
 
   constructor(sink: ClientSink, address: CallerAddress) {

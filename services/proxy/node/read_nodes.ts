@@ -9,8 +9,8 @@ export const FAILURES_MAX = 3;
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const MOVE_EVERY_MS = 30_000;
 
-/** Heads that another node may announce again before its chain counts as another one. */
-export const REPEATED_HEADS_MAX = 32;
+/** How long another node may announce lower heads; after that its chain counts as another one. */
+export const BEHIND_MS = 120_000;
 
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */
 const SLOWER_MS = 50;
@@ -44,10 +44,10 @@ export class ReadNodes {
   #movedAtMs = -Infinity;
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
-  /** The node that announced the last head, the number of that, and what it may still repeat. */
+  /** The node that announced the last head, the number of that, and until when it may be behind. */
   #announcer = 0;
   #announced = -1;
-  #repeatsLeft = 0;
+  #behindUntilMs = 0;
 
   constructor(options: ReadNodesOptions) {
     this.#options = options;
@@ -118,13 +118,14 @@ export class ReadNodes {
   onHead(index: number, head: Head): boolean {
     const others = this.#othersThan(index).map(({ head }) => head);
     if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
-    this.#at(index).reached(head, this.#options.clock.now());
-    if (index !== this.#announcer) this.#repeatsLeft = REPEATED_HEADS_MAX;
+    const nowMs = this.#options.clock.now();
+    this.#at(index).reached(head, nowMs);
+    if (index !== this.#announcer) this.#behindUntilMs = nowMs + BEHIND_MS;
     this.#announcer = index;
-    const isSeen = head.number <= this.#announced && this.#repeatsLeft > 0;
-    this.#repeatsLeft = isSeen ? this.#repeatsLeft - 1 : 0;
-    if (!isSeen) this.#announced = head.number;
-    return !isSeen;
+    if (head.number <= this.#announced && nowMs < this.#behindUntilMs) return false;
+    this.#behindUntilMs = 0;
+    this.#announced = head.number;
+    return true;
   }
 
   /** A node answered with its newest block. */
