@@ -27,9 +27,9 @@ export function answerLost(target: Target, why: string, cause?: unknown): ProxyE
 }
 
 /** 504 / -32002: no answer came in time; a write may have taken effect. */
-export function nodeTimeout(target: Target, timeoutMs: number): ProxyError {
+export function nodeTimeout(target: Target, timeoutMs: number, cause?: unknown): ProxyError {
   const message = `The ${target} node did not answer within ${timeoutMs} ms${doubtOf(target)}`;
-  return new ProxyError(504, RpcCode.resourceUnavailable, message);
+  return new ProxyError(504, RpcCode.resourceUnavailable, message, cause);
 }
 
 function doubtOf(target: Target): string {
@@ -52,8 +52,12 @@ export function brokenHandshake(reason: string): ProxyError {
 }
 
 /** -32005: over a limit of the proxy; 408 for a time, 413 for a size, 429 for a number in use. */
-export function limitExceeded(status: 408 | 413 | 429, message: string): ProxyError {
-  return new ProxyError(status, RpcCode.limitExceeded, message);
+export function limitExceeded(
+  status: 408 | 413 | 429,
+  message: string,
+  cause?: unknown,
+): ProxyError {
+  return new ProxyError(status, RpcCode.limitExceeded, message, cause);
 }
 
 /** 400: the text is not JSON (-32700) or not a request (-32600). */

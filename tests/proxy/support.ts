@@ -6,7 +6,7 @@ import { MethodKinds } from "../../services/proxy/calls/methods.ts";
 import { Placement } from "../../services/proxy/calls/placement.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
-import { askOverHttp } from "../../services/proxy/node/node_http.ts";
+import { askOverHttp } from "../../services/proxy/node/read_pool.ts";
 import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";

@@ -20,7 +20,7 @@ import {
 import { failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";
-import type { NodePort } from "../node/node_http.ts";
+import type { NodePort } from "../node/http_pool.ts";
 import { clientFailure, clientText, type Placement } from "./placement.ts";
 import type { Read } from "../node/open_reads.ts";
 

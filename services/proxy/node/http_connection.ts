@@ -26,6 +26,11 @@ export class ConnectionError extends RangemakerError {
     super("NODE_CONNECTION", reasonOf(cause), { cause });
     this.stage = stage;
   }
+
+  /** Why the proxy itself ended the request; undefined if the node did. */
+  get ownReason(): ReplyError["kind"] | undefined {
+    return this.cause instanceof ReplyError ? this.cause.kind : undefined;
+  }
 }
 
 /** A request. */
@@ -123,7 +128,7 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
   ): void {
     this.#status = status;
     if (headers["content-encoding"] !== undefined) {
-      throw new ReplyError("Answer has a content encoding, but none was requested");
+      throw new ReplyError("invalid", "Answer has a content encoding, but none was requested");
     }
     const length = headers["content-length"];
     if (length !== undefined) this.#body.expect(Number(length));

@@ -1,38 +1,64 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
-import { RangemakerError } from "../../../lib/errors.ts";
-import { ByteBudget } from "../byte_budget.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
+import type { ByteBudget } from "../byte_budget.ts";
 import { type Deadline, Deadlines } from "../deadlines.ts";
 import type { NodeReply } from "../call_envelope.ts";
+import {
+  answerLost,
+  limitExceeded,
+  nodeTimeout,
+  nodeUnreachable,
+  type ProxyError,
+} from "../failures.ts";
+import type { ProxyMetrics, Target } from "../metrics.ts";
 import {
   ConnectionError,
   type ConnectionOwner,
   type Exchange,
   HttpConnection,
 } from "./http_connection.ts";
-import { ReplyBudgetError } from "./reply_body.ts";
+import { ReplyError } from "./reply_body.ts";
+
+const log = serviceLog("proxy");
 
 /** Most connections to one node, and so open requests: the default of an nginx worker. */
 export const CONNECTIONS_MAX = 1_024;
 
+/** The router's interface to a node. */
+export interface NodePort {
+  /**
+   * Posts a message. It is never sent to the same node twice, unless it is plain.
+   *
+   * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
+   *   many requests are open or too many bytes of answers are in memory.
+   */
+  post(text: string, options: PostOptions): Promise<NodeReply>;
+}
+
 export interface HttpPoolOptions {
+  target: Target;
   /** An `http:` or `https:` URL; a user and password in it are sent along. */
   url: URL;
   /** How long the node may take from the request to the end of its answer. */
   timeoutMs: number;
+  /** For durations only. */
   clock: Clock;
-  /** Counts the bytes of answers that are being read; without it, only each answer is bounded. */
-  budget?: ByteBudget;
+  /** Counts the bytes of answers that are being read. */
+  budget: ByteBudget;
+  /** Counts requests and their errors. */
+  metrics?: Pick<ProxyMetrics, "upstreamLatency" | "upstreamErrors" | "countRefusal">;
   /** Called when a request is answered, with the status, or failed. */
-  onEnd?: (tookMs: number, status: number | undefined, error?: PostError) => void;
+  onEnd?: (status: number | undefined, error?: ConnectionError) => void;
   /** Another pool for a plain read that this node refused or did not answer; undefined to give up. */
   failover?: () => HttpPool | undefined;
-  /** Turns an error into the one that {@link HttpPool.post} rejects with. */
-  failure?: (error: PostError) => Error;
 }
 
-/** How a message is posted to one node. */
-export interface HttpPostOptions {
+/** How a message is posted. */
+export interface PostOptions {
+  /** Which one of the read nodes; by default the one that leads. */
+  node?: number;
   /** Value of `X-Forwarded-For`. */
   forwardedFor: string;
   /**
@@ -45,61 +71,30 @@ export interface HttpPostOptions {
   isAnswer?: (body: string) => boolean;
 }
 
-/** Why a request was not answered. */
-export type PostError = ConnectionError | BusyError;
-
-/** The node took too long. */
-export class ReplyTimeoutError extends RangemakerError {
-  constructor(timeoutMs: number) {
-    super("NODE_TIMEOUT", `No answer within ${timeoutMs} ms`);
-  }
-}
-
-/** The node sent something other than the answer to the request. */
-export class WrongReplyError extends RangemakerError {
-  constructor() {
-    super("NODE_WRONG_REPLY", "It answered another call");
-  }
-}
-
-/** The node does not respond, so its open requests are abandoned. */
-export class AbandonedError extends RangemakerError {
-  constructor(reason: string) {
-    super("NODE_ABANDONED", reason);
-  }
-}
-
-/** All {@link CONNECTIONS_MAX} connections are in use. */
-export class BusyError extends RangemakerError {
-  constructor() {
-    super("NODE_BUSY", `${CONNECTIONS_MAX} requests are open`);
-  }
-}
-
 /**
  * Posts to a node over HTTP/1.1 connections of undici. `fetch` and `node:http` of the runtime send a
  * POST twice when a reused connection closes before the answer; undici does not.
  */
-export class HttpPool implements ConnectionOwner<Post> {
+export class HttpPool implements NodePort, ConnectionOwner<Post> {
   readonly #options: HttpPoolOptions;
-  readonly #budget: ByteBudget;
   readonly #headers: readonly string[];
   /** Requests without an answer yet. */
   readonly #open: Deadlines<Post>;
   /** Connections for plain reads, most recently used last. undici closes those that are idle. */
   readonly #idle: HttpConnection<Post>[] = [];
+  readonly #observe: ((seconds: number) => void) | undefined;
   #isStopped = false;
 
   constructor(options: HttpPoolOptions) {
     this.#options = options;
-    this.#budget = options.budget ?? new ByteBudget(Infinity);
-    const { url, clock, timeoutMs } = options;
+    const { url, clock, timeoutMs, metrics, target } = options;
+    this.#observe = metrics?.upstreamLatency(target);
     this.#headers = [
       ...["content-type", "application/json", "accept-encoding", "identity"],
       ...authorization(url),
     ];
     this.#open = new Deadlines(clock, timeoutMs, (post) => {
-      post.connection?.destroy(new ReplyTimeoutError(timeoutMs));
+      post.connection?.destroy(new ReplyError("timeout", `No answer within ${timeoutMs} ms`));
     });
   }
 
@@ -108,13 +103,8 @@ export class HttpPool implements ConnectionOwner<Post> {
     return this.#open.size;
   }
 
-  /**
-   * Posts a message.
-   *
-   * @throws {ConnectionError} If no answer came; its cause may be a ReplyTimeoutError.
-   * @throws {BusyError} If too many requests are open.
-   */
-  post(text: string, options: HttpPostOptions): Promise<NodeReply> {
+  /** Posts a message. @throws {ProxyError} See {@link NodePort}; its cause is a ConnectionError. */
+  post(text: string, options: PostOptions): Promise<NodeReply> {
     return new Promise((resolve, reject) => {
       this.#send(new Post(text, options, resolve, reject));
     });
@@ -123,7 +113,7 @@ export class HttpPool implements ConnectionOwner<Post> {
   /** Ends the connections with an open request, so that their plain reads move to another node. */
   abandon(reason: string): void {
     for (const { connection } of this.#open.clear()) {
-      connection?.destroy(new AbandonedError(reason));
+      connection?.destroy(new ReplyError("abandoned", reason));
     }
   }
 
@@ -143,8 +133,11 @@ export class HttpPool implements ConnectionOwner<Post> {
     const isKept = post.isPlain && connection.isDrained && !isMisled;
     if (isKept) this.#idle.push(connection);
     else connection.destroy(new Error("The connection is not used again"));
-    if (isMisled) return this.#repeat(post, new ConnectionError("sent", new WrongReplyError()));
-    this.#options.onEnd?.(this.#took(post), status);
+    if (isMisled) {
+      const wrong = new ReplyError("invalid", "It answered another call");
+      return this.#repeat(post, new ConnectionError("sent", wrong));
+    }
+    this.#count(post, status);
     if (isRefusal(status) && this.#move(post)) return;
     post.resolve({ status, body });
   }
@@ -153,8 +146,8 @@ export class HttpPool implements ConnectionOwner<Post> {
   failed(post: Post, connection: HttpConnection<Post>, error: ConnectionError): void {
     this.#finish(post);
     connection.destroy(error);
-    const isStale = error.stage === "kept" &&
-      !(error.cause instanceof ReplyTimeoutError || error.cause instanceof AbandonedError);
+    const { stage, ownReason } = error;
+    const isStale = stage === "kept" && ownReason !== "timeout" && ownReason !== "abandoned";
     if (isStale) this.#repeat(post, error);
     else this.#reject(post, error);
   }
@@ -185,8 +178,12 @@ export class HttpPool implements ConnectionOwner<Post> {
     if (this.#isStopped) {
       return this.#reject(post, new ConnectionError("connecting", new Error("The proxy stops")));
     }
-    if (this.open >= CONNECTIONS_MAX) return this.#reject(post, new BusyError());
-    const connection = idle ?? new HttpConnection<Post>(this, this.#options.url, this.#budget);
+    if (this.open >= CONNECTIONS_MAX) {
+      const busy = new ReplyError("busy", `${CONNECTIONS_MAX} requests are open`);
+      return this.#reject(post, new ConnectionError("connecting", busy));
+    }
+    const { url, budget } = this.#options;
+    const connection = idle ?? new HttpConnection<Post>(this, url, budget);
     post.connection = connection;
     post.deadline = this.#open.add(post, nowMs);
     connection.send(post, [...this.#headers, "x-forwarded-for", post.options.forwardedFor]);
@@ -196,17 +193,31 @@ export class HttpPool implements ConnectionOwner<Post> {
     if (deadline !== undefined) this.#open.finish(deadline);
   }
 
-  #reject(post: Post, error: PostError): void {
-    this.#options.onEnd?.(this.#took(post), undefined, error);
+  #reject(post: Post, error: ConnectionError): void {
+    this.#count(post, undefined, error);
     // Another node would take as long, or send as much.
-    const isOwnLimit = error.cause instanceof ReplyTimeoutError ||
-      error.cause instanceof ReplyBudgetError;
+    const isOwnLimit = error.ownReason === "timeout" || error.ownReason === "memory";
     if (!isOwnLimit && this.#move(post)) return;
-    post.reject(this.#options.failure?.(error) ?? error);
+    post.reject(this.#failureOf(error));
   }
 
-  #took({ startedAtMs }: Post): number {
-    return this.#options.clock.now() - startedAtMs;
+  #count({ startedAtMs }: Post, status: number | undefined, error?: ConnectionError): void {
+    const { clock, metrics, target, onEnd } = this.#options;
+    this.#observe?.((clock.now() - startedAtMs) / 1000);
+    if (error !== undefined) metrics?.upstreamErrors.inc({ target });
+    onEnd?.(status, error);
+  }
+
+  #failureOf(error: ConnectionError): ProxyError {
+    const { target, timeoutMs, metrics } = this.#options;
+    const { stage, ownReason, message, cause } = error;
+    const reason = messageOf(cause);
+    log.debug("The {target} node gave no answer: {reason}", { target, reason });
+    if (ownReason === "memory") metrics?.countRefusal("buffered_bytes");
+    if (ownReason === "busy") return limitExceeded(429, `The ${target} node: ${message}`, error);
+    if (ownReason === "memory" && target === "read") return limitExceeded(429, message, error);
+    if (ownReason === "timeout") return nodeTimeout(target, timeoutMs, error);
+    return (stage === "connecting" ? nodeUnreachable : answerLost)(target, message, error);
   }
 }
 
@@ -220,7 +231,7 @@ class Post implements Exchange {
 
   constructor(
     readonly text: string,
-    readonly options: HttpPostOptions,
+    readonly options: PostOptions,
     readonly resolve: (reply: NodeReply) => void,
     readonly reject: (error: Error) => void,
   ) {}

@@ -4,8 +4,7 @@ import type { ByteBudget } from "../byte_budget.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { ProxyOptions } from "../options.ts";
 import type { Head } from "./head.ts";
-import type { HttpPool } from "./http_pool.ts";
-import { nodeHttp } from "./node_http.ts";
+import { HttpPool } from "./http_pool.ts";
 import { registerNodeMetrics } from "./node_metrics.ts";
 import { readNodeUrls } from "./node_urls.ts";
 import { ProbeRounds } from "./probe_rounds.ts";
@@ -58,7 +57,7 @@ export class NodeLink<L extends NodeListener> {
     const { urls, wsUrls, names } = readNodeUrls(options);
     const http = { timeoutMs, clock: monotonicClock, budget, metrics };
     const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
-    this.write = nodeHttp({ target: "write", url: options.writeNodeUrl, ...http });
+    this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
     const readNodes = this.readNodes = new ReadNodes({
       names,
       maxLag: options.readNodeMaxLag,

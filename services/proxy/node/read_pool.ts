@@ -1,19 +1,20 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
-import { type Answer, callText, firstId, type NodeReply, restOf } from "../call_envelope.ts";
+import {
+  type Answer,
+  answerTo,
+  callText,
+  firstId,
+  type NodeReply,
+  readAnswer,
+  restOf,
+} from "../call_envelope.ts";
+import { ProxyError } from "../failures.ts";
 import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
-import {
-  askOverHttp,
-  nodeHttp,
-  type NodeHttpOptions,
-  type NodePort,
-  type PostOptions,
-} from "./node_http.ts";
 import { ConnectionError } from "./http_connection.ts";
-import { BusyError, HttpPool, type PostError, ReplyTimeoutError } from "./http_pool.ts";
-import { ReplyBudgetError } from "./reply_body.ts";
+import { HttpPool, type HttpPoolOptions, type NodePort, type PostOptions } from "./http_pool.ts";
 
 /** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
@@ -21,11 +22,11 @@ export const PROBE_TIMEOUT_MS = 2_000;
 /** Asks a node for its newest block. */
 const PROBE = callText(restOf("eth_getBlockByNumber", '["latest",false]'), 1);
 
-/** Errors that do not indicate a problem of the node. */
-const OWN_LIMITS = [ReplyTimeoutError, BusyError, ReplyBudgetError];
+/** Errors that do not indicate a problem of the node: a caller can make a read slow or large. */
+const OWN_LIMITS: ReadonlySet<unknown> = new Set(["timeout", "busy", "memory"]);
 
 /** URLs of the read nodes, one or more; all other options are the same for all of them. */
-export interface ReadPoolOptions extends Omit<NodeHttpOptions, "target" | "url" | "onEnd"> {
+export interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];
   nodes: ReadNodes;
 }
@@ -44,17 +45,16 @@ export class ReadPool implements NodePort {
     this.#nodes = nodes;
     this.#clock = options.clock;
     this.#pools = urls.map((url, node) =>
-      nodeHttp({
+      new HttpPool({
         ...options,
         target: "read",
-        url,
-        onEnd: (_tookMs, status, error) => this.#report(node, status, error),
+        url: new URL(url),
+        onEnd: (status, error) => this.#report(node, status, error),
         failover: () => this.#alternativeTo(node),
       })
     );
-    this.#probes = urls.map((url) =>
-      new HttpPool({ url: new URL(url), timeoutMs: PROBE_TIMEOUT_MS, clock: options.clock })
-    );
+    const probe = { ...options, metrics: undefined, timeoutMs: PROBE_TIMEOUT_MS };
+    this.#probes = urls.map((url) => new HttpPool({ ...probe, target: "read", url: new URL(url) }));
   }
 
   /** Posts to the leader, or to a given node. */
@@ -81,8 +81,11 @@ export class ReadPool implements NodePort {
       return head;
     } catch (thrown) {
       if (this.#stopped) return;
-      if (isRefused(thrown)) this.#nodes.onProbeRefused(node, reasonOf(thrown));
-      else this.#nodes.onProbeFailed(node, reasonOf(thrown));
+      const error = thrown instanceof ProxyError ? thrown.cause : undefined;
+      if (!(error instanceof ConnectionError)) {
+        this.#nodes.onProbeFailed(node, "it answers with something else");
+      } else if (isRefused(error)) this.#nodes.onProbeRefused(node, error.message);
+      else this.#nodes.onProbeFailed(node, error.message);
       if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It does not respond");
     }
   }
@@ -92,16 +95,13 @@ export class ReadPool implements NodePort {
     for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
   }
 
-  #report(node: number, status: number | undefined, error?: PostError): void {
+  #report(node: number, status: number | undefined, error?: ConnectionError): void {
     if (this.#stopped) return;
     const isBusy = status === 429 || Number(status) >= 500;
     if (error === undefined && !isBusy) return this.#nodes.onReadAnswered(node);
-    // A caller can make a read slow or large; the probes detect a node that hangs.
-    const isOwnLimit = OWN_LIMITS.some((limit) =>
-      error instanceof limit || error?.cause instanceof limit
-    );
-    if (!isOwnLimit) this.#nodes.onReadFailed(node);
-    if (isRefused(error)) this.#nodes.onDied(node, reasonOf(error));
+    // The probes detect a node that hangs.
+    if (!OWN_LIMITS.has(error?.ownReason)) this.#nodes.onReadFailed(node);
+    if (error !== undefined && isRefused(error)) this.#nodes.onDied(node, error.message);
   }
 
   #alternativeTo(failed: number): HttpPool | undefined {
@@ -117,12 +117,22 @@ export class ReadPool implements NodePort {
 }
 
 /** Whether the connection was refused. */
-function isRefused(thrown: unknown): boolean {
-  return thrown instanceof ConnectionError && thrown.stage === "connecting" &&
-    !(thrown.cause instanceof ReplyTimeoutError);
+function isRefused({ stage, ownReason }: ConnectionError): boolean {
+  return stage === "connecting" && ownReason === undefined;
 }
 
-/** A short reason for logs and `/health`, without addresses. */
-function reasonOf(thrown: unknown): string {
-  return thrown instanceof ConnectionError ? thrown.message : "it answers with something else";
+/**
+ * Sends a plain read, again if it was lost on a stale connection, and to another node if this one
+ * fails.
+ *
+ * @throws {ProxyError} As {@link NodePort.post}, and 502 if the node answered another call.
+ */
+export async function askOverHttp(
+  nodes: NodePort,
+  { rest, node, forwardedFor }: Read,
+  id: number,
+): Promise<Answer> {
+  const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
+  const options = { forwardedFor, node, isPlain: true, isAnswer };
+  return answerTo(id, await nodes.post(callText(rest, id), options), "read");
 }

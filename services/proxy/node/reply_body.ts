@@ -7,17 +7,17 @@ export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
 
 const FIRST_CAPACITY = 4_096;
 
-/** A node sent something that is not taken as an answer. */
+/**
+ * The proxy did not wait for an answer, or did not take what came: `busy` with other requests to the
+ * node, a `timeout`, a node that does not respond and so is `abandoned`, too much in `memory`, or an
+ * `invalid` answer.
+ */
 export class ReplyError extends RangemakerError {
-  constructor(message: string) {
-    super("NODE_REPLY", message);
-  }
-}
+  readonly kind: "busy" | "timeout" | "abandoned" | "memory" | "invalid";
 
-/** The answer does not fit beside those that are already in memory. */
-export class ReplyBudgetError extends RangemakerError {
-  constructor(max: number) {
-    super("REPLY_BUDGET", `Answers waiting in memory are at their limit of ${max} bytes`);
+  constructor(kind: ReplyError["kind"], message: string) {
+    super("NODE_REPLY", message);
+    this.kind = kind;
   }
 }
 
@@ -44,14 +44,20 @@ export class ReplyBody {
   /**
    * Makes room for a body of a known length, before any of it is in memory.
    *
-   * @throws {ReplyError} If it is over {@link REPLY_BYTES_MAX}.
-   * @throws {ReplyBudgetError} If too many bytes of answers are in memory.
+   * @throws {ReplyError} If it is over {@link REPLY_BYTES_MAX}, or too many bytes of answers are in
+   *   memory.
    */
   expect(bytes: number): void {
-    if (bytes > REPLY_BYTES_MAX) throw new ReplyError(`Answer is over ${REPLY_BYTES_MAX} bytes`);
+    if (bytes > REPLY_BYTES_MAX) {
+      throw new ReplyError("invalid", `Answer is over ${REPLY_BYTES_MAX} bytes`);
+    }
     const more = bytes - this.#budgeted;
     if (bytes <= SMALL_BYTES || more <= 0) return;
-    if (!this.#budget.fitsLarge(more)) throw new ReplyBudgetError(this.#budget.max);
+    if (!this.#budget.fitsLarge(more)) {
+      const { max } = this.#budget;
+      const message = `Answers waiting in memory are at their limit of ${max} bytes`;
+      throw new ReplyError("memory", message);
+    }
     this.#budget.add(more);
     this.#budgeted = bytes;
   }

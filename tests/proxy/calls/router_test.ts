@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
-import type { PostOptions } from "../../../services/proxy/node/node_http.ts";
+import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import { Placement } from "../../../services/proxy/calls/placement.ts";

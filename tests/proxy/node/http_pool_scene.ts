@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { HttpPool, type ReplyTimeoutError } from "../../../services/proxy/node/http_pool.ts";
+import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { HttpPool, type HttpPoolOptions } from "../../../services/proxy/node/http_pool.ts";
 import {
   ConnectionError,
   type FailureStage,
 } from "../../../services/proxy/node/http_connection.ts";
+import { ProxyError } from "../../../services/proxy/failures.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** How long the server may take, unless a scene says otherwise. */
@@ -55,6 +57,18 @@ export class Server {
   }
 }
 
+/** The connections to a read node. */
+export function poolTo(url: string | URL, given: Partial<HttpPoolOptions> = {}): HttpPool {
+  return new HttpPool({
+    target: "read",
+    url: new URL(url),
+    clock: new FakeClock(),
+    timeoutMs: TIMEOUT_MS,
+    budget: new ByteBudget(Infinity),
+    ...given,
+  });
+}
+
 /** A server, and the connections kept to it. */
 export interface Scene {
   server: Server;
@@ -70,8 +84,7 @@ export async function play(
 ): Promise<void> {
   const server = new Server(answer);
   const clock = new FakeClock();
-  const url = new URL(`http://127.0.0.1:${await server.listen()}${path}`);
-  const node = new HttpPool({ url, clock, timeoutMs });
+  const node = poolTo(`http://127.0.0.1:${await server.listen()}${path}`, { clock, timeoutMs });
   try {
     await scene({ server, node, clock });
   } finally {
@@ -81,13 +94,14 @@ export async function play(
   }
 }
 
-/** Says that a request failed, how far it had come, and why. */
-export function failed(stage: FailureStage, why: RegExp | typeof ReplyTimeoutError) {
+/** Says that a request failed, how far it had come, and the proxy's own reason or the message. */
+export function failed(stage: FailureStage, why: RegExp | ConnectionError["ownReason"]) {
   return (thrown: unknown) => {
-    assert(thrown instanceof ConnectionError);
-    assert.equal(thrown.stage, stage);
-    if (why instanceof RegExp) assert.match(thrown.message, why);
-    else assert(thrown.cause instanceof why);
+    const error = thrown instanceof ProxyError ? thrown.cause : undefined;
+    assert(error instanceof ConnectionError);
+    assert.equal(error.stage, stage);
+    if (why instanceof RegExp) assert.match(error.message, why);
+    else assert.equal(error.ownReason, why);
     return true;
   };
 }

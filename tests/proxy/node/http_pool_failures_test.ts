@@ -1,14 +1,14 @@
-/** One node over HTTP: what callers are answered where it fails. */
+/** What callers are answered where a node fails over HTTP. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import { CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
+import { CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import { askOverHttp, nodeHttp, type PostOptions } from "../../../services/proxy/node/node_http.ts";
+import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
 import { answerUnder } from "../../../services/proxy/call_envelope.ts";
-import { type Asked, Server } from "./http_pool_scene.ts";
+import { type Asked, poolTo, Server } from "./http_pool_scene.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -20,15 +20,14 @@ async function outcome(target: Target, answer?: (asked: Asked, clock: FakeClock)
   const clock = new FakeClock();
   const server = new Server((asked) => answer?.(asked, clock));
   const port = answer === undefined ? freePort() : await server.listen();
-  const ends: [tookMs: number, status: number | undefined, failed: boolean][] = [];
-  const node = nodeHttp({
+  const ends: [status: number | undefined, failed: boolean][] = [];
+  const node = poolTo(`http://127.0.0.1:${port}`, {
     target,
-    url: `http://127.0.0.1:${port}`,
     timeoutMs: TIMEOUT_MS,
     clock,
     budget: new ByteBudget(SMALL_BYTES),
     metrics: new ProxyMetrics(registry),
-    onEnd: (tookMs, status, error) => ends.push([tookMs, status, error !== undefined]),
+    onEnd: (status, error) => ends.push([status, error !== undefined]),
   });
   try {
     const reply = await node.post("{}", { forwardedFor: "x" }).catch((
@@ -71,36 +70,29 @@ const failures: [name: string, Target, Parameters<typeof outcome>[1], unknown, r
     ["answers too much at once", "write", large, [502, -32002, true], 1],
   ];
 for (const [name, target, answer, wanted, refusals] of failures) {
-  Deno.test(`nodeHttp: a ${target} node that ${name}`, async () => {
+  Deno.test(`HttpPool: a ${target} node that ${name}`, async () => {
     const { reply, ends, ...counts } = await outcome(target, answer);
     assert("rpcCode" in reply);
     assert.deepEqual([reply.status, reply.rpcCode, reply.isDoubtful], wanted);
     const tookMs = name === "is late" ? TIMEOUT_MS : 0;
-    assert.deepEqual(ends, [[tookMs, undefined, true]]);
+    assert.deepEqual(ends, [[undefined, true]]);
     assert.deepEqual(counts, { errors: 1, refusals, seconds: tookMs / 1_000, count: 1 });
   });
 }
 
-Deno.test("nodeHttp: an answer of any status is not an error, and its time is observed", async () => {
+Deno.test("HttpPool: an answer of any status is not an error, and its time is observed", async () => {
   const { reply, ends, ...counts } = await outcome("read", ({ response }, clock) => {
     clock.jump(500);
     response.writeHead(503).end("busy");
   });
   assert.equal(reply.status, 503);
-  assert.deepEqual(ends, [[500, 503, false]]);
+  assert.deepEqual(ends, [[503, false]]);
   assert.deepEqual(counts, { errors: 0, refusals: 0, seconds: 0.5, count: 1 });
 });
 
-Deno.test("nodeHttp: a call is told to wait when every connection to the node has one", async () => {
+Deno.test("HttpPool: a call is told to wait when every connection to the node has one", async () => {
   const server = new Server(() => {});
-  const node = nodeHttp({
-    target: "write",
-    url: `http://127.0.0.1:${await server.listen()}`,
-    timeoutMs: TIMEOUT_MS,
-    clock: new FakeClock(),
-    budget: new ByteBudget(SMALL_BYTES),
-    metrics: new ProxyMetrics(new Registry()),
-  });
+  const node = poolTo(`http://127.0.0.1:${await server.listen()}`, { target: "write" });
   const open = Array.from(
     { length: CONNECTIONS_MAX },
     () => node.post("{}", { forwardedFor: "x" }),
