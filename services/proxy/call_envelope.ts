@@ -15,6 +15,7 @@ const NAME_LENGTH_MAX = 6 * "jsonrpc".length + 2;
 
 const USUAL_START = '{"jsonrpc":"2.0","id":';
 const CLOSE_BRACE = 0x7d;
+const ZERO = 0x30;
 
 /** A call as it is sent to a node under any id. */
 export interface Envelope {
@@ -117,7 +118,7 @@ const TRAILING_SPACE = /\s*$/;
  *   about what was sent.
  */
 export function readAnswer({ status, body: text }: NodeReply, ownId: number): Answer | undefined {
-  const id = idAtStart(text, ownId) ?? idAtEnd(text, ownId) ?? memberSpan(text, "id");
+  const id = idAtEnd(text, ownId) ?? idSpan(text);
   const written = id && text.slice(id.start, id.end);
   const isOwn = written === undefined || written === "null" ||
     written === String(ownId) || written === `"${ownId}"`;
@@ -144,13 +145,30 @@ export function answerUnder({ text, id }: Answer, callerId: string): string {
   return id ? text.slice(0, id.start) + callerId + text.slice(id.end) : text;
 }
 
-function idAtStart(text: string, ownId: number): Span | undefined {
+/** The place of the id in an answer. */
+export function idSpan(text: string): Span | undefined {
+  if (!text.startsWith(USUAL_START)) return memberSpan(text, "id");
   const start = USUAL_START.length;
-  const written = String(ownId);
-  const end = start + written.length;
-  const isIt = text.startsWith(USUAL_START) && text.startsWith(written, start) &&
-    (text[end] === "," || text[end] === "}");
-  return isIt ? { start, end } : undefined;
+  let end = start;
+  while (isDigit(text.charCodeAt(end))) end += 1;
+  const isUsual = end > start && (text[end] === "," || text[end] === "}");
+  return isUsual ? { start, end } : memberSpan(text, "id");
+}
+
+/** The number of an id; some nodes return a number as text. NaN if it is none. */
+export function idNumber(text: string, { start, end }: Span): number {
+  let number = 0;
+  const [from, to] = text[start] === '"' ? [start + 1, end - 1] : [start, end];
+  for (let at = from; at < to; at += 1) {
+    const code = text.charCodeAt(at);
+    if (!isDigit(code)) return NaN;
+    number = number * 10 + code - ZERO;
+  }
+  return from < to ? number : NaN;
+}
+
+function isDigit(code: number): boolean {
+  return code >= ZERO && code <= ZERO + 9;
 }
 
 /** Some nodes write the id last, behind a result of megabytes. */

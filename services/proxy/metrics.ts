@@ -64,15 +64,6 @@ const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 /** A node by its role: a label of the metrics. */
 export type Target = "read" | "write";
 
-/** The series of the last request: the next one usually has the same labels. */
-interface RequestSeries {
-  method: string;
-  target: string;
-  status: number;
-  series: CounterSeries;
-  observe: (seconds: number) => void;
-}
-
 /** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
 export class ProxyMetrics {
   readonly registry: Registry;
@@ -90,7 +81,6 @@ export class ProxyMetrics {
   readonly #refusals: Counter<"limit">;
   readonly #durationOf: (target: string) => (seconds: number) => void;
   readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
-  #lastRequest: RequestSeries | undefined;
   readonly #calls: SeriesCounter<"method">;
   readonly #callsOf = new Map<string, CounterSeries>();
   #inventedMethods = 0;
@@ -199,15 +189,9 @@ export class ProxyMetrics {
 
   /** Counts one HTTP request; `method` is that of HTTP, `target` is the source of the answer. */
   countHttp(method: string, target: string, status: number, tookMs: number): void {
-    let last = this.#lastRequest;
-    if (last?.status !== status || last.target !== target || last.method !== method) {
-      const label = HTTP_METHODS.has(method) ? method : "other";
-      const series = this.#requestsOf(label)(target)(status);
-      last = { method, target, status, series, observe: this.#durationOf(target) };
-      this.#lastRequest = last;
-    }
-    last.series.count += 1;
-    last.observe(tookMs / 1000);
+    const label = HTTP_METHODS.has(method) ? method : "other";
+    this.#requestsOf(label)(target)(status).count += 1;
+    this.#durationOf(target)(tookMs / 1000);
   }
 
   /** Counts one WebSocket handshake, of either port: its status is 101 unless it was refused. */

@@ -1,8 +1,4 @@
 import type { Answer } from "../call_envelope.ts";
-import { memberSpan, type Span } from "../json_text.ts";
-
-/** The usual beginning of an answer. */
-const USUAL_START = '{"jsonrpc":"2.0","id":';
 
 /** A plain read: it changes nothing, so it may be sent twice. */
 export interface Read {
@@ -95,32 +91,4 @@ export class OpenReads {
   all(): OpenRead[] {
     return this.#slots.filter((read) => read !== undefined);
   }
-}
-
-/** The place of the id in a frame of the node. */
-export function idSpan(text: string): Span | undefined {
-  if (!text.startsWith(USUAL_START)) return memberSpan(text, "id");
-  const start = USUAL_START.length;
-  let end = start;
-  while (isDigit(text.charCodeAt(end))) end += 1;
-  const isUsual = end > start && (text[end] === "," || text[end] === "}");
-  return isUsual ? { start, end } : memberSpan(text, "id");
-}
-
-/** The number of an id; some nodes return a number as text. NaN if it is none. */
-export function idNumber(text: string, { start, end }: Span): number {
-  let number = 0;
-  const [from, to] = text[start] === '"' ? [start + 1, end - 1] : [start, end];
-  for (let at = from; at < to; at += 1) {
-    const code = text.charCodeAt(at);
-    if (!isDigit(code)) return NaN;
-    number = number * 10 + code - ZERO;
-  }
-  return from < to ? number : NaN;
-}
-
-const ZERO = 0x30;
-
-function isDigit(code: number): boolean {
-  return code >= ZERO && code <= ZERO + 9;
 }

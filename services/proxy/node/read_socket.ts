@@ -4,9 +4,9 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { type Answer, callText, restOf } from "../call_envelope.ts";
+import { type Answer, callText, idNumber, idSpan, restOf } from "../call_envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
-import { idNumber, idSpan, OpenRead, OpenReads, type Read } from "./open_reads.ts";
+import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
 import { FairQueue } from "./fair_queue.ts";
 
@@ -38,9 +38,6 @@ const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Errors are short: only in answers up to this length is one looked for. */
 const ERROR_LENGTH_MAX = 512;
-
-/** Most methods that the node is known not to have on its WebSocket; callers choose names freely. */
-const ABSENT_METHODS_MAX = 100;
 
 /** The check of {@link SocketHealth}: a small call that every node answers at once. */
 const CHECK = {
@@ -83,7 +80,6 @@ export class ReadSocket {
   readonly #open = new OpenReads(READS_OPEN.places);
   readonly #turns = new FairQueue<OpenRead>(READS_OPEN);
   readonly #spilled = new FairQueue<OpenRead>(READS_SPILLED);
-  readonly #absentMethods = new Set<string>();
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
   #cancelLook: CancelTimer | undefined;
@@ -109,7 +105,7 @@ export class ReadSocket {
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
-        onOpen: () => this.#absentMethods.clear(),
+        onOpen() {},
         onText: (text) => this.#received(text),
         onDown: () => this.#lost(),
       },
@@ -130,7 +126,7 @@ export class ReadSocket {
   ask(read: Read): Promise<Answer> {
     const { overHttp, leader, clock, metrics } = this.#options;
     if (!read.fitsSocket || read.node !== leader()) return overHttp(read);
-    if (!this.#isUsable || this.#absentMethods.has(read.method)) {
+    if (!this.#isUsable) {
       this.#connect();
       return overHttp(read);
     }
@@ -184,7 +180,7 @@ export class ReadSocket {
     if (open === undefined) return; // it is late
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#close(open);
-    if (saysMethodAbsent(text)) return void this.#repeatAbsent(open);
+    if (saysMethodAbsent(text)) return void this.#repeat(open);
     open.resolve({ status: 200, text, id: span });
   }
 
@@ -198,16 +194,6 @@ export class ReadSocket {
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
   #repeat(open: OpenRead): Promise<void> {
     return open.follow(this.#options.overHttp(open.read));
-  }
-
-  /** A method may be missing on the WebSocket alone: nodes have a list for each way. */
-  async #repeatAbsent(open: OpenRead): Promise<void> {
-    const answer = this.#options.overHttp(open.read);
-    void open.follow(answer);
-    const isPresent = await answer.then(({ text }) => !saysMethodAbsent(text), () => false);
-    if (isPresent && this.#absentMethods.size < ABSENT_METHODS_MAX) {
-      this.#absentMethods.add(open.read.method);
-    }
   }
 
   /** Which read the node could not answer is unknown: all of them go over HTTP. */
@@ -295,7 +281,10 @@ export class ReadSocket {
   }
 }
 
-/** Whether an answer may say that the node does not have the method. */
+/**
+ * Whether an answer may say that the node does not have the method. It may be missing on the WebSocket
+ * alone: nodes have a list for each way.
+ */
 function saysMethodAbsent(text: string): boolean {
   return text.length <= ERROR_LENGTH_MAX && text.includes("-32601");
 }
