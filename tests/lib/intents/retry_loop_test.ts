@@ -93,17 +93,6 @@ Deno.test("retryLoop: intents that fail do not block the others", () =>
     assert.equal((await bench.nextPass()).length, 60);
   }));
 
-Deno.test("retryLoop: later passes skip intents that changed within the last second", () =>
-  withBench(async (bench) => {
-    bench.loop.start();
-    await bench.untilScheduled();
-    await bench.record("early");
-    bench.clock.advance(900);
-    await bench.record("late");
-    assert.deepEqual(await bench.nextPass(), ["early"]);
-    assert.deepEqual(await bench.nextPass(), ["late"]);
-  }));
-
 Deno.test("retryLoop: a pass ends with its page once the node is lost", () =>
   withBench(async (bench) => {
     await bench.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
@@ -114,18 +103,6 @@ Deno.test("retryLoop: a pass ends with its page once the node is lost", () =>
     bench.loop.start();
     await bench.untilScheduled();
     assert.equal(bench.retried.length, 50);
-  }));
-
-Deno.test("retryLoop: a store that cannot be read is read again in the next pass", () =>
-  withBench(async (bench) => {
-    await bench.record("one");
-    const listUnfinished = bench.store.listUnfinished.bind(bench.store);
-    bench.store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
-    bench.loop.start();
-    await bench.untilScheduled();
-    assert.deepEqual(bench.retried, []);
-    bench.store.listUnfinished = listUnfinished;
-    assert.deepEqual(await bench.nextPass(), ["one"]);
   }));
 
 /** Runs a test with a function that says how many lines of each level were logged since its last call. */
@@ -150,9 +127,15 @@ Deno.test("retryLoop: a store that cannot be read is logged once, and again afte
     bench.loop.start();
     await bench.untilScheduled();
     assert.deepEqual(levels(), { error: 1 });
-    for (const [read, expected] of [[fails, {}], [works, {}], [fails, { error: 1 }]] as const) {
+    await bench.record("one");
+    const passes = [[fails, {}, []], [works, { info: 1 }, ["one"]], [
+      fails,
+      { error: 1 },
+      [],
+    ]] as const;
+    for (const [read, expected, retried] of passes) {
       bench.store.listUnfinished = read;
-      await bench.nextPass();
+      assert.deepEqual(await bench.nextPass(), retried);
       assert.deepEqual(levels(), expected);
     }
   }));
@@ -175,59 +158,6 @@ Deno.test("retryLoop: each retry is logged with its result, but not those of a n
     };
     await bench.nextPass();
     assert.deepEqual(levels(), { warning: 1, info: 1 }, "the node answered, and is back");
-  }));
-
-Deno.test("retryLoop: a node that is lost and one that is back are a line each, not one per pass", () =>
-  withLogs("info", (records) =>
-    withBench(async (bench) => {
-      bench.loop.start();
-      await bench.untilScheduled();
-      for (const isLost of [false, true, true, false, false, true]) {
-        bench.nodeLost = isLost;
-        await bench.nextPass();
-      }
-      assert.deepEqual(
-        records.map(({ level, properties: { event, url } }) => `${level} ${event} ${url}`),
-        ["warning node_lost", "info node_back", "warning node_lost"].map((line) =>
-          `${line} http://…@node`
-        ),
-      );
-    })));
-
-Deno.test("retryLoop: a stop waits for the retries that are running", () =>
-  withBench(async (bench) => {
-    await bench.record("one");
-    const started = Promise.withResolvers<void>();
-    const release = Promise.withResolvers<void>();
-    const { submit } = bench;
-    const events: string[] = [];
-    bench.submit = async (intent) => {
-      started.resolve();
-      await release.promise;
-      const finished = await submit(intent);
-      events.push("finished");
-      return finished;
-    };
-    bench.loop.start();
-    await started.promise;
-    const stopped = bench.loop.stop().then(() => events.push("stopped"));
-    await setImmediate();
-    release.resolve();
-    await stopped;
-    assert.deepEqual(events, ["finished", "stopped"]);
-    assert.equal(bench.clock.pending, 0);
-  }));
-
-Deno.test("retryLoop: nothing is retried after a stop", () =>
-  withBench(async (bench) => {
-    bench.loop.start();
-    await bench.untilScheduled();
-    await bench.loop.stop();
-    assert.equal(bench.clock.pending, 0, "the next pass is cancelled");
-    await bench.record("one");
-    bench.clock.advance(60_000);
-    assert.deepEqual(bench.retried, []);
-    assert.equal(bench.clock.pending, 0);
   }));
 
 Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>

@@ -147,14 +147,23 @@ Deno.test("Submitter: a transaction is sent up to its deadline", () =>
     assert.equal(bench.node.sent.length, 1);
   }));
 
-for (const name of ["parseError", "invalidRequest", "invalidParams"] as const) {
-  Deno.test(`Submitter: ${name} of the node is final, as no repetition changes it`, () =>
+for (
+  const code of ["transactionRejected", "parseError", "invalidRequest", "invalidParams"] as const
+) {
+  Deno.test(`Submitter: ${code} of the node is final, as no repetition changes it`, () =>
     withBench(async (bench) => {
+      const rpcCode = RpcCode[code];
       bench.node.onSend = () => {
-        throw new RpcError(RpcCode[name], "Not a transaction");
+        throw new RpcError(rpcCode, "Not a transaction");
       };
       const finished = await bench.submitter.submit(await bench.record());
-      assert.equal(finished.failure?.code, "NODE_REFUSED");
+      assert.equal(finished.state, "failed");
+      assert.deepEqual(finished.failure, {
+        code: "NODE_REFUSED",
+        message: "Core node refused the transaction: Not a transaction",
+        details: { reason: "Not a transaction", rpcCode },
+      });
+      assert.equal(bench.node.lookups, 1, "it might have been taken before");
       assert.equal(bench.submitter.nodeLost, false);
     }));
 }
@@ -308,19 +317,6 @@ Deno.test("Submitter: a node that is lost between a refusal and the lookup leave
       throw mistake;
     };
     await assert.rejects(bench.submitter.submit(intent), mistake);
-  }));
-
-Deno.test("Submitter: after a stop an attempt that loses its answer is left to the next start", () =>
-  withBench(async (bench) => {
-    const { promise: answer, reject: loseAnswer } = Promise.withResolvers<never>();
-    bench.node.onSend = () => answer;
-    const attempt = bench.submitter.submit(await bench.record());
-    const lost = assert.rejects(attempt, OutcomeUnknownError);
-    while (bench.node.sent.length === 0) await setImmediate();
-    const stop = bench.submitter.stop();
-    loseAnswer(new NodeUnreachableError("http://node", "test"));
-    await Promise.all([lost, stop]);
-    assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
   }));
 
 Deno.test("Submitter: a retry writes to the store before it acts on what it has read", () =>

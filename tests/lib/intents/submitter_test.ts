@@ -72,27 +72,6 @@ Deno.test("Submitter: without an answer the same bytes are sent until one arrive
     assert.equal(bench.node.sent.length, 5, "twice in each attempt without an answer");
   }));
 
-Deno.test("Submitter: retries back off, to a bound, while the node is away", () =>
-  withBench(async (bench) => {
-    bench.node.onSend = away;
-    await bench.record({ lifeMs: 3_600_000 });
-    bench.submitter.start();
-    const waitsMs: number[] = [];
-    for (let attempt = 1; attempt <= 8; attempt += 1) {
-      await bench.untilIdle();
-      let waitMs = 0;
-      const seen = bench.node.sent.length;
-      while (bench.clock.pending > 0) {
-        bench.clock.advance(500);
-        waitMs += 500;
-      }
-      await bench.untilIdle();
-      assert.equal(bench.node.sent.length, seen + 2);
-      waitsMs.push(waitMs);
-    }
-    assert.deepEqual(waitsMs, [1, 2, 2, 2, 2, 2, 2, 2].map((seconds) => seconds * 1_000));
-  }));
-
 Deno.test("Submitter: a start finishes the intents of an earlier run, signed or not", () =>
   withBench(async (bench) => {
     await bench.record({ signed: false });
@@ -108,21 +87,6 @@ Deno.test("Submitter: a start finishes the intents of an earlier run, signed or 
     await bench.untilIdle();
     assert.equal(await bench.store.countUnfinished(), 0);
     assert.deepEqual(bench.events, ["final committed", "final committed"]);
-  }));
-
-Deno.test("Submitter: a refusal that a retry cannot change is final", () =>
-  withBench(async (bench) => {
-    bench.node.onSend = () => {
-      throw new RpcError(-32003, "Signature is not by the sender");
-    };
-    const finished = await bench.submitter.submit(await bench.record());
-    assert.equal(finished.state, "failed");
-    assert.deepEqual(finished.failure, {
-      code: "NODE_REFUSED",
-      message: "Core node refused the transaction: Signature is not by the sender",
-      details: { reason: "Signature is not by the sender", rpcCode: -32003 },
-    });
-    assert.equal(bench.node.lookups, 1, "it might have been taken before");
   }));
 
 Deno.test("Submitter: a lost answer is looked up at once", () =>
@@ -180,22 +144,6 @@ Deno.test("Submitter: temporary errors of the node are retried", () =>
     }
     assert.equal(await bench.store.countUnfinished(), 1);
     assert.deepEqual(bench.ended, []);
-  }));
-
-Deno.test("Submitter: an expired, unseen transaction is signed again and durable before it is sent", () =>
-  withBench(async (bench) => {
-    const intent = await bench.record({ lifeMs: 600_000 });
-    bench.clock.advance(120_000);
-    bench.node.onSend = async (tx) => {
-      if (bench.clock.now() - tx.timestamp > 60_000) throw new RpcError(-32003, "Too old");
-      const stored = await bench.store.find("k");
-      assert.deepEqual(JSON.parse(stored?.transaction?.text ?? ""), toWire(tx));
-      return bench.node.commit(tx);
-    };
-    const finished = await bench.submitter.submit(intent);
-    assert.equal(finished.state, "committed");
-    assert.notEqual(finished.transaction?.txHash, intent.transaction?.txHash);
-    assert.equal(bench.node.sent.length, 2);
   }));
 
 Deno.test("Submitter: an expired transaction that must not be signed again fails", () =>
@@ -305,16 +253,6 @@ Deno.test("Submitter: a refusal for the timestamp alone waits until the clocks a
     bench.node.onSend = (tx) => bench.node.commit(tx);
     assert.equal((await bench.submitter.submit(intent)).state, "committed");
     assert.equal(bench.submitter.clockProblem, undefined);
-  }));
-
-Deno.test("Submitter: a refusal for the timestamp ends with the deadline", () =>
-  withBench(async (bench) => {
-    bench.node.onSend = outOfRange;
-    const intent = await bench.record({ lifeMs: 1_000 });
-    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
-    bench.clock.advance(71_000);
-    const finished = await bench.submitter.submit(intent);
-    assert.equal(finished.failure?.code, "DEADLINE_PASSED");
   }));
 
 Deno.test("Submitter: after the clock was set back, a transaction from the future is signed again", () =>
