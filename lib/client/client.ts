@@ -1,19 +1,44 @@
+import * as z from "zod/mini";
 import { callJson } from "../net/call_json.ts";
 import type { Account } from "../protocol/account.ts";
-import { type SolverInfo, solverInfoSchema } from "../protocol/answers.ts";
-import type { Address, Hex } from "../protocol/scalars.ts";
-import type { Thesis } from "../protocol/thesis.ts";
-import type { Bet, Estimate } from "./bet.ts";
+import {
+  depositAnswerSchema,
+  executeAnswerSchema,
+  quoteAnswerSchema,
+  solverHealthSchema,
+  type SolverInfo,
+  solverInfoSchema,
+} from "../protocol/answers.ts";
+import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
+import { quoteToWire } from "../protocol/quote.ts";
+import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
+import { type Bet, type Estimate, pricedEstimateSchema, REQUEST_LIFE_MS, termsOf } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
-import { requireNodeChain, walletOf } from "./context.ts";
-import { deposit } from "./deposit.ts";
-import { execute, type Execution, sign } from "./execute.ts";
-import { requireAddress } from "./input.ts";
-import type { Offer } from "./offer.ts";
-import { estimate, quote } from "./quote.ts";
-import { settled } from "./settled.ts";
-import { type ThesisWatch, watch, type WatchHandlers } from "./theses.ts";
+import { requireNodeChain, requireServiceChain, walletOf } from "./context.ts";
+import { ExecutionError, isRangemakerError } from "./errors.ts";
+import {
+  requireAddress,
+  requireAmount,
+  requireNonce,
+  requireOffer,
+  requireThesisId,
+} from "./input.ts";
+import { checkOffer, checkTerms, type Offer, quoteTypedData } from "./offer.ts";
+import { openWatch, type ThesisWatch, untilThesis, type WatchHandlers } from "./theses.ts";
+import { typedDataOf } from "./typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
+
+/** A bet that the chain took. */
+export interface Execution {
+  thesisId: number;
+  txHash: Hex;
+}
+
+/** The part of the solver's health that counts here: who it is. */
+const identitySchema = z.pick(solverHealthSchema, { solver: true });
+
+const quoteWithHashSchema = z.extend(quoteAnswerSchema, { quoteHash: hash32Schema });
 
 /**
  * The services as one user sees them. It trusts none of them: what the wallet signs is built here,
@@ -74,8 +99,21 @@ export class RangemakerClient extends ChainReader {
    * const txHash = await client.deposit(25_000_000n); // 25 USDC
    * ```
    */
-  deposit(amount: bigint, nonce?: bigint): Promise<Hex> {
-    return deposit(this.context, amount, nonce);
+  async deposit(amount: bigint, nonce: bigint = randomNonce()): Promise<Hex> {
+    requireAmount("amount", amount, 1n);
+    requireNonce(nonce);
+    const { urls, chainId, clock } = this.context;
+    const wallet = walletOf(this.context);
+    const [user] = await Promise.all([
+      wallet.address(),
+      requireNodeChain(this.context),
+      requireServiceChain(this.context, "bridge"),
+    ]);
+    const deadline = clock.now() + REQUEST_LIFE_MS;
+    const message = { user, amount, nonce, deadline: BigInt(deadline) };
+    const signature = await wallet.sign(user, typedDataOf(DEPOSIT_REQUEST_TYPE, chainId, message));
+    const body = { user, amount: `${amount}`, nonce: `${nonce}`, deadline, signature };
+    return (await callJson(`${urls.bridge}/deposit`, depositAnswerSchema, body)).txHash;
   }
 
   /**
@@ -103,8 +141,10 @@ export class RangemakerClient extends ChainReader {
    * const { payout, multiplier } = await client.estimate(bet);
    * ```
    */
-  estimate(bet: Bet, signal?: AbortSignal): Promise<Estimate> {
-    return estimate(this.context, bet, signal);
+  async estimate(bet: Bet, signal?: AbortSignal): Promise<Estimate> {
+    const { urls, clock, markets } = this.context;
+    const terms = termsOf(bet, clock.now(), markets);
+    return await callJson(`${urls.solver}/estimate`, pricedEstimateSchema, terms, { signal });
   }
 
   /**
@@ -118,8 +158,26 @@ export class RangemakerClient extends ChainReader {
    * console.log(quote.payout);
    * ```
    */
-  quote(bet: Bet): Promise<Offer> {
-    return quote(this.context, bet);
+  async quote(bet: Bet): Promise<Offer> {
+    const { urls: { solver: url }, chainId, clock, markets } = this.context;
+    const terms = termsOf(bet, clock.now(), markets);
+    const request = { user: await this.address(), ...terms };
+    const [{ quote, quoteHash }, solver] = await Promise.all([
+      callJson(`${url}/quote`, quoteWithHashSchema, request),
+      this.context.solver ?? callJson(`${url}/health`, identitySchema).then(({ solver }) => solver),
+      requireNodeChain(this.context),
+    ]);
+    checkTerms(quote, request);
+    try {
+      checkOffer({ quote, quoteHash }, chainId, solver);
+    } catch (thrown) {
+      // A quote for another chain has another hash: the solver says which chain it signs for.
+      if (isRangemakerError(thrown, "QUOTE_HASH_MISMATCH")) {
+        await requireServiceChain(this.context, "solver");
+      }
+      throw thrown;
+    }
+    return { quote, quoteHash };
   }
 
   /**
@@ -136,8 +194,14 @@ export class RangemakerClient extends ChainReader {
    * await client.execute(offer, signature);
    * ```
    */
-  sign(offer: Offer): Promise<Hex> {
-    return sign(this.context, offer);
+  async sign(offer: Offer): Promise<Hex> {
+    requireOffer(offer);
+    const { quote } = offer;
+    const { chainId, solver = quote.solver } = this.context;
+    const wallet = walletOf(this.context);
+    await requireNodeChain(this.context);
+    checkOffer(offer, chainId, solver);
+    return await wallet.sign(quote.user, quoteTypedData(quote, chainId));
   }
 
   /**
@@ -149,8 +213,18 @@ export class RangemakerClient extends ChainReader {
    * const { thesisId } = await client.execute(await client.quote(bet));
    * ```
    */
-  execute(offer: Offer, signature?: Hex): Promise<Execution> {
-    return execute(this.context, offer, signature);
+  async execute(offer: Offer, signature?: Hex): Promise<Execution> {
+    requireOffer(offer);
+    const userSignature = signature ?? await this.sign(offer);
+    const url = `${this.context.urls.solver}/execute`;
+    const body = { quote: quoteToWire(offer.quote), userSignature };
+    const { status, txHash, thesisId, error } =
+      (await callJson(url, executeAnswerSchema, body)).result;
+    if (status === "committed" && thesisId !== undefined) return { thesisId, txHash };
+    const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
+    throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, {
+      details: { ...error?.details, txHash },
+    });
   }
 
   /**
@@ -165,11 +239,16 @@ export class RangemakerClient extends ChainReader {
    * watch.close();
    * ```
    */
-  watch(
+  async watch(
     handlers: WatchHandlers = {},
     of?: Address | { solver: Address },
   ): Promise<ThesisWatch> {
-    return watch(this.context, handlers, of);
+    if (typeof of !== "object") {
+      requireAddress("user", of);
+      return await openWatch(this.context, handlers, { user: of ?? await this.address() });
+    }
+    requireAddress("solver", of.solver);
+    return await openWatch(this.context, handlers, of);
   }
 
   /**
@@ -182,8 +261,17 @@ export class RangemakerClient extends ChainReader {
    * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"
    * ```
    */
-  settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
-    return settled(this.context, thesisId, timeoutMs);
+  async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
+    requireThesisId("thesisId", thesisId);
+    const known = await untilThesis(this.context, thesisId, timeoutMs);
+    if (!isUnsettled(known.status)) return known;
+    const watch = await this.watch({}, known.user);
+    try {
+      const isOutcome = ({ id, status }: Thesis) => id === thesisId && !isUnsettled(status);
+      return await watch.until(isOutcome, timeoutMs);
+    } finally {
+      watch.close();
+    }
   }
 
   /**

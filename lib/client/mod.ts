@@ -16,8 +16,7 @@
  */
 export type { Bet, Estimate, PriceHistory } from "./bet.ts";
 export type { ThesesPage } from "./chain_reader.ts";
-export { RangemakerClient } from "./client.ts";
-export type { Execution } from "./execute.ts";
+export { type Execution, RangemakerClient } from "./client.ts";
 export {
   ChainError,
   ExecutionError,

@@ -6,9 +6,8 @@ import type { SocketLike } from "../net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
-import { type Context, walletOf } from "./context.ts";
+import type { Context } from "./context.ts";
 import { WatchError } from "./errors.ts";
-import { requireAddress } from "./input.ts";
 import { requireWebSocket } from "./options.ts";
 
 /** `live`: changes arrive as they happen. `connecting`: what is shown may be out of date. */
@@ -53,13 +52,18 @@ const OPEN_TIMEOUT_MS = 10_000;
 /** Theses in one answer. */
 const PAGE = 100;
 
+/** How long a thesis that was just executed may take to reach the node that answers. */
+const APPEARS_MS = 3_000;
+const POLL_MS = 100;
+
 /** A status only ever moves to a higher rank, so a slow answer never undoes a notification. */
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 
+/** Somebody who waits for the watch. */
 interface Waiter {
-  fits: (thesis: Thesis) => boolean;
-  resolve: (thesis: Thesis) => void;
-  reject: (reason: WatchError) => void;
+  /** Called after each change; resolves the wait if it is over. */
+  look(changed?: Thesis): void;
+  reject(reason: WatchError): void;
 }
 
 /**
@@ -72,7 +76,6 @@ export class ThesisWatch {
   /** Newest state of each thesis: as many as the party has. */
   readonly #latest = new Map<number, Thesis>();
   readonly #waiters = new Set<Waiter>();
-  readonly #openers = new Set<{ resolve: () => void; reject: (reason: WatchError) => void }>();
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
 
@@ -96,7 +99,7 @@ export class ThesisWatch {
       },
       onLive: () => {
         this.#setState("live");
-        for (const opener of this.#openers) opener.resolve();
+        for (const waiter of this.#waiters) waiter.look();
       },
       onLost: (reason) => {
         this.#lastFailure = reason;
@@ -120,24 +123,12 @@ export class ThesisWatch {
    *
    * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; it keeps trying.
    */
-  open(timeoutMs: number): Promise<void> {
+  async open(timeoutMs: number): Promise<void> {
     this.#subscriber.start();
-    const { url, clock } = this.#options;
-    return new Promise<void>((resolve, reject) => {
-      if (this.#state === "live") return resolve();
-      const end = () => {
-        cancel();
-        this.#openers.delete(opener);
-      };
-      const opener = {
-        resolve: () => (end(), resolve()),
-        reject: (reason: WatchError) => (end(), reject(reason)),
-      };
-      const cancel = clock.after(timeoutMs, () => {
-        const message = `No subscription at ${url} within ${timeoutMs} ms: ${this.#lastFailure}`;
-        opener.reject(new WatchError("NOT_CONNECTED", message, { timeoutMs }));
-      });
-      this.#openers.add(opener);
+    await this.#wait(() => this.#state === "live" || undefined, timeoutMs, () => {
+      const { url } = this.#options;
+      const message = `No subscription at ${url} within ${timeoutMs} ms: ${this.#lastFailure}`;
+      return new WatchError("NOT_CONNECTED", message, { timeoutMs });
     });
   }
 
@@ -154,20 +145,39 @@ export class ThesisWatch {
     for (const thesis of this.#latest.values()) {
       if (fits(thesis)) return Promise.resolve(thesis);
     }
-    return new Promise<Thesis>((resolve, reject) => {
+    return this.#wait(
+      (changed) => changed && fits(changed) ? changed : undefined,
+      timeoutMs,
+      () => {
+        return new WatchError("WATCH_TIMEOUT", `No thesis fitted within ${timeoutMs} ms`, {
+          timeoutMs,
+        });
+      },
+    );
+  }
+
+  #wait<T>(
+    find: (changed?: Thesis) => T | undefined,
+    timeoutMs: number,
+    late: () => WatchError,
+  ): Promise<T> {
+    const found = find();
+    if (found !== undefined) return Promise.resolve(found);
+    return new Promise<T>((resolve, reject) => {
       const end = () => {
         cancel();
         this.#waiters.delete(waiter);
       };
       const waiter: Waiter = {
-        fits,
-        resolve: (thesis) => (end(), resolve(thesis)),
+        look(changed) {
+          const found = find(changed);
+          if (found === undefined) return;
+          end();
+          resolve(found);
+        },
         reject: (reason) => (end(), reject(reason)),
       };
-      const cancel = this.#options.clock.after(timeoutMs, () => {
-        const message = `No thesis fitted within ${timeoutMs} ms`;
-        waiter.reject(new WatchError("WATCH_TIMEOUT", message, { timeoutMs }));
-      });
+      const cancel = this.#options.clock.after(timeoutMs, () => waiter.reject(late()));
       this.#waiters.add(waiter);
     });
   }
@@ -183,7 +193,7 @@ export class ThesisWatch {
   close(): void {
     void this.#subscriber.stop();
     const closed = new WatchError("WATCH_CLOSED", "The watch was closed");
-    for (const waiting of [...this.#openers, ...this.#waiters]) waiting.reject(closed);
+    for (const waiter of [...this.#waiters]) waiter.reject(closed);
   }
 
   /** The first read after a connect takes all theses, later ones those that may still change. */
@@ -211,9 +221,7 @@ export class ThesisWatch {
     const isSame = known?.quoteHash === thesis.quoteHash;
     if (known && isSame && RANK[thesis.status] <= RANK[known.status]) return;
     this.#latest.set(thesis.id, thesis);
-    for (const waiter of this.#waiters) {
-      if (waiter.fits(thesis)) waiter.resolve(thesis);
-    }
+    for (const waiter of this.#waiters) waiter.look(thesis);
     this.#options.onThesis?.(thesis);
   }
 
@@ -224,25 +232,15 @@ export class ThesisWatch {
   }
 }
 
-/** Opens a watch of a party's theses: of the wallet's account by default. */
-export async function watch(
-  context: Context,
+/** Opens a watch of a party's theses. */
+export async function openWatch(
+  { urls, node, clock, connect }: Context,
   handlers: WatchHandlers,
-  of: Address | { solver: Address } | undefined,
+  party: ThesisParty,
 ): Promise<ThesisWatch> {
-  const { urls, node, clock, connect } = context;
   requireWebSocket(connect);
-  const isSolver = typeof of === "object";
-  requireAddress(isSolver ? "solver" : "user", isSolver ? of.solver : of);
-  const watch = new ThesisWatch({
-    ...handlers,
-    url: urls.proxyWs,
-    node,
-    party: isSolver ? of : { user: of ?? await walletOf(context).address() },
-    clock,
-    random: Math.random,
-    connect,
-  });
+  const options = { url: urls.proxyWs, node, party, clock, random: Math.random, connect };
+  const watch = new ThesisWatch({ ...handlers, ...options });
   try {
     await watch.open(OPEN_TIMEOUT_MS);
   } catch (thrown) {
@@ -250,4 +248,21 @@ export async function watch(
     throw thrown;
   }
   return watch;
+}
+
+/** A thesis that the node has, or will have in a moment. @throws {WatchError} `UNKNOWN_THESIS` */
+export async function untilThesis(
+  { node, clock }: Context,
+  thesisId: number,
+  timeoutMs: number,
+): Promise<Thesis> {
+  for (let waitedMs = 0;; waitedMs += POLL_MS) {
+    const thesis = await node.getThesis(thesisId);
+    if (thesis !== null) return thesis;
+    if (waitedMs >= Math.min(timeoutMs, APPEARS_MS)) {
+      const message = `The chain has no thesis ${thesisId}`;
+      throw new WatchError("UNKNOWN_THESIS", message, { thesisId });
+    }
+    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+  }
 }

@@ -1,3 +1,4 @@
+import { bytesToHex } from "@noble/hashes/utils";
 import * as z from "zod/mini";
 import {
   addressSchema,
@@ -31,3 +32,8 @@ export type DepositRequest = z.output<typeof depositRequestSchema>;
 export const DEPOSIT_REQUEST_TYPE: FlatType = flatType(
   "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)",
 );
+
+/** A nonce of 128 random bits: two of one user are never the same. */
+export function randomNonce(): bigint {
+  return BigInt(`0x${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`);
+}

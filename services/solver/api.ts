@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import { type Markets, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
-import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import {
   acceptJson,
@@ -28,8 +28,6 @@ import { viewTheses } from "./theses.ts";
 /** Dependencies of the solver's routes. */
 export interface SolverApi {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
-  /** Takes the probability of each quote by its hash, for the calibration. */
-  probabilities?: Pick<Map<Hex, number>, "set">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;
   metrics: SolverMetrics;
@@ -109,8 +107,6 @@ export function createSolverApi(api: SolverApi): Hono {
     answering(operations.quote, async (c) => {
       const request = await readBody(c, operations.quote.body);
       const { quote, quoteHash, pricing } = quoter.quote(request);
-      const probability = pricing?.probability;
-      if (probability !== undefined) api.probabilities?.set(quoteHash, probability);
       const expiresInMs = Math.max(0, quote.deadline - clock.now());
       return { success: true as const, quote: quoteToWire(quote), quoteHash, expiresInMs, pricing };
     }),

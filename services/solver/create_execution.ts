@@ -6,7 +6,6 @@ import type { IntentWork } from "../../lib/intents/submitter_options.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
@@ -35,16 +34,11 @@ export interface ExecutionCore {
   clock: Clock;
 }
 
-/**
- * The parts that check, reserve, hedge and submit signed quotes.
- *
- * @param probabilities The quoted probability of each quote that is known, by its hash.
- */
+/** The parts that check, reserve, hedge and submit signed quotes. */
 export function createExecution(
   options: SolverOptions,
   core: ExecutionCore,
   metrics: SolverMetrics,
-  probabilities: Pick<Map<Hex, number>, "get">,
 ) {
   const { intents, plainNode, signer, exposure, markets, strategy, clock } = core;
   const { store, node, requireChain } = intents;
@@ -66,7 +60,6 @@ export function createExecution(
     hedge,
     chainId,
     dryRun,
-    probabilityOf: (quoteHash) => probabilities.get(quoteHash),
     onRecheck: metrics.rechecked,
     checks: new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy }),
     limit: new ExposureLimit({ book: exposure, onNear: businessLog.exposure }),

@@ -1,11 +1,11 @@
 /** `rangemaker solver deposit`: money for the account of a solver's key. */
-import { bytesToHex } from "@noble/hashes/utils";
 import { command, ExitCode } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
+import { randomNonce } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { formatUnits } from "../../lib/protocol/price.ts";
 import { options as solverOptions } from "./options.ts";
@@ -41,7 +41,7 @@ export const run = command({
   ]],
   async run({ bridgeUrl, amount, chainId, ...key }, { print }) {
     const signer = await signerFrom(key, "--private-key or SOLVER_PRIVATE_KEY");
-    const nonce = BigInt(`0x${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`);
+    const nonce = randomNonce();
     const request = { user: signer.address, amount, nonce, deadline: Date.now() + REQUEST_LIFE_MS };
     const signature = signer.sign(hashDepositRequest(request, chainId));
     const body = { ...request, amount: `${amount}`, nonce: `${nonce}`, signature };

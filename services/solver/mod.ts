@@ -1,7 +1,6 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import type { Context } from "hono";
 import { type Clock, systemClock } from "../../lib/clock.ts";
-import { NewestMap } from "../../lib/newest_map.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
@@ -9,7 +8,6 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -30,12 +28,6 @@ import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
 
 export { options, type SolverOptions };
-
-/**
- * Most quotes whose probability is kept until they are executed: about 3 MB, or the quotes of 20 s at
- * the default `--rate-limit-total`. That of an older quote, or of another process, is unknown.
- */
-const PROBABILITIES_MAX = 20_000;
 
 /**
  * Starts the solver, and finishes the executions that its last run left unfinished.
@@ -73,9 +65,8 @@ export async function startSolver(
   const calibration = marketData?.calibration.bind(marketData);
   metrics.watchCalibration(calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
-  const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
   const core = { intents, plainNode, signer, quoteSigner, markets, strategy, exposure, clock };
-  const { executor, reservations, work } = createExecution(options, core, metrics, probabilities);
+  const { executor, reservations, work } = createExecution(options, core, metrics);
   const minimumBet = new MinimumBet();
   const follower = followNode({
     wsUrl: options.wsUrl,
@@ -98,7 +89,6 @@ export async function startSolver(
   const app = createSolverApi({
     ...signing,
     quoter: new Quoter({ ...signing, strategy, signer: quoteSigner, minimumBet, timeBounds }),
-    probabilities,
     executor,
     exposure,
     metrics,

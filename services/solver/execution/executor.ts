@@ -38,10 +38,7 @@ export interface ExecutorOptions {
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   hedge: Hedge;
-  /** Verifies the signatures of quotes. */
-  quoteSigner: Pick<QuoteSigner, "require">;
-  /** The quoted probability, if known: stored with the execution. */
-  probabilityOf?(quoteHash: Hex): number | undefined;
+  quoteSigner: Pick<QuoteSigner, "require" | "probabilityOf">;
   /** The solver's key. */
   signer: Pick<Signer, "address">;
   chainId: number;
@@ -146,14 +143,14 @@ export class Executor {
   }
 
   async #insert(quoteHash: Hex, execution: Execution, funds: Funds): Promise<Insertion> {
-    const { intents, limit, releaseSettled, probabilityOf, clock } = this.#options;
+    const { intents, limit, releaseSettled, quoteSigner, clock } = this.#options;
     const { quote } = execution;
     const admission = limit.admission(quoteHash, quote, funds);
     const insert = () =>
       intents.store.insert({
         key: quoteHash,
         subject: quote.user,
-        payload: encodeExecution(execution, probabilityOf?.(quoteHash)),
+        payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
         transaction: null,
         expiresAtMs: quote.deadline,
         createdAtMs: clock.now(),

@@ -2,7 +2,7 @@ import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 
-/** Signatures in the cache: about 6 MB, or the quotes of 20 s at the default `--rate-limit-total`. */
+/** Quotes in the cache: about 8 MB, or those of 20 s at the default `--rate-limit-total`. */
 export const CACHED_MAX = 20_000;
 
 /**
@@ -14,9 +14,9 @@ export const CACHED_MAX = 20_000;
 export class QuoteSigner {
   readonly #signer: Pick<Signer, "address" | "sign">;
   /** By quote hash. */
-  readonly #cached: NewestMap<Hex, Hex>;
+  readonly #cached: NewestMap<Hex, { signature: Hex; probability: number | undefined }>;
 
-  /** @param cachedMax Size of the cache; the oldest signature is evicted. */
+  /** @param cachedMax Size of the cache; the oldest quote is evicted. */
   constructor(
     signer: Pick<Signer, "address" | "sign">,
     cachedMax: number = CACHED_MAX,
@@ -25,11 +25,16 @@ export class QuoteSigner {
     this.#cached = new NewestMap(cachedMax);
   }
 
-  /** Signs a quote hash. */
-  sign(quoteHash: Hex): Hex {
+  /** Signs a quote hash. @param probability That the user wins, by the strategy's model. */
+  sign(quoteHash: Hex, probability?: number): Hex {
     const signature = this.#signer.sign(quoteHash);
-    this.#cached.set(quoteHash, signature);
+    this.#cached.set(quoteHash, { signature, probability });
     return signature;
+  }
+
+  /** The probability of a quote; unknown for an older one, and for one of another process. */
+  probabilityOf(quoteHash: Hex): number | undefined {
+    return this.#cached.get(quoteHash)?.probability;
   }
 
   /**
@@ -38,7 +43,7 @@ export class QuoteSigner {
    * @throws {SignatureError} If it did not.
    */
   require(quoteHash: Hex, signature: Hex): void {
-    if (this.#cached.get(quoteHash) === signature) return;
+    if (this.#cached.get(quoteHash)?.signature === signature) return;
     requireSigner("Quote signature", quoteHash, signature, this.#signer.address);
   }
 }

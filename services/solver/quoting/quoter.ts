@@ -80,7 +80,8 @@ export class Quoter {
     const terms = { solver, user, ...betTermsOf(request), payout, deadline };
     const quoteHash = hashQuote(terms, chainId);
     businessLog.quoted(quoteHash, terms);
-    return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash, pricing };
+    const signature = signer.sign(quoteHash, pricing?.probability);
+    return { quote: { ...terms, signature }, quoteHash, pricing };
   }
 
   /**

@@ -12,6 +12,7 @@ import {
 } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
+import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { CHAIN_ID, solver, user } from "../support.ts";
@@ -249,8 +250,9 @@ Deno.test("Executor: a transaction has the terms and signatures of its quote, an
 Deno.test("Executor: an execution is stored with the probability that was quoted", () =>
   withExecutor(noHedge, async ({ options, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
-    const probabilityOf = (hash: string) => hash === quoteHash ? 0.25 : undefined;
-    await new Executor({ ...options, probabilityOf }).execute(execution);
+    const quoteSigner = new QuoteSigner(solver);
+    quoteSigner.sign(quoteHash, 0.25);
+    await new Executor({ ...options, quoteSigner }).execute(execution);
     const { payload } = await store.find(quoteHash) ?? assert.fail("It is stored");
     assert.equal(decodeExecution(payload).probability, 0.25);
   }));
