@@ -76,13 +76,15 @@ export class ExchangeHistory {
 
   /** Ends early if the signal is aborted. */
   #wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), resolve);
-      signal?.addEventListener("abort", () => {
-        cancel();
-        resolve();
-      });
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = () => {
+      cancel();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), end);
+    signal?.addEventListener("abort", end);
+    return promise;
   }
 }
 

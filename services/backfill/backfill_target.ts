@@ -21,7 +21,8 @@ export interface BackfillTarget {
  * Asks the node which prices are missing. For a thesis, it attempts the settlement: the error names
  * exactly what is missing.
  *
- * @throws {RangemakerError} `UNKNOWN_THESIS`. @throws {RpcError} @throws {NodeUnreachableError}
+ * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` if its market is not in `markets`.
+ * @throws {RpcError} @throws {NodeUnreachableError}
  */
 export async function targetOf(
   request: BackfillRequest,
@@ -38,9 +39,14 @@ async function thesisTarget(
   markets: Markets,
 ): Promise<BackfillTarget> {
   const thesis = await client.getThesis(id);
-  const market = thesis && markets.find(thesis.base, thesis.quote);
-  if (!thesis || !market) {
+  if (thesis === null) {
     throw new RangemakerError("UNKNOWN_THESIS", `The node has no thesis with the id ${id}`);
+  }
+  const { base, quote } = thesis;
+  const market = markets.find(base, quote);
+  if (market === undefined) {
+    const message = `Thesis ${id} is on ${base}/${quote}: add this market to the file of --markets`;
+    throw new RangemakerError("UNSUPPORTED_PAIR", message);
   }
   try {
     return { market, thesis: await client.settleThesis(id), missing: [] };

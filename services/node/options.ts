@@ -17,7 +17,7 @@ import {
 import { RETAIN_MIN_MS } from "./store/storage.ts";
 import { optionsFor } from "../../lib/cli/variables.ts";
 
-/** `address=amount` several times, as a map. */
+/** `address=amount` several times, as a map. An address with two balances is a mistake. */
 const balances = {
   schema: z.array(z.string()).transform((entries, context) => {
     const balances = new Map<Address, bigint>();
@@ -27,6 +27,10 @@ const balances = {
       const amount = uint64Schema.safeParse(amountText);
       if (!address.success || !amount.success || rest.length > 0) {
         context.addIssue({ code: "custom", message: "Expected <address>=<amount>" });
+        return z.NEVER;
+      }
+      if (balances.has(address.data)) {
+        context.addIssue({ code: "custom", message: `Expected ${address.data} once` });
         return z.NEVER;
       }
       balances.set(address.data, amount.data);

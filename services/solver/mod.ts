@@ -34,11 +34,27 @@ export { options, type SolverOptions };
  *
  * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be read.
  * @throws {StoreError} If the database cannot be used.
+ * @throws {StrategyError} If the pricing strategy cannot be used.
  * @throws {ListenError} If the port cannot be listened on.
  */
 export async function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
+): Promise<RunningService> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await start(options, clock, opened);
+  } catch (thrown) {
+    await opened.disposeAsync();
+    throw thrown;
+  }
+}
+
+/** @param opened Gets what has to be closed when the solver stops, or if it does not start. */
+async function start(
+  options: SolverOptions,
+  clock: Clock,
+  opened: AsyncDisposableStack,
 ): Promise<RunningService> {
   const { host, port, allowedHosts, chainId, dryRun, corsOrigins } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
@@ -55,12 +71,15 @@ export async function startSolver(
     registry,
     bindsKey: !dryRun,
   });
+  opened.defer(() => intents.close());
   const { store, drain } = intents;
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   metrics.watchExposure(exposure);
   const account = new OwnAccount(plainNode, solver, clock);
   metrics.watchAccount(account.read);
+  opened.defer(() => metrics.stop());
   const pricing = await createPricing(options, markets, plainNode, clock, exposure, store);
+  opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
   const calibration = marketData?.calibration.bind(marketData);
   metrics.watchCalibration(calibration ?? (() => []));
@@ -79,7 +98,9 @@ export async function startSolver(
     reservations: dryRun ? undefined : reservations,
     marketData,
   });
+  opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
+  opened.defer(() => limiter.stop());
   const unpriced = () => marketData?.unpriced() ?? [];
   const { problem } = intents;
   const needed = { store, problem, node: plainNode, account: account.read, exposure, unpriced };
@@ -106,25 +127,16 @@ export async function startSolver(
     if (problem === undefined) return c.json({ status: "ok", solver, dryRun });
     return c.json({ status: "failed", ...problemFields(problem), solver, dryRun }, 503);
   });
-  let startupReport: Promise<void> = Promise.resolve();
-  const close = async () => {
-    const parts = [follower, pricing, limiter, metrics];
-    await Promise.all([startupReport, ...parts.map((part) => part.stop())]);
-    await intents.close();
-  };
-  try {
-    if (!dryRun) await store.refreshReservations(exposure);
-    const shared = { host, port, allowedHosts, app, health, registry, drain, close };
-    const service = startService({ name: "solver", ...shared });
-    if (!dryRun) intents.start(work);
-    follower.start();
-    pricing.start();
-    startupReport = account.lastKnown().then((own) => businessLog.started(options, solver, own));
-    return service;
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
+  if (!dryRun) await store.refreshReservations(exposure);
+  const close = () => opened.disposeAsync();
+  const shared = { host, port, allowedHosts, app, health, registry, drain, close };
+  const service = startService({ name: "solver", ...shared });
+  if (!dryRun) intents.start(work);
+  follower.start();
+  pricing.start();
+  const report = account.lastKnown().then((own) => businessLog.started(options, solver, own));
+  opened.defer(() => report);
+  return service;
 }
 
 /** The `solver` subcommand; `solver backtest` is one of its own. */

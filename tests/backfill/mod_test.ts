@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Clock } from "../../lib/clock.ts";
 import type { TimeSpan } from "../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/backfill/backfiller.ts";
@@ -9,11 +10,14 @@ import { backfillCommand } from "../../services/backfill/mod.ts";
 import type { Trade } from "../../services/backfill/trade_history.ts";
 import { recordedContext } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { withMarketsFile } from "../support/files.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { startFakeHistory } from "./fake_history.ts";
 import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
 
 const START = 1_700_000_000_000;
+
+const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
 
 async function* from(trades: Trade[]): AsyncGenerator<Trade> {
   yield* trades;
@@ -197,6 +201,22 @@ Deno.test("rangemaker backfill: an unknown thesis and a key without permission f
     assert.equal((await parts.client.getThesis(1))?.status, "needs_backfill");
     await history.stop();
   }, SHORT_LIVED));
+
+Deno.test("rangemaker backfill: a thesis whose market is not in its --markets is refused, naming the pair", () =>
+  withMarketsFile(
+    `[[market]]\nsymbol = "SOL/USDT"\nbase = "${SOL.base}"\nquote = "${SOL.quote}"\n`,
+    (markets) =>
+      withSteppedNode(async (parts) => {
+        await lackingThesis(parts);
+        const args = ["--rpc-url", parts.node.url, "--markets", markets, "--thesis", "1"];
+        const { code, errors } = await runBackfill(parts.clock, ...args);
+        assert.equal(code, 1);
+        assert.match(
+          errors.join(),
+          new RegExp(`Thesis 1 is on ${ETH.base}/${ETH.quote}: .*--markets`),
+        );
+      }, SHORT_LIVED),
+  ));
 
 const wrongOptions = [
   [],

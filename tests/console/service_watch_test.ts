@@ -139,6 +139,13 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
     assert.equal(watch.state.value.version, "1.2.3");
     assert.equal(asked.filter((path) => path === "/").length, 1, "the version is known");
     assert.ok(watch.state.value.history.spanMs >= PASS_MS);
+    const { history } = watch.state.value;
+    answers["/metrics"] = [503, "no upstream"];
+    const { reason, ...away } = await next(false);
+    assert.match(reason, /\/metrics answered with status 503$/);
+    assert.equal(away.history, history, "its figures are the last that came");
+    answers["/metrics"] = "up 1\n";
+    await next(true);
   });
   const { reason, version } = await next(false);
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);

@@ -145,6 +145,10 @@ for (
     ["[node]\nadmins = ['0x1']", "node.admins .*: Expected an address"],
     [`[node.balances]\n"${user}" = 1.5`, "node.balances .*: Expected <address>=<amount>"],
     [`[node.balances]\n"${user}" = -1`, "node.balances .*: Expected <address>=<amount>"],
+    [
+      `[node.balances]\n"${user}" = 1\n"${user.toLowerCase()}" = 2`,
+      `node.balances .*: Expected ${user} once`,
+    ],
   ] as const
 ) {
   Deno.test(`Settings: the value in ${JSON.stringify(text)} is refused with its place`, () => {
@@ -190,6 +194,7 @@ const badFlags: string[][] = [
   ["--balances", `${user}`],
   ["--balances", `${user}=1=2`],
   ["--balances", `${user}=x`],
+  ["--balances", `${user}=1`, "--balances", `${user}=1`],
   ["--read-port", "65536"],
   ["--chain-id", "0"],
 ];

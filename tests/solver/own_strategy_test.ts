@@ -6,6 +6,8 @@ import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";
 import { strategyContext } from "../../services/solver/pricing/strategy.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { withFolder } from "../support/files.ts";
 import { giveHistory, publishPrice, SPOT } from "./prices.ts";
 import { quoteRequest, startTestSolver, withSolver } from "./support.ts";
 import { termsAt } from "./theses.ts";
@@ -47,6 +49,21 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: quotes, refuses with
     const info = await (await fetch(`${url}/info`)).json();
     assert.equal(info.pricing, "nearer-bound");
   }, { pricing: EXAMPLE, volatilityHistoryMs: 1_000 }));
+
+Deno.test("Solver with --pricing ./missing.ts: does not start, and closes its database", () =>
+  withFolder(async (folder) => {
+    const node = FakeNode.start();
+    const database = `${folder}/solver.sqlite`;
+    try {
+      const missing = { database, pricing: `${folder}/missing.ts` };
+      await assert.rejects(startTestSolver(node, missing), { code: "STRATEGY" });
+      // SQLite removes its write-ahead log when the last connection is closed.
+      const files = [...Deno.readDirSync(folder)].map(({ name }) => name);
+      assert.deepEqual(files, ["solver.sqlite"]);
+    } finally {
+      await node.stop();
+    }
+  }));
 
 Deno.test("loadStrategy: a payout not above the bet is refused, whatever the file says", () =>
   withFile(

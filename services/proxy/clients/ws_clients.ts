@@ -29,11 +29,15 @@ export interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "a
 /** How long clients may take to answer a close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
 
-/** Whether a request asks for a WebSocket, on `/ws` or on `/`. */
+/** Whether a request asks for a WebSocket on one of its paths. */
 export function isHandshake(request: Request): boolean {
   if (request.method !== "GET") return false;
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return false;
-  const path = pathOf(request.url);
+  return isWebSocketPath(pathOf(request.url));
+}
+
+/** Whether WebSockets are served on a path: `/ws` and `/`. */
+export function isWebSocketPath(path: string): boolean {
   return path === "/ws" || path === "/";
 }
 

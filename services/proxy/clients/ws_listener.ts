@@ -4,11 +4,14 @@ import type { AddressInfo, Socket } from "node:net";
 // @ts-types="@types/ws"
 import { type ServerOptions, WebSocketServer } from "ws";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
+import { httpFailure } from "../../../lib/http/failures.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../address_counts.ts";
+import { isWebSocketPath } from "./ws_clients.ts";
 import { Deadlines } from "../deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
 import { FrameJoiner } from "../hub/messages.ts";
@@ -140,10 +143,10 @@ export class WsListener {
     const headers = headersOf(request);
     // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
     const remote = tcp.remoteAddress ?? "";
-    const wrongHost = this.#allowedHosts.refusal(headers);
-    const refusal = wrongHost === undefined
+    const error = this.#allowedHosts.refusal(headers) ?? wrongPath(request);
+    const refusal = error === undefined
       ? this.#options.refuse(headers, remote)
-      : failureResponse(wrongHost);
+      : failureResponse(error);
     if (refusal !== undefined) {
       void answer(tcp, refusal);
       return;
@@ -171,6 +174,11 @@ function headersOf(request: IncomingMessage): Headers {
     for (const item of value ?? []) headers.append(name, item);
   }
   return headers;
+}
+
+function wrongPath({ method = "", url = "" }: IncomingMessage): RangemakerError | undefined {
+  const [path = ""] = url.split("?");
+  return isWebSocketPath(path) ? undefined : httpFailure("NOT_FOUND", { method, path });
 }
 
 /** Answers a request that is no handshake. */

@@ -56,7 +56,7 @@ async function readRows(path: string, count: number): Promise<Row[]> {
   return found;
 }
 
-/** Rows with their line numbers, as many at once as a piece of the file has. */
+/** Rows with their line numbers, as many at once as a piece of the file has. Blank lines are skipped. */
 async function* readPieces(path: string): AsyncIterable<{ row: Row; line: number }[]> {
   const file = await open(path);
   let rest = "";
@@ -68,11 +68,11 @@ async function* readPieces(path: string): AsyncIterable<{ row: Row; line: number
     for (const text of lines) {
       line += 1;
       if (line === 1) requireHeader(path, text);
-      else rows.push({ row: parseRow(path, line, text), line });
+      else if (text.trim() !== "") rows.push({ row: parseRow(path, line, text), line });
     }
     if (rows.length > 0) yield rows;
   }
-  if (rest !== "") yield [{ row: parseRow(path, line + 1, rest), line: line + 1 }];
+  if (rest.trim() !== "") yield [{ row: parseRow(path, line + 1, rest), line: line + 1 }];
 }
 
 function requireHeader(path: string, text: string): void {

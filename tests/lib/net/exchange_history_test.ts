@@ -106,6 +106,26 @@ Deno.test("ExchangeHistory: an attempt takes no longer than its timeout", () => 
   }, { attemptsMax: 1, timeoutMs: 50 });
 });
 
+Deno.test("ExchangeHistory: a wait that has ended no longer listens to the signal", () =>
+  withExchange([failing(500), failing(500)], async ({ clock, read }) => {
+    const { signal } = new AbortController();
+    const listeners = new Set<unknown>();
+    // Requests add and remove listeners of their own.
+    const { addEventListener, removeEventListener } = signal;
+    signal.addEventListener = (type: string, ...[listener, options]: [never, never?]) => {
+      listeners.add(listener);
+      addEventListener.call(signal, type, listener, options);
+    };
+    signal.removeEventListener = (type: string, ...[listener, options]: [never, never?]) => {
+      listeners.delete(listener);
+      removeEventListener.call(signal, type, listener, options);
+    };
+    const reading = read(signal);
+    for (const waitMs of [1_000, 2_000]) await passWait(clock, waitMs);
+    await reading;
+    assert.equal(listeners.size, 0);
+  }));
+
 Deno.test("ExchangeHistory: an abort ends the wait, and no attempt follows", () =>
   withExchange([failing(500)], async ({ clock, asked, read }) => {
     const unwanted = new AbortController();

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { SNAPSHOTS_MAX } from "../../../services/node/dev/snapshots.ts";
 import { DevChain } from "../../../services/node/dev/dev_chain.ts";
 import { withSeed } from "../../support/random.ts";
@@ -105,6 +106,21 @@ Deno.test("DevChain: a jump records every slot at the last known price and settl
   assert.deepEqual(test.missing, []);
   test.run(10 * 60);
   assert.equal(statusOf(test, third), "won");
+});
+
+Deno.test("DevChain: a jump to the end of more theses than one checkpoint settles settles them all", () => {
+  const { test, dev } = startChain();
+  const startTime = test.now;
+  const count = SETTLEMENTS_PER_SLICE + 1;
+  for (let index = 0; index < count; index++) {
+    const window = { startTime: startTime + index % 7, endTime: startTime + MINUTE_MS };
+    const bet = { betAmount: 50_000n, payout: 50_001n + BigInt(index), ...window };
+    const receipt = test.chain.submit(rfqSubmit({ timestamp: test.now, ...bet }));
+    assert.equal(receipt.status, "committed", receipt.error?.message);
+  }
+  dev.advance(MINUTE_MS, new Map());
+  const { theses } = test.chain.state.ledger;
+  assert.deepEqual([theses.length, theses.filter(({ status }) => status !== "won")], [count, []]);
 });
 
 Deno.test("DevChain: a jump that reaches no slot makes no block", () => {

@@ -151,6 +151,23 @@ Deno.test("WsListener: a refused handshake gets an HTTP answer and the connectio
     assert.deepEqual([body, accepted.length], ["€", 0]);
   }));
 
+Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other paths", () =>
+  withListener(async ({ listener, accepted }) => {
+    const [, ...headers] = HANDSHAKE;
+    for (const path of ["/other", "/ws/", "/wsx?/ws", "//ws"]) {
+      const text = await rawClient(listener.port, [`GET ${path} HTTP/1.1`, ...headers]).ended;
+      assert.match(text, /^HTTP\/1\.1 404 [^]*"code":"NOT_FOUND"/, path);
+    }
+    assert.equal(accepted.length, 0);
+    for (const path of ["/", "/ws", "/?a=b", "/ws?/other"]) {
+      const client = rawClient(listener.port, [`GET ${path} HTTP/1.1`, ...headers]);
+      await eventually(path, () => accepted.length === 1 || undefined);
+      client.tcp.destroy();
+      await eventually("its end", () => accepted[0]?.gone || undefined);
+      accepted.length = 0;
+    }
+  }));
+
 Deno.test("WsListener: a request without a handshake is answered that one is expected", () =>
   withListener(async ({ listener }) => {
     const request = ["GET /ws HTTP/1.1", "host: localhost", "connection: close"];

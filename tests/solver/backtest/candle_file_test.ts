@@ -45,6 +45,21 @@ Deno.test("Candle file: prices become integers with 6 decimals; a last line need
     },
   ));
 
+Deno.test("Candle file: blank lines are skipped and counted", async () => {
+  const rows = "time_ms,open,high,low,close\n0,1,2,1,2\n\n60000,2,2,2,2\n";
+  for (const end of ["\n", "\r\n \n", " "]) {
+    await withFile(rows + end, async (path) => {
+      assert.deepEqual([(await openCandles(path)).toMs, (await readAll(path)).length], [
+        120_000,
+        2,
+      ]);
+    });
+  }
+  await withFile(`${rows}\n0,1,1,1,1`, async (path) => {
+    await assert.rejects(readAll(path), /above in line 6$/);
+  });
+});
+
 Deno.test("Candle file: an error names its line", async () => {
   const good = "time_ms,open,high,low,close\n0,1,2,1,2\n60000,2,2,2,2\n";
   const cases: [string, RegExp][] = [

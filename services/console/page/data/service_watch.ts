@@ -75,6 +75,10 @@ export class ServiceWatch {
         version === undefined ? get(`${url}/`, signal) : undefined,
       ]);
       if (signal.aborted) return;
+      // What stands between may answer in place of the service, such as a reverse proxy with 503.
+      if (metrics.status !== 200) {
+        throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
+      }
       this.#take(metrics, health, ready, about);
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
