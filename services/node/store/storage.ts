@@ -12,8 +12,8 @@ import { type BackgroundCheck, checkInBackground, damaged, requireUndamaged } fr
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
 
-/** Commits after which the log is copied to the database. */
-const COMMITS_PER_COPY = 20;
+/** Commits after which the log is copied to the database: few, so that no copy takes long. */
+const COMMITS_PER_COPY = 5;
 
 /** How long settled theses and receipts can be read by default: 7 days. */
 const RETAIN_MS = 7 * 86_400_000;
@@ -146,10 +146,8 @@ class DiskStorage implements Storage {
   afterCheckpoint(head: Head): void {
     this.#checkpoints += 1;
     this.records.dropBefore(this.#clock.now() - this.#retainMs);
-    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) {
-      this.records.saveHead(head);
-      this.#copyLog();
-    }
+    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.records.saveHead(head);
+    this.#copyLog();
     this.#logChange();
   }
 
