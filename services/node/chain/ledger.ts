@@ -12,7 +12,7 @@ import type {
 } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
-import { hashKey, type StoredThesis } from "../store/tables.ts";
+import { hashKey, quoteKey, type StoredThesis } from "../store/tables.ts";
 import type { Permissions } from "./permissions.ts";
 import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
 import type { Box, Outcome } from "./settlement.ts";
@@ -230,7 +230,9 @@ export class Ledger {
     if (betAmount < minBetAmount) return refuse("BET_TOO_SMALL", { betAmount, minBetAmount });
     const badWindow = windowRefusal(tx, now, maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
-    if (quoteHash !== undefined && this.#records.tables.quotes.has(hashKey(quoteHash))) {
+    if (
+      quoteHash !== undefined && this.#records.tables.quotes.has(quoteKey(tx.startTime, quoteHash))
+    ) {
       return refuse("QUOTE_ALREADY_USED", { quoteHash });
     }
     if (!context.isFresh(market)) return refuse("ORACLE_STALE", { symbol: market.symbol });
@@ -280,7 +282,7 @@ export class Ledger {
     state.lastThesisId = thesis.id;
     this.#unsettled.set(thesis.id, { thesis });
     tables.theses.add(thesis.id, { thesis });
-    tables.quotes.add(hashKey(quoteHash), true);
+    tables.quotes.add(quoteKey(thesis.startTime, quoteHash), true);
     return thesis;
   }
 }

@@ -5,10 +5,10 @@ import { type Database, StorageError } from "./database.ts";
 import { PriceCells } from "./price_cells.ts";
 import {
   backfilledKey,
-  hashKey,
   type Head,
   metaOf,
   type PermissionLists,
+  quoteKey,
   SETTLED_AT,
   type StoredState,
   type StoredThesis,
@@ -179,9 +179,9 @@ export class ChainRecords {
       .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs);
     if (oldTheses.length + oldReceipts.length === 0) return;
     this.commits.tryChange(() => {
-      for (const [id, { thesis: { settledAt = 0, quoteHash } }] of oldTheses) {
+      for (const [id, { thesis: { settledAt = 0, startTime, quoteHash } }] of oldTheses) {
         theses.delete(id);
-        quotes.delete(hashKey(quoteHash));
+        quotes.delete(quoteKey(startTime, quoteHash));
         this.#dropped(settledAt);
       }
       for (const [key, { atMs }] of oldReceipts) {

@@ -27,7 +27,7 @@ export const BACKUP_RUN = 1;
  * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last digit
  * is the format of the tables.
  */
-export const APPLICATION_ID = 0x726d6b34;
+export const APPLICATION_ID = 0x726d6b35;
 
 /** What the lock file says of the database, to notice an older one or a lost log. */
 export interface LockRecord {

@@ -91,6 +91,14 @@ export function hashKey(hash: Hex): Uint8Array {
   return Uint8Array.fromHex(hash.slice(2));
 }
 
+/**
+ * The key of a quote: the start of its window comes first, so that new rows are next to each other, and
+ * a commit writes one page instead of one for each quote.
+ */
+export function quoteKey(startTime: number, quoteHash: Hex): Uint8Array {
+  return Uint8Array.fromHex(startTime.toString(16).padStart(12, "0") + quoteHash.slice(2));
+}
+
 /** The key of a page of backfilled prices. */
 export function backfilledKey(symbol: string, page: number): string {
   return `${symbol} ${page}`;

@@ -310,7 +310,8 @@ Deno.test("Data directory: settled theses and receipts are deleted when they are
     assert.deepEqual(after, rest, "accounts and what was issued");
     assert.deepEqual(theses.theses.map(({ status }) => status), ["open"]);
     assert.equal(unsettled, 1);
-    assert.deepEqual([totals.receipts.rows, totals.theses.rows], [0, 1]);
+    const { receipts, quotes } = totals;
+    assert.deepEqual([receipts.rows, totals.theses.rows, quotes.rows], [0, 1, 1]);
     assert.equal(totals.deposits.rows, 12, "external hashes are kept for ever");
     for (const tx of txs) assert.throws(() => disk.chain.submit(tx), /within 60 s/);
     const [first] = txs;
