@@ -7,17 +7,9 @@ import type { PriceBoard } from "./price_board.ts";
 const TIMED_EVERY = 64;
 
 /** Metrics of the oracle, in addition to those of its process. */
-export interface OracleMetrics {
-  prints: Counter<"provider">;
-  faults: Counter<"provider" | "fault">;
-  reconnects: Counter<"provider">;
-  droppedFrames: Counter<"provider" | "reason">;
-  requestSeconds: Histogram<"path">;
-  /** Starts timing an aggregation; call the result when it is done. */
-  timeAggregation(): () => void;
-}
+export type OracleMetrics = ReturnType<typeof createOracleMetrics>;
 
-export function createOracleMetrics(registers: Registry[]): OracleMetrics {
+export function createOracleMetrics(registers: Registry[]) {
   const aggregationSeconds = new Histogram({
     name: "oracle_aggregation_seconds",
     help: `Time from a parsed price to the new answer; one in ${TIMED_EVERY} is timed.`,
@@ -58,7 +50,8 @@ export function createOracleMetrics(registers: Registry[]): OracleMetrics {
       buckets: [1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 1e-1],
       registers,
     }),
-    timeAggregation() {
+    /** Starts timing an aggregation; call the result when it is done. */
+    timeAggregation(): () => void {
       count = (count + 1) % TIMED_EVERY;
       return count === 0 ? aggregationSeconds.startTimer() : untimed;
     },

@@ -13,7 +13,7 @@ import { kill, startMortal } from "../support/death.ts";
 import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
 import { withSeed } from "../support/random.ts";
 import {
   CHAIN_ID,
@@ -24,7 +24,6 @@ import {
   USER_BALANCE,
 } from "./support.ts";
 import { executeBody, termsAt, thesisOf } from "./theses.ts";
-import { withFolder } from "../support/files.ts";
 import { reservedIntents } from "../support/reserved_intents.ts";
 
 const BOUND = 20_000_000n;
@@ -129,10 +128,6 @@ async function withLedger(test: (ledger: LedgerNode) => Promise<void>): Promise<
   }
 }
 
-function withFile(test: (database: string) => Promise<void>): Promise<void> {
-  return withFolder((folder) => test(`${folder}/solver.sqlite`));
-}
-
 /** Starts a solver in this process. */
 async function startOne(ledger: LedgerNode, database: string): Promise<RunningService> {
   const running = await startTestSolver(ledger.node, {
@@ -159,16 +154,7 @@ async function assertFull(ledger: LedgerNode, database: string, url: string): Pr
   assert.deepEqual(await untilQuiet(database), open.map(({ quoteHash }) => quoteHash).sort());
 }
 
-const engines = [
-  { name: "SQLite file", ignore: false, withDatabase: withFile },
-  {
-    name: `PostgreSQL${NEEDS_POSTGRES}`,
-    ignore: POSTGRES_URL === undefined,
-    withDatabase: withSchema,
-  },
-];
-
-for (const { name, ignore, withDatabase } of engines) {
+for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   Deno.test({
     name: `Balance: two solvers on one ${name} together hedge no more than a user owns`,
     ignore,

@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { withFolder } from "./files.ts";
 
 /** URL of a PostgreSQL server that tests may make schemas on; without it their part is left out. */
 export const POSTGRES_URL = Deno.env.get("TEST_POSTGRES_URL");
@@ -30,3 +31,27 @@ export async function withSchema(test: (url: string) => Promise<void>): Promise<
     await admin.end();
   }
 }
+
+/** Declares a test on an empty schema of its own. */
+export function testOnPostgres(name: string, test: (url: string) => Promise<void>): void {
+  Deno.test({
+    name: name + NEEDS_POSTGRES,
+    ignore: POSTGRES_URL === undefined,
+    fn: () => withSchema(test),
+  });
+}
+
+/** The kinds of databases; each call of `withDatabase` makes an empty one. */
+export const DATABASE_KINDS = [
+  {
+    name: "SQLite",
+    ignore: false,
+    withDatabase: (test: (database: string) => Promise<void>) =>
+      withFolder((folder) => test(`${folder}/nested/intents.sqlite`)),
+  },
+  {
+    name: `PostgreSQL${NEEDS_POSTGRES}`,
+    ignore: POSTGRES_URL === undefined,
+    withDatabase: withSchema,
+  },
+];

@@ -29,6 +29,8 @@ class World {
   allowsReverts = false;
   /** What a question for the first block fails with. */
   failure: Error | undefined;
+  /** The node reports no blocks, and not whether it allows reverts. */
+  isOld = false;
 
   /** As a process has it: a restart forgets what it knew. */
   newGuard(store = this.store): ChainGuard {
@@ -43,10 +45,14 @@ class World {
         },
         getHead: () => {
           this.askedHead += 1;
+          if (this.isOld) return Promise.reject(new RpcError(-32601, "No method"));
           return Promise.resolve({ number: this.head, timestampMs: 0 });
         },
         getTransaction: (txHash) => Promise.resolve(this.receipts.get(txHash) ?? null),
-        allowsReverts: () => Promise.resolve(this.allowsReverts),
+        allowsReverts: () =>
+          this.isOld
+            ? Promise.reject(new RpcError(-32601, "No method"))
+            : Promise.resolve(this.allowsReverts),
       },
       clock: this.clock,
       log: getLogger("test"),
@@ -136,21 +142,8 @@ Deno.test("ChainGuard: services that share a database have a chain each", () =>
 
 Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", () =>
   withWorld(async (world) => {
-    const fail = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
-    const guard = new ChainGuard({
-      store: world.store,
-      node: {
-        url: "http://node",
-        genesisHash: fail,
-        getHead: fail,
-        getTransaction: fail,
-        allowsReverts: fail,
-      },
-      clock: world.clock,
-      log: getLogger("test"),
-      isOnChain: fail,
-    });
-    await assert.rejects(guard.require(), NodeUnreachableError);
+    world.failure = new NodeUnreachableError("http://node", "test");
+    await assert.rejects(world.newGuard().require(), NodeUnreachableError);
     assert.equal((await world.store.remember()).genesis, null);
   }));
 
@@ -183,21 +176,11 @@ Deno.test("ChainGuard: a process learns a higher block that another one saw", ()
 Deno.test("ChainGuard: a node that does not report blocks is judged by its receipts alone", () =>
   withWorld(async (world) => {
     await world.store.remember({ genesis: ONE, highestBlock: 2_000 });
-    const guard = new ChainGuard({
-      store: world.store,
-      node: {
-        url: "http://node",
-        genesisHash: () => Promise.resolve(ONE),
-        getHead: () => Promise.reject(new RpcError(-32601, "No method")),
-        getTransaction: () => Promise.resolve(null),
-        allowsReverts: () => Promise.reject(new RpcError(-32601, "No method")),
-      },
-      clock: world.clock,
-      log: getLogger("test"),
-      isOnChain: () => Promise.resolve(false),
-    });
+    world.isOld = true;
+    const guard = world.newGuard();
     await guard.refresh();
     await world.commit("1");
+    world.receipts.clear();
     world.clock.advance(2_000);
     await assert.rejects(guard.refresh(), rewound);
   }));

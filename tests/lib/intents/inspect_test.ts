@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
-import { addMigration, NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
+import { addMigration, testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
 
 const STUCK_BEFORE_MS = 1_000;
@@ -124,48 +124,34 @@ Deno.test("inspectStore: a file below a file cannot be used", () =>
     await assert.rejects(look(`${folder}/file/store.sqlite`), /file is not a folder$/);
   }));
 
-Deno.test({
-  name: `inspectStore: PostgreSQL, empty and in use${NEEDS_POSTGRES}`,
-  ignore: POSTGRES_URL === undefined,
-  fn: () =>
-    withSchema(async (url) => {
-      assert.equal(await look(url), "new");
-      await useStore(url);
-      assert.deepEqual(await look(url), found);
-    }),
+testOnPostgres("inspectStore: PostgreSQL, empty and in use", async (url) => {
+  assert.equal(await look(url), "new");
+  await useStore(url);
+  assert.deepEqual(await look(url), found);
 });
 
-Deno.test({
-  name: `inspectStore: PostgreSQL with tables of a newer program cannot be used${NEEDS_POSTGRES}`,
-  ignore: POSTGRES_URL === undefined,
-  fn: () =>
-    withSchema(async (url) => {
-      await useStore(url);
-      await addMigration(url);
-      await assert.rejects(look(url), /made by a newer program: expected at most/);
-    }),
-});
+testOnPostgres(
+  "inspectStore: PostgreSQL with tables of a newer program cannot be used",
+  async (url) => {
+    await useStore(url);
+    await addMigration(url);
+    await assert.rejects(look(url), /made by a newer program: expected at most/);
+  },
+);
 
-Deno.test({
-  name: `inspectStore: PostgreSQL where no tables can be created cannot be used${NEEDS_POSTGRES}`,
-  ignore: POSTGRES_URL === undefined,
-  fn: () =>
-    withSchema(async (url) => {
-      const noSchema = new URL(url);
-      noSchema.searchParams.set("search_path", "missing");
-      await assert.rejects(look(noSchema.href), /no tables yet, and its user may not create them$/);
-    }),
-});
+testOnPostgres(
+  "inspectStore: PostgreSQL where no tables can be created cannot be used",
+  async (url) => {
+    const noSchema = new URL(url);
+    noSchema.searchParams.set("search_path", "missing");
+    await assert.rejects(look(noSchema.href), /no tables yet, and its user may not create them$/);
+  },
+);
 
-Deno.test({
-  name: `inspectStore: read-only PostgreSQL cannot be used${NEEDS_POSTGRES}`,
-  ignore: POSTGRES_URL === undefined,
-  fn: () =>
-    withSchema(async (url) => {
-      const readOnly = new URL(url);
-      readOnly.searchParams.set("default_transaction_read_only", "on");
-      await assert.rejects(look(readOnly.href), /may run read-only transactions only$/);
-    }),
+testOnPostgres("inspectStore: read-only PostgreSQL cannot be used", async (url) => {
+  const readOnly = new URL(url);
+  readOnly.searchParams.set("default_transaction_read_only", "on");
+  await assert.rejects(look(readOnly.href), /may run read-only transactions only$/);
 });
 
 Deno.test("inspectStore: PostgreSQL that is away cannot be used, and the error shows no password", async () => {

@@ -13,7 +13,7 @@ import { openIntentStore } from "../../../lib/intents/open.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";
-import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
+import { DATABASE_KINDS, testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
 import { reservedIntents } from "../../support/reserved_intents.ts";
 
@@ -83,20 +83,7 @@ async function heldKeys(store: IntentStore): Promise<string[]> {
   return (await reservedIntents(store)).map(({ key }) => key);
 }
 
-function withSqliteFile(test: (database: string) => Promise<void>): Promise<void> {
-  return withFolder((folder) => test(`${folder}/intents.sqlite`));
-}
-
-const engines = [
-  { name: "SQLite", ignore: false, withDatabase: withSqliteFile },
-  {
-    name: `PostgreSQL${NEEDS_POSTGRES}`,
-    ignore: POSTGRES_URL === undefined,
-    withDatabase: withSchema,
-  },
-];
-
-for (const { name, ignore, withDatabase } of engines) {
+for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   const test = (
     what: string,
     run: (store: IntentStore, other: IntentStore) => Promise<void>,
@@ -270,21 +257,18 @@ for (const { name, ignore, withDatabase } of engines) {
   });
 }
 
-Deno.test({
-  name:
-    "Reservations on PostgreSQL: one that was begun earlier and committed later counts before " +
-    `a refused one is decided again${NEEDS_POSTGRES}`,
-  ignore: POSTGRES_URL === undefined,
-  fn: () =>
-    withSchema(async (database) => {
-      const [store, other] = [
-        await openIntentStore(database, "test"),
-        await openIntentStore(database, "test"),
-      ];
-      const admin = postgres(database, { max: 1 });
-      try {
-        // Keeps the transaction of "late" open until the lock is released.
-        await admin.unsafe(`
+testOnPostgres(
+  "Reservations on PostgreSQL: one that was begun earlier and committed later counts before " +
+    "a refused one is decided again",
+  async (database) => {
+    const [store, other] = [
+      await openIntentStore(database, "test"),
+      await openIntentStore(database, "test"),
+    ];
+    const admin = postgres(database, { max: 1 });
+    try {
+      // Keeps the transaction of "late" open until the lock is released.
+      await admin.unsafe(`
           CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             IF NEW.key = 'late' THEN
               PERFORM pg_advisory_xact_lock(hashtext(current_schema()));
@@ -293,30 +277,30 @@ Deno.test({
           END $$;
           CREATE TRIGGER wait AFTER INSERT ON intents FOR EACH ROW EXECUTE FUNCTION wait();
           SELECT pg_advisory_lock(hashtext(current_schema()))`);
-        const count = new Count(10);
-        // Without an admission it does not wait for its turn.
-        const late = other.insert(newIntent("late", 5), { reserves: true });
-        await eventually("the late one has begun", async () => {
-          const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+      const count = new Count(10);
+      // Without an admission it does not wait for its turn.
+      const late = other.insert(newIntent("late", 5), { reserves: true });
+      await eventually("the late one has begun", async () => {
+        const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid`;
-          return rows.length > 0 || undefined;
-        });
-        await count.reserve(store, "a", 1);
-        await admin`SELECT pg_advisory_unlock(hashtext(current_schema()))`;
-        await late;
-        await assert.rejects(count.reserve(store, "b", 10), /^RangeError: 16 is above 10$/);
-        await assert.rejects(count.reserve(store, "c", 5), /^RangeError: 11 is above 10$/);
-        await count.reserve(store, "d", 4);
-      } finally {
-        await admin.end();
-        await Promise.all([store.close(), other.close()]);
-      }
-    }),
-});
+        return rows.length > 0 || undefined;
+      });
+      await count.reserve(store, "a", 1);
+      await admin`SELECT pg_advisory_unlock(hashtext(current_schema()))`;
+      await late;
+      await assert.rejects(count.reserve(store, "b", 10), /^RangeError: 16 is above 10$/);
+      await assert.rejects(count.reserve(store, "c", 5), /^RangeError: 11 is above 10$/);
+      await count.reserve(store, "d", 4);
+    } finally {
+      await admin.end();
+      await Promise.all([store.close(), other.close()]);
+    }
+  },
+);
 
 Deno.test("Reservations on SQLite: a decision knows no row of a transaction that failed", () =>
-  withSqliteFile(async (path) => {
-    const store = new IntentStore(SqliteDriver.open(path, 24), "test");
+  withFolder(async (folder) => {
+    const store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`, 24), "test");
     const count = new Count(1_000);
     const look = (key: string, payload: string) =>
       store.insert({ ...newIntent(key), payload }, {

@@ -12,34 +12,7 @@ import { openIntentStore } from "../../../lib/intents/open.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
-
-/** A database under test: each call of `withDatabase` gets an empty one. */
-interface Engine {
-  name: string;
-  ignore: boolean;
-  withDatabase(test: (database: string) => Promise<void>): Promise<void>;
-}
-
-const engines: Engine[] = [
-  {
-    name: "SQLite",
-    ignore: false,
-    async withDatabase(test) {
-      const directory = await Deno.makeTempDir();
-      try {
-        await test(`${directory}/nested/intents.sqlite`);
-      } finally {
-        await Deno.remove(directory, { recursive: true });
-      }
-    },
-  },
-  {
-    name: `PostgreSQL${NEEDS_POSTGRES}`,
-    ignore: POSTGRES_URL === undefined,
-    withDatabase: withSchema,
-  },
-];
+import { DATABASE_KINDS } from "../../support/postgres.ts";
 
 function hash(byte: number): Hex {
   return `0x${byte.toString(16).padStart(2, "0").repeat(32)}`;
@@ -351,7 +324,7 @@ const contract: Record<string, StoreTest> = {
   },
 };
 
-for (const { name, ignore, withDatabase } of engines) {
+for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   for (const [behaviour, test] of Object.entries(contract)) {
     Deno.test({
       name: `Store on ${name}: ${behaviour}`,
