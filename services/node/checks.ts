@@ -76,12 +76,12 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-function getPrices({ oracle }: NodeSettings, { timeoutMs }: CheckContext) {
-  return getJson(`${oracleUrl(oracle.serviceUrl)}/prices`, oraclePricesSchema, timeoutMs);
+function getPrices({ oracleUrl: url }: NodeSettings, { timeoutMs }: CheckContext) {
+  return getJson(`${oracleUrl(url)}/prices`, oraclePricesSchema, timeoutMs);
 }
 
 async function tryOracle(settings: NodeSettings, context: CheckContext): Promise<Finding> {
-  const { serviceUrl, timeoutMs: pullTimeoutMs } = settings.oracle;
+  const { oracleUrl: serviceUrl, oracleTimeoutMs: pullTimeoutMs } = settings;
   const first = await getPrices(settings, context);
   if ("problem" in first) {
     return fail(

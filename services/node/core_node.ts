@@ -9,7 +9,6 @@ import {
   CheckpointLoop,
   CLOCK_AHEAD_WAIT_MS,
 } from "./chain/checkpoints.ts";
-import { Snapshots } from "./dev/snapshots.ts";
 import { DevChain } from "./dev/dev_chain.ts";
 import { devMethods } from "./dev/methods.ts";
 import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
@@ -66,7 +65,7 @@ export class CoreNode {
     }
     this.#clock = clock;
     this.#storage = storage;
-    const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs, settings.markets);
+    const oraclePrices = new OraclePrices(settings.maxStaleMs, settings.markets);
     const subscriptions = new Subscriptions();
     const isWritable = () => storage.records.commits.failure === undefined;
     this.metrics = createNodeMetrics(settings.markets, {
@@ -79,15 +78,13 @@ export class CoreNode {
     for (const [{ symbol }, slots] of storage.records.prices.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
     }
-    const { serviceUrl, timeoutMs } = settings.oracle;
-    this.#oracleClient = new OracleClient(serviceUrl, timeoutMs, clock);
+    const { oracleUrl: serviceUrl, oracleTimeoutMs } = settings;
+    this.#oracleClient = new OracleClient(serviceUrl, oracleTimeoutMs, clock);
     this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
     this.chain = new Chain({
-      chainId: settings.chainId,
-      ...settings.theses,
+      ...settings,
       clock,
       oraclePrices,
-      permissions: settings.permissions,
       records: storage.records,
       resumeFrom: storage.resumeFrom,
       events: this.#chainEvents(subscriptions),
@@ -216,7 +213,7 @@ export class CoreNode {
     return development && new DevChain({
       chain: this.chain,
       clock: development.clock,
-      snapshots: development.isInMemory ? new Snapshots(this.#storage.records) : undefined,
+      records: development.isInMemory ? this.#storage.records : undefined,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
       randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
     });

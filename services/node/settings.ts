@@ -7,12 +7,26 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import type { PermissionLists } from "./store/tables.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
-/** Settings of a node, from its options and the defaults. */
-export interface NodeSettings {
-  markets: Markets;
+/** Settings that have a default. */
+interface DefaultedSettings {
   chainId: number;
-  oracle: OracleSettings;
-  theses: ThesesSettings;
+  /** URL; the scheme is optional. */
+  oracleUrl: string;
+  /** How long a checkpoint waits for prices. */
+  oracleTimeoutMs: number;
+  /** The greatest age at which a price is fresh. */
+  maxStaleMs: number;
+  /** Price slots per market: a power of two. */
+  ringBufferSize: number;
+  /** How far ahead of its submission a window may start. */
+  maxStartAheadMs: number;
+  /** Minimum bet, USDC with 6 decimals. */
+  minBet: bigint;
+}
+
+/** Settings of a node, from its options and the defaults. */
+export interface NodeSettings extends DefaultedSettings {
+  markets: Markets;
   /** Apply at every start, also to an existing chain. */
   permissions: PermissionLists;
   /** Balances of a new chain. If undefined, a new one has none, and an existing one may have any. */
@@ -21,40 +35,15 @@ export interface NodeSettings {
   isDevGenesis: boolean;
 }
 
-/** `[oracle]` (spec: price oracle, "Write node settings"). */
-export interface OracleSettings {
-  /** URL; the scheme is optional. */
-  serviceUrl: string;
-  timeoutMs: number;
-  maxStaleMs: number;
-  /** Price slots per market: a power of two. */
-  ringBufferSize: number;
-}
-
-/** `[theses]`: rules for new theses. */
-export interface ThesesSettings {
-  /** How far ahead of its submission a window may start. */
-  maxStartAheadMs: number;
-  /** Minimum bet, USDC with 6 decimals. */
-  minBet: bigint;
-}
-
 /** Settings from options; all are optional. */
-export interface GivenSettings {
-  chainId?: number;
-  oracleUrl?: string;
-  oracleTimeoutMs?: number;
-  maxStaleMs?: number;
-  ringBufferSize?: number;
-  maxStartAheadMs?: number;
-  minBet?: bigint;
+export interface GivenSettings extends Partial<DefaultedSettings> {
   relayers?: Address[];
   admins?: Address[];
   balances?: ReadonlyMap<Address, bigint>;
 }
 
 /** Defaults of all settings but the genesis. */
-export const DEFAULTS = {
+export const DEFAULTS: Readonly<DefaultedSettings> = {
   chainId: 1337,
   oracleUrl: "localhost:8550",
   oracleTimeoutMs: 10,
@@ -62,7 +51,7 @@ export const DEFAULTS = {
   ringBufferSize: RING_SLOTS_DEFAULT,
   maxStartAheadMs: START_AHEAD_MAX_MS,
   minBet: 10_000n,
-} as const;
+};
 
 /** The longest timeout of a pull: the pull must end before the next checkpoint. */
 export const ORACLE_TIMEOUT_MAX_MS = 90;
@@ -90,23 +79,13 @@ export function resolveSettings(
 ): NodeSettings {
   const { relayers, admins, balances } = given;
   const isDevGenesis = relayers === undefined && admins === undefined && balances === undefined;
+  const permissions = { relayers: relayers ?? [], admins: admins ?? [] };
+  const names = Object.keys(DEFAULTS) as (keyof DefaultedSettings)[]; // its own keys
+  const values = names.map((name) => [name, given[name] ?? DEFAULTS[name]]);
   return {
+    ...Object.fromEntries(values) as DefaultedSettings, // one for each name
     markets,
-    chainId: given.chainId ?? DEFAULTS.chainId,
-    oracle: {
-      serviceUrl: given.oracleUrl ?? DEFAULTS.oracleUrl,
-      timeoutMs: given.oracleTimeoutMs ?? DEFAULTS.oracleTimeoutMs,
-      maxStaleMs: given.maxStaleMs ?? DEFAULTS.maxStaleMs,
-      ringBufferSize: given.ringBufferSize ?? DEFAULTS.ringBufferSize,
-    },
-    theses: {
-      maxStartAheadMs: given.maxStartAheadMs ?? DEFAULTS.maxStartAheadMs,
-      minBet: given.minBet ?? DEFAULTS.minBet,
-    },
-    ...(isDevGenesis ? DEV_GENESIS : {
-      permissions: { relayers: relayers ?? [], admins: admins ?? [] },
-      balances,
-    }),
+    ...(isDevGenesis ? DEV_GENESIS : { permissions, balances }),
     isDevGenesis,
   };
 }

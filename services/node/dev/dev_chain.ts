@@ -7,8 +7,13 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";
 import { signTransaction } from "../../../lib/protocol/transaction.ts";
+import { NewestMap } from "../../../lib/newest_map.ts";
+import type { BlockLogPosition } from "../chain/block_log.ts";
 import type { Chain } from "../chain/chain.ts";
-import type { Snapshots } from "./snapshots.ts";
+import type { ChainRecords } from "../store/chain_records.ts";
+
+/** Snapshots that are kept, oldest dropped first. */
+export const SNAPSHOTS_MAX = 16;
 
 /** The method exists on development chains only, or only on those in memory. */
 export class DevelopmentOnlyError extends RangemakerError {
@@ -17,12 +22,22 @@ export class DevelopmentOnlyError extends RangemakerError {
   }
 }
 
+/** No such snapshot: it never existed, was dropped, or was taken after one that was reverted to. */
+class UnknownSnapshotError extends RangemakerError {
+  constructor(id: number, known: readonly number[]) {
+    const kept = known.length === 0 ? "there is none" : `there are ${known.join(", ")}`;
+    super("UNKNOWN_SNAPSHOT", `No snapshot has the id ${id}: ${kept}; core_snapshot takes one`, {
+      details: { id },
+    });
+  }
+}
+
 export interface DevChainParts {
   chain: Chain;
   /** The clock of the chain, and of other services that share it. */
   clock: ShiftedClock;
   /** Undefined for a chain on disk, whose time cannot be moved. */
-  snapshots: Snapshots | undefined;
+  records: ChainRecords | undefined;
   /** Called after the clock was moved: the next checkpoint is the one after this. */
   continueAfter(headMs: number): void;
   /** A random external transaction hash for a deposit without one. */
@@ -43,6 +58,11 @@ export type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
 export class DevChain {
   readonly #parts: DevChainParts;
   readonly #relayer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+  /** The parts of snapshots in memory, by id; the database has the rest, in a savepoint. */
+  readonly #snapshots = new NewestMap<number, { position: BlockLogPosition; atMs: number }>(
+    SNAPSHOTS_MAX,
+  );
+  #lastSnapshot = 0;
 
   constructor(parts: DevChainParts) {
     this.#parts = parts;
@@ -50,7 +70,7 @@ export class DevChain {
 
   /** Whether the chain is in memory: only such a one has snapshots and time travel. */
   get isInMemory(): boolean {
-    return this.#parts.snapshots !== undefined;
+    return this.#parts.records !== undefined;
   }
 
   /** The markets for which a price path can be given. */
@@ -79,19 +99,25 @@ export class DevChain {
   /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
   snapshot(): number {
     const { chain, clock } = this.#parts;
-    return this.#snapshots("core_snapshot").take(chain, clock.now());
+    this.#records("core_snapshot").mark(nameOf(++this.#lastSnapshot), chain.head);
+    const snapshot = { position: chain.blocks.position, atMs: clock.now() };
+    this.#snapshots.set(this.#lastSnapshot, snapshot);
+    return this.#lastSnapshot;
   }
 
   /**
-   * Goes back to a snapshot: ledger, blocks, prices and clock.
+   * Goes back to a snapshot, which can be used again: ledger, blocks, prices and clock.
    *
    * @throws {UnknownSnapshotError} @throws {DevelopmentOnlyError} If the chain is on disk.
    */
   revert(id: number): Moment {
     const { chain, clock } = this.#parts;
-    const snapshots = this.#snapshots("core_revert");
-    this.#shift(snapshots.timeOf(id) - clock.now());
-    snapshots.revert(chain, id);
+    const records = this.#records("core_revert");
+    const snapshot = this.#snapshots.get(id);
+    if (snapshot === undefined) throw new UnknownSnapshotError(id, [...this.#snapshots.keys()]);
+    for (const later of this.#snapshots.keys()) if (later > id) this.#snapshots.delete(later);
+    this.#shift(snapshot.atMs - clock.now());
+    chain.restore(snapshot.position, () => records.revertTo(nameOf(id)));
     return this.#moved();
   }
 
@@ -103,7 +129,7 @@ export class DevChain {
    */
   advance(byMs: number, paths: PricePaths): Moment {
     const { chain, clock } = this.#parts;
-    this.#snapshots("core_advance");
+    this.#records("core_advance");
     this.#shift(byMs);
     const nowMs = clock.now();
     const fromMs = chain.head.timestampMs + SLOT_MS;
@@ -135,10 +161,14 @@ export class DevChain {
     return { now: clock.now(), blockNumber: chain.head.number };
   }
 
-  #snapshots(method: string): Snapshots {
-    if (this.#parts.snapshots !== undefined) return this.#parts.snapshots;
+  #records(method: string): ChainRecords {
+    if (this.#parts.records !== undefined) return this.#parts.records;
     throw new DevelopmentOnlyError(
       `${method} needs a chain in memory: start the node without --data-dir`,
     );
   }
+}
+
+function nameOf(snapshot: number): string {
+  return `snapshot_${snapshot}`;
 }

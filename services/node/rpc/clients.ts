@@ -121,7 +121,7 @@ export class Clients {
       client.disconnect();
       socket.close(CLOSE_TRY_LATER, "Reading too slowly");
     };
-    const client: Subscriber = subscriptions.connect({ send });
+    const client: Subscriber = subscriptions.connect(send);
     let underWay = 0;
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);

@@ -57,11 +57,8 @@ interface Subscription {
   filter: ThesesFilter;
 }
 
-/** Sends messages to one client. */
-export interface Outlet {
-  /** Sends one encoded message; never throws and never waits. */
-  send(text: string): void;
-}
+/** Sends one encoded message to a client; never throws and never waits. */
+type Send = (text: string) => void;
 
 /** A random id in geth's format: 16 bytes as hex without leading zeros. */
 export function randomSubscriptionId(): string {
@@ -70,7 +67,7 @@ export function randomSubscriptionId(): string {
   return `0x${hex.replace(/^0+(?=.)/, "")}`;
 }
 
-/** All subscriptions of the node. Messages go to {@link Outlet}s, not to sockets. */
+/** All subscriptions of the node. It knows no sockets. */
 export class Subscriptions {
   readonly #newId: () => string;
   readonly #byKind: ReadonlyMap<SubscriptionKind, Map<string, Subscription>> = new Map(
@@ -97,8 +94,8 @@ export class Subscriptions {
   }
 
   /** Adds a client. */
-  connect(outlet: Outlet): Subscriber {
-    return new Subscriber(outlet, this.#newId, (kind) => this.#of(kind));
+  connect(send: Send): Subscriber {
+    return new Subscriber(send, this.#newId, (kind) => this.#of(kind));
   }
 
   /** Sends an event to all subscribers of its kind. It is encoded once, and only if there are any. */
@@ -174,7 +171,8 @@ export class Subscriptions {
 
 /** The subscriptions of one client. */
 export class Subscriber {
-  readonly #outlet: Outlet;
+  /** Sends to the client. */
+  readonly send: Send;
   readonly #newId: () => string;
   readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;
   readonly #kinds = new Map<string, SubscriptionKind>();
@@ -182,11 +180,11 @@ export class Subscriber {
   #isGone = false;
 
   constructor(
-    outlet: Outlet,
+    send: Send,
     newId: () => string,
     of: (kind: SubscriptionKind) => Map<string, Subscription>,
   ) {
-    this.#outlet = outlet;
+    this.send = send;
     this.#newId = newId;
     this.#of = of;
   }
@@ -231,10 +229,5 @@ export class Subscriber {
     this.#isGone = true;
     for (const id of [...this.#kinds.keys()]) this.unsubscribe(id);
     this.#unannounced = [];
-  }
-
-  /** Sends one encoded message to the client. */
-  send(text: string): void {
-    this.#outlet.send(text);
   }
 }

@@ -28,7 +28,7 @@ const ROWS_CHECKED_AT_START = 50_000;
 export interface StorageSettings extends ChainIdentity {
   markets: Markets;
   permissions: PermissionLists;
-  oracle: { ringBufferSize: number };
+  ringBufferSize: number;
 }
 
 /** The storage of a node's chain. */
@@ -66,7 +66,7 @@ export function openStorage(
   if (dataDir !== undefined) return new DiskStorage(settings, dataDir, options);
   const db = new Database(undefined);
   createChain(db, settings, (options.clock ?? systemClock).now());
-  const { markets, oracle: { ringBufferSize: ringSlots } } = settings;
+  const { markets, ringBufferSize: ringSlots } = settings;
   return {
     records: new ChainRecords(db, { markets, ringSlots, isDurable: false }),
     resumeFrom: undefined,
@@ -98,7 +98,7 @@ class DiskStorage implements Storage {
 
   constructor(settings: StorageSettings, dir: string, options: StorageOptions) {
     const { clock = systemClock, retainMs = RETAIN_MS, onOpen } = options;
-    const { markets, permissions, oracle: { ringBufferSize: ringSlots } } = settings;
+    const { markets, permissions, ringBufferSize: ringSlots } = settings;
     using opened = new DisposableStack();
     this.#dir = dir;
     this.#clock = clock;

@@ -255,7 +255,7 @@ Deno.test("Chain: a thesis that lacks prices is written down once, however often
     assert.throws(() => test.chain.settle(1), { code: "NeedsBackfill", details });
   }
   // A state that was loaded attempts to settle it again.
-  test.snapshots.revert(test.chain, test.snapshots.take(test.chain, test.now));
+  test.reload();
   test.run(1);
   assert.equal(test.recorded, recorded);
   assert.equal(fill(0, 300), 2);
@@ -301,7 +301,7 @@ Deno.test("Chain: a thesis that lacks fewer prices than before is stored without
   test.run(1, null);
   test.run(4);
   assert.equal(fill(0, 400), 1);
-  test.snapshots.revert(test.chain, test.snapshots.take(test.chain, test.now));
+  test.reload();
   assert.deepEqual(statuses(), ["needs_backfill"]);
   assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
   assert.equal(fill(400, 1_000), 1, "what is missing still was recorded");

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
-import { SNAPSHOTS_MAX } from "../../../services/node/dev/snapshots.ts";
-import { DevChain } from "../../../services/node/dev/dev_chain.ts";
+import { DevChain, SNAPSHOTS_MAX } from "../../../services/node/dev/dev_chain.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { GENESIS, TestChain } from "../support/test_chain.ts";
@@ -22,7 +21,7 @@ function startChain(options: ConstructorParameters<typeof TestChain>[0] = {}) {
   const dev = new DevChain({
     chain: test.chain,
     clock: test.travelClock,
-    snapshots: test.snapshots,
+    records: test.records,
     continueAfter: (headMs) => void continued.push(headMs),
     randomHash: () => hashOf(deposits += 1),
   });
@@ -261,7 +260,7 @@ Deno.test("DevChain: an earlier snapshot deletes later ones; the oldest are drop
 
 Deno.test("DevChain: a chain on the disk refuses snapshots and time travel", () => {
   const { test } = startChain();
-  const parts = { chain: test.chain, clock: test.travelClock, snapshots: undefined };
+  const parts = { chain: test.chain, clock: test.travelClock, records: undefined };
   const dev = new DevChain({ ...parts, continueAfter: () => {}, randomHash: () => hashOf(1) });
   const { now } = test;
   const expected = { code: "DEVELOPMENT_ONLY", message: /in memory: .* without --data-dir$/ };

@@ -15,7 +15,7 @@ const { user, solver, stranger } = actors;
 /** A client that keeps what it is sent. */
 function newClient(subscriptions: Subscriptions) {
   const sent: { subscription: string; result: unknown }[] = [];
-  const client = subscriptions.connect({ send: (text) => sent.push(JSON.parse(text).params) });
+  const client = subscriptions.connect((text) => sent.push(JSON.parse(text).params));
   return { client, sent };
 }
 
@@ -110,7 +110,7 @@ Deno.test("Subscriptions: a client that leaves takes all of its own with it, and
 
 Deno.test("Subscriptions: calls of a client that still run when it leaves subscribe it to nothing", () => {
   const subscriptions = new Subscriptions();
-  const client = subscriptions.connect({ send: () => assert.fail("sent to a client that left") });
+  const client = subscriptions.connect(() => assert.fail("sent to a client that left"));
   client.subscribe("newHeads");
   client.disconnect();
   client.subscribe("newHeads");
@@ -154,7 +154,7 @@ Deno.test("Subscriptions: a burst is sent over several turns, in order, and not 
 Deno.test("Subscriptions: when too much waits, all of it is sent at once", () => {
   const subscriptions = new Subscriptions(undefined, () => () => {});
   let sent = 0;
-  const client = subscriptions.connect({ send: () => sent += 1 });
+  const client = subscriptions.connect(() => sent += 1);
   const each = SUBSCRIPTIONS_PER_CLIENT_MAX;
   for (let n = 0; n < each; n++) client.subscribe("newHeads");
   client.announce();

@@ -45,7 +45,7 @@ export class DiskChain {
     this.storage = openStorage(settings, path, { clock, retainMs, onOpen });
     const { records, resumeFrom } = this.storage;
     this.chain = new Chain({
-      ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(settings.oracle.maxStaleMs) },
+      ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(settings.maxStaleMs) },
       ...{ records, permissions: settings.permissions, resumeFrom },
       events: {
         onHead: ({ number }) => this.heads.push(number),

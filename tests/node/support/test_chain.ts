@@ -6,7 +6,6 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
-import { Snapshots } from "../../../services/node/dev/snapshots.ts";
 import { ChainRecords } from "../../../services/node/store/chain_records.ts";
 import { Database } from "../../../services/node/store/database.ts";
 import { createChain } from "../../../services/node/store/open_database.ts";
@@ -51,7 +50,6 @@ export class TestChain {
   /** The clock of the chain: the other one, unless the chain travels in time. */
   readonly travelClock = new ShiftedClock(this.clock);
   readonly records: ChainRecords;
-  readonly snapshots: Snapshots;
   readonly heads: Block[] = [];
   readonly receipts: Receipt[] = [];
   readonly theses: Thesis[] = [];
@@ -66,7 +64,6 @@ export class TestChain {
     } = {},
   ) {
     this.records = memoryRecords({ nowMs: this.clock.now(), ...options });
-    this.snapshots = new Snapshots(this.records);
     this.chain = new Chain({
       chainId: CHAIN_ID,
       maxStartAheadMs: options.maxStartAheadMs,
@@ -108,6 +105,12 @@ export class TestChain {
       if (prices !== null) this.price(prices);
       this.chain.checkpoint(this.now);
     }
+  }
+
+  /** The chain reads its state from the records again. */
+  reload(): void {
+    this.records.mark("reload", this.chain.head);
+    this.chain.restore(this.chain.blocks.position, () => this.records.revertTo("reload"));
   }
 
   /** Time goes on by this much without any checkpoint. */
