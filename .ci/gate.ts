@@ -20,13 +20,30 @@ const KILL_AFTER_SECONDS = 10;
 /** Exit codes of coreutils' `timeout`: after its signal, and after it had to kill. */
 const TIMED_OUT = [124, 137];
 
-/** Runs one step; its children end with it. @returns The problem, if there was one. */
+/**
+ * Runs one step; its children end with it.
+ *
+ * @param isBeside Another step prints meanwhile: the output of this one comes when it has ended.
+ * @returns The problem, if there was one.
+ */
 export async function runStep(
   { name, command, timeoutSeconds }: Step,
+  isBeside = false,
 ): Promise<string | undefined> {
   const args = ["--signal=INT", `--kill-after=${KILL_AFTER_SECONDS}`, `${timeoutSeconds}`];
-  const { code } = await new Deno.Command("timeout", { args: [...args, ...command], stdin: "null" })
-    .spawn().status;
+  const output = isBeside ? "piped" : "inherit";
+  if (!isBeside) console.log(`\n== ${name}`);
+  const child = new Deno.Command("timeout", {
+    ...{ args: [...args, ...command], stdin: "null", stdout: output, stderr: output },
+  }).spawn();
+  const printed = isBeside ? await child.output() : undefined;
+  const { code } = printed ?? await child.status;
+  if (printed !== undefined) {
+    console.log(`\n== ${name}`);
+    for (const text of [printed.stdout, printed.stderr]) {
+      console.log(new TextDecoder().decode(text));
+    }
+  }
   if (code === 0) return undefined;
   const line = command.join(" ");
   return TIMED_OUT.includes(code)
@@ -34,18 +51,21 @@ export async function runStep(
     : `Step ${name} failed with exit code ${code}: ${line}`;
 }
 
-/** Runs all steps, even after a failure, and judges the report of the tests. */
+/**
+ * Runs all steps, even after a failure, and judges the report of the tests.
+ *
+ * @param stages Their steps run at the same time, the stages one after the other.
+ */
 export async function runGate(
-  steps: readonly Step[],
+  stages: readonly (readonly Step[])[],
   report: string,
   earlier: readonly string[],
   expected: Expected,
 ): Promise<Verdict> {
   const problems = [...earlier];
-  for (const step of steps) {
-    console.log(`\n== ${step.name}`);
-    const problem = await runStep(step);
-    if (problem !== undefined) problems.push(problem);
+  for (const steps of stages) {
+    const found = await Promise.all(steps.map((step, index) => runStep(step, index > 0)));
+    problems.push(...found.filter((problem) => problem !== undefined));
   }
   const xml = await Deno.readTextFile(report).catch((thrown) => {
     if (thrown instanceof Deno.errors.NotFound) return undefined;
@@ -68,20 +88,23 @@ if (import.meta.main) {
     command: [Deno.execPath(), "task", "--quiet", name, ...args],
     timeoutSeconds,
   });
+  const check = task("check", 30 * 60);
   const verdict = await runGate(
     [
-      // `check` covers the types, those of the tests included.
-      task(
-        "suite",
-        30 * 60,
-        "--no-check",
-        `--junit-path=${report}`,
-        `--coverage=${coverage}`,
-        "--coverage-raw-data-only",
-      ),
-      task("coverage", 10 * 60, coverage),
-      task("check", 10 * 60),
-      task("demo", 2 * 60),
+      [
+        // `check` covers the types, those of the tests included.
+        task(
+          "suite",
+          30 * 60,
+          "--no-check",
+          `--junit-path=${report}`,
+          `--coverage=${coverage}`,
+          "--coverage-raw-data-only",
+        ),
+        // It computes while tests wait.
+        { ...check, command: ["nice", ...check.command] },
+      ],
+      [task("coverage", 10 * 60, coverage), task("demo", 2 * 60)],
     ],
     report,
     problem,

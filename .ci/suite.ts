@@ -5,33 +5,54 @@
  */
 import { readdirSync } from "node:fs";
 import config from "../deno.json" with { type: "json" };
+import { joinReports } from "./verdict.ts";
 
-/** Test files that run in an isolate of their own, and start first: those of the first line, and so on. */
-const ALONE = [
-  // Long ones: they start programs and browsers, or simulate hours. They run beside the others.
+/**
+ * Test files that run in an isolate of their own, and start first: those of the first line, and so on.
+ * They start programs and browsers, or simulate hours, and run beside the others. Coverage would make
+ * what they compute twice as long, and the thresholds are reached without it.
+ */
+const LONG = [
+  /^tests\/ship\/(containers|package|commands)_/,
+  /^tests\/e2e\/runbooks_/,
   /\/death_test\.ts$/,
-  /^tests\/ship\/(package|commands|compile|dockerfile|client_examples|prometheus|tutorial|python)_/,
-  /^tests\/console\/(outage|trade|one_intention|page_feel|board|chart|api|session)_/,
-  /^tests\/(hostile|simulation)\//,
-  /^tests\/e2e\/(demo|terminal|restore|client|stack|solver_keystore|command_line)_/,
-  /\/damaged_files_test\.ts$/,
-  // Its files share services within an isolate, which the leak check of other tests would notice.
-  /^tests\/spec\//,
+  /^tests\/console\/(outage|trade|one_intention|page_feel|board|chart)_test/,
+  /^tests\/ship\/(compile|dockerfile|client_examples|front|prometheus|tutorial|python)_/,
+  /^tests\/simulation\//,
+  /^tests\/solver\/pricing\/(recheck|simulated_markets|volatility|window_outcomes)_/,
+  /^tests\/e2e\/(terminal|restore|client|solver_keystore|command_line)_/,
 ];
 
-/** The test files of each isolate: those that run alone, then folders, those with most files first. */
-export function isolatesOf(files: readonly string[]): string[][] {
-  const rank = (file: string) => ALONE.findIndex((pattern) => pattern.test(file));
-  const alone = files.filter((file) => rank(file) >= 0)
-    .toSorted((a, b) => rank(a) - rank(b));
+/**
+ * Others that run in an isolate of their own: they take long too, or share services within it, which the
+ * leak check of other tests would notice.
+ */
+const ALONE = /^tests\/(spec|hostile|e2e\/(stack|demo)_|console\/(api|session)_)/;
+
+/** The test files of each isolate. */
+export interface Isolates {
+  /** In the order of {@link LONG}, without coverage. */
+  long: string[][];
+  /** With coverage: those that run alone, then folders, those with most files first. */
+  covered: string[][];
+}
+
+/** Which test files run in which isolate. */
+export function isolatesOf(files: readonly string[]): Isolates {
+  const rank = (file: string) => LONG.findIndex((pattern) => pattern.test(file));
+  const long = files.filter((file) => rank(file) >= 0).toSorted((a, b) => rank(a) - rank(b));
+  const covered = files.filter((file) => rank(file) < 0);
   const folders = Map.groupBy(
-    files.filter((file) => rank(file) < 0),
+    covered.filter((file) => !ALONE.test(file)),
     (file) => file.slice(0, file.lastIndexOf("/")),
   );
-  return [
-    ...alone.map((file) => [file]),
-    ...[...folders.values()].toSorted((a, b) => b.length - a.length),
-  ];
+  return {
+    long: long.map((file) => [file]),
+    covered: [
+      ...covered.filter((file) => ALONE.test(file)).map((file) => [file]),
+      ...[...folders.values()].toSorted((a, b) => b.length - a.length),
+    ],
+  };
 }
 
 /** The paths that `deno test` takes for tests. */
@@ -51,35 +72,55 @@ export function testFilesBelow(folder: string | URL): string[] {
 const VISIBLE =
   /^(PATH|HOME|LANG|TMPDIR|NO_COLOR|DENO_DIR|DENO_JOBS|TEST_POSTGRES_URL|ANVIL|npm_config_(registry|cache|userconfig)|HTTPS?_PROXY|NO_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
 
+const root = new URL("../", import.meta.url);
+
+/** Writes a module that imports the files of an isolate. @returns Its path; that of a single file. */
+async function entryOf(files: readonly string[], folder: string): Promise<string> {
+  const [only = ""] = files;
+  if (files.length === 1) return only;
+  const name = only.slice(0, only.lastIndexOf("/")).replaceAll("/", "_");
+  const entry = `${folder}/${name}_test.ts`;
+  const imports = files.map((file) => `import ${JSON.stringify(`${root}${file}`)};\n`);
+  await Deno.writeTextFile(entry, imports.join(""));
+  return entry;
+}
+
 if (import.meta.main) {
-  const root = new URL("../", import.meta.url);
   Deno.chdir(root);
   const folder = await Deno.makeTempDir();
   try {
-    const entries: string[] = [];
-    for (const files of isolatesOf(testFilesBelow("."))) {
-      const [only = ""] = files;
-      if (files.length === 1) {
-        entries.push(only);
-        continue;
-      }
-      const name = only.slice(0, only.lastIndexOf("/")).replaceAll("/", "_");
-      const entry = `${folder}/${name}_test.ts`;
-      const imports = files.map((file) => `import ${JSON.stringify(`${root}${file}`)};\n`);
-      await Deno.writeTextFile(entry, imports.join(""));
-      entries.push(entry);
-    }
+    const { long, covered } = isolatesOf(testFilesBelow("."));
+    const [report] = Deno.args.flatMap((arg) => arg.match(/(?<=^--junit-path=).*/) ?? []);
+    const uncovered = Deno.args.filter((arg) => !arg.startsWith("--coverage"));
+    const [, ...task] = config.tasks.test.split(" ");
+    const env = Object.fromEntries(
+      Object.entries(Deno.env.toObject()).filter(([name]) => VISIBLE.test(name)),
+    );
     // The tests get it too, and end; the folder is removed after them.
     Deno.addSignalListener("SIGINT", () => {});
-    const [, ...args] = config.tasks.test.split(" ");
-    const { code } = await new Deno.Command(Deno.execPath(), {
-      args: [...args, ...Deno.args, ...entries],
-      clearEnv: true,
-      env: Object.fromEntries(
-        Object.entries(Deno.env.toObject()).filter(([name]) => VISIBLE.test(name)),
-      ),
-    }).spawn().status;
-    Deno.exitCode = code;
+    const cores = navigator.hardwareConcurrency;
+    // Both at once: while long tests wait, for processes and for time to pass, the others compute.
+    const runs = [
+      { isolates: long, flags: uncovered, jobs: Math.ceil(1.5 * cores) },
+      { isolates: covered, flags: Deno.args, jobs: cores },
+    ]
+      .filter(({ isolates }) => isolates.length > 0)
+      .map(async ({ isolates, flags, jobs }, index) => {
+        const entries = await Promise.all(isolates.map((files) => entryOf(files, folder)));
+        const junit = `${folder}/${index}.xml`;
+        const own = report === undefined ? [] : [`--junit-path=${junit}`];
+        const others = flags.filter((flag) => !flag.startsWith("--junit-path="));
+        const { code } = await new Deno.Command(Deno.execPath(), {
+          args: [...task, ...others, ...own, ...entries],
+          clearEnv: true,
+          env: { DENO_JOBS: `${jobs}`, ...env },
+        }).spawn().status;
+        return { code, xml: await Deno.readTextFile(junit).catch(() => undefined) };
+      });
+    const ended = await Promise.all(runs);
+    const joined = joinReports(ended.map(({ xml }) => xml));
+    if (report !== undefined && joined !== undefined) await Deno.writeTextFile(report, joined);
+    Deno.exitCode = Math.max(...ended.map(({ code }) => code));
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

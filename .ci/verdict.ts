@@ -37,6 +37,15 @@ function unescaped(text: string): string {
   return text.replaceAll(/&(\w+);/g, (whole, word) => ENTITIES[word] ?? whole);
 }
 
+const SUITES = /<testsuites\b[^>]*>([^]*)<\/testsuites>\s*$/;
+
+/** One report of several runs. @returns Undefined if one of them is not complete. */
+export function joinReports(xmls: readonly (string | undefined)[]): string | undefined {
+  const suites = xmls.map((xml = "") => SUITES.exec(xml)?.[1]);
+  if (suites.includes(undefined)) return undefined;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>${suites.join("")}</testsuites>\n`;
+}
+
 /** Counts the tests of a report. @returns Undefined if the report is not complete. */
 export function readReport(xml: string | undefined): Totals | undefined {
   if (xml === undefined || !/<\/testsuites>\s*$/.test(xml)) return undefined;

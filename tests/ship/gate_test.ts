@@ -1,7 +1,7 @@
 /** The gate is red whenever something did not run, and always ends with its one line. */
 import assert from "node:assert/strict";
 import { runGate, runStep, type Step } from "../../.ci/gate.ts";
-import { judge } from "../../.ci/verdict.ts";
+import { joinReports, judge, readReport } from "../../.ci/verdict.ts";
 import { fileUrl, run } from "./support.ts";
 
 const testcase = (name: string, inner = "") =>
@@ -92,17 +92,27 @@ Deno.test("Gate: a step that fails or hangs is named, one that succeeds is not",
   assert.match(await runStep(step("sleep 600", 0.05)) ?? "", /^Step demo was ended after 0.05 s: /);
 });
 
-Deno.test("Gate: a failed step fails the gate, and later steps still run", async () => {
+Deno.test("Gate: a failed step fails the gate, and steps beside it and later ones still run", async () => {
   const file = await Deno.makeTempFile();
-  const steps = [step("exit 1"), step(`echo '${report(PASSED)}' > ${file}`)];
-  const { isGreen, problems, summary } = await runGate(steps, file, [], {
+  // The first step ends only when the one beside it has begun.
+  const together = [step(`until [ -e ${file}.2 ]; do :; done; exit 1`), step(`>${file}.2; exit 1`)];
+  const stages = [together, [step(`echo '${report(PASSED)}' > ${file}`)]];
+  const { isGreen, problems, summary } = await runGate(stages, file, [], {
     files: [],
     passedMin: 1,
   });
   assert.equal(isGreen, false);
-  assert.equal(problems.length, 1);
+  assert.equal(problems.length, 2);
   assert.equal(summary, "1 passed, 1 failed, 0 skipped");
-  await Deno.remove(file);
+  await Promise.all([file, `${file}.2`].map((path) => Deno.remove(path)));
+});
+
+Deno.test("Gate: the report of several runs has the tests of all, and none if one is cut off", () => {
+  const reports = [report(PASSED), report(FAILED)];
+  const totals = readReport(joinReports(reports));
+  assert.deepEqual([totals?.passed, totals?.failed.length], [1, 1]);
+  assert.equal(joinReports([report(PASSED), report(FAILED).slice(0, -5)]), undefined);
+  assert.equal(joinReports([report(PASSED), undefined]), undefined);
 });
 
 /** Runs `.ci/run` on a machine on which nothing can be installed, with something in place of npx. */

@@ -8,7 +8,7 @@ import { denoEnv } from "../support/terminal.ts";
 import { withFolder } from "../support/files.ts";
 import { fileUrl, readText, run } from "./support.ts";
 
-Deno.test("suite: the files of a folder share an isolate, after long ones, which run alone", () => {
+Deno.test("suite: files of a folder share an isolate; long ones run alone, first and without coverage", () => {
   const files = [
     "tests/console/format_test.ts",
     "tests/console/trade_test.ts",
@@ -19,15 +19,16 @@ Deno.test("suite: the files of a folder share an isolate, after long ones, which
     "tests/spec/c_test.ts",
     "tests/spec/d_test.ts",
   ];
-  assert.deepEqual(isolatesOf(files), [
-    ["tests/solver/death_test.ts"],
-    ["tests/console/trade_test.ts"],
-    ["tests/spec/c_test.ts"],
-    ["tests/spec/d_test.ts"],
-    ["tests/lib/a_test.ts", "tests/lib/z_test.ts"],
-    ["tests/console/format_test.ts"],
-    ["tests/lib/net/b_test.ts"],
-  ]);
+  assert.deepEqual(isolatesOf(files), {
+    long: [["tests/solver/death_test.ts"], ["tests/console/trade_test.ts"]],
+    covered: [
+      ["tests/spec/c_test.ts"],
+      ["tests/spec/d_test.ts"],
+      ["tests/lib/a_test.ts", "tests/lib/z_test.ts"],
+      ["tests/console/format_test.ts"],
+      ["tests/lib/net/b_test.ts"],
+    ],
+  });
 });
 
 /** Runs a test in a folder with some files. */
@@ -100,14 +101,15 @@ Deno.test("gate: is green where every file has a test, and passes on no variable
   const env = { TEST_HUB_SCHEDULES: "0", UPDATE_DOCS: "1", TEST_POSTGRES_URL: "postgres:" };
   const tests = {
     "tests/a_test.ts": `Deno.test("sees", () => {
-      const { PATH, HOME, TMPDIR, DENO_DIR, DENO_COVERAGE_DIR, NO_COLOR, ...rest } = Deno.env.toObject();
+      const { PATH, HOME, TMPDIR, DENO_DIR, DENO_COVERAGE_DIR, NO_COLOR, DENO_JOBS, ...rest } = Deno.env.toObject();
       if (JSON.stringify(rest) !== '{"TEST_POSTGRES_URL":"postgres:"}') throw new Error(JSON.stringify(rest));
     });`,
     "tests/b.test.mjs": passes,
+    "tests/simulation/long_test.ts": passes,
   };
-  assert.deepEqual(await gateOf(tests, { passedMin: 2, env }), {
+  assert.deepEqual(await gateOf(tests, { passedMin: 3, env }), {
     problems: [],
-    summary: "2 passed, 0 failed, 0 skipped",
+    summary: "3 passed, 0 failed, 0 skipped",
   });
 });
 
@@ -121,6 +123,7 @@ Deno.test("gate: names what ends its isolate, has a rare name, registers nothing
     "tests/hidden.test.ts": fails,
     "tests/hidden_test.mts": fails,
     "lib/test.js": fails,
+    "tests/simulation/long_test.ts": fails,
     "tests/if_test.ts": `if (Deno.args.includes("never")) ${passes}`,
     "tests/oracle/other_test.ts": skips
       .map((key) => `Deno.test.ignore(${JSON.stringify(key.replace(/^\S+: /, ""))}, () => {});`)
@@ -135,7 +138,7 @@ Deno.test("gate: names what ends its isolate, has a rare name, registers nothing
   }, { passedMin: 3 });
   const [step, ...others] = problems;
   assert.match(step ?? "", /^Step suite failed/);
-  assert.deepEqual(others, [
+  const expected = [
     "No test ran in tests/exits/a_test.ts",
     "No test ran in tests/exits/b_test.ts",
     "No test ran in tests/exits/node/a_test.ts",
@@ -148,11 +151,14 @@ Deno.test("gate: names what ends its isolate, has a rare name, registers nothing
     "Failed: tests/hangs_test.ts: waits for 1",
     "Failed: tests/hidden.test.ts: fails",
     "Failed: tests/hidden_test.mts: fails",
+    "Failed: tests/simulation/long_test.ts: fails",
     ...skips.map((key) =>
       `Skipped, and not in ALLOWED_SKIPS: ${key.replace(/^\S+:/, "tests/oracle/other_test.ts:")}`
     ),
-  ]);
-  assert.equal(summary, `2 passed, 6 failed, ${skips.length} skipped`);
+  ];
+  // Files are reported in the order in which they end.
+  assert.deepEqual(others.toSorted(), expected.toSorted());
+  assert.equal(summary, `2 passed, 7 failed, ${skips.length} skipped`);
 });
 
 Deno.test("suite: a simulation told to play no case, or from no seed, fails", async () => {
