@@ -17,29 +17,14 @@ interface Call {
 export class ChainNode {
   readonly node: EchoNode;
   head: number;
-  /** Answers a call in place of the node, if it wants to. */
-  answer: ((call: Call) => Response | Promise<Response> | undefined) | undefined;
 
-  constructor(head: number, port?: number) {
+  constructor(head: number) {
     this.head = head;
     this.node = new EchoNode({
-      port,
-      answer: async (text) => {
-        const call: Call | Call[] = JSON.parse(text);
-        const own = Array.isArray(call) ? undefined : await this.answer?.(call);
-        if (own !== undefined) return own;
-        const of = (each: Call) => ({ jsonrpc: "2.0", id: each.id, result: this.#result(each) });
-        return Response.json(Array.isArray(call) ? call.map(of) : of(call));
+      answer: (text) => {
+        const call: Call = JSON.parse(text);
+        return Response.json({ jsonrpc: "2.0", id: call.id, result: this.#result(call) });
       },
-    });
-  }
-
-  /** Methods that were called over HTTP, without those of probes. */
-  get asked(): string[] {
-    return this.node.requests.flatMap(({ text }) => {
-      const call: Call | Call[] = JSON.parse(text);
-      if (Array.isArray(call)) return call.map(({ method }) => method);
-      return call.params?.[0] === "latest" ? [] : [call.method];
     });
   }
 
@@ -50,9 +35,8 @@ export class ChainNode {
   }
 
   #result({ method, params }: Call): unknown {
-    if (/^eth_new.*Filter$/.test(method)) return "0x1";
-    if (method !== "eth_getBlockByNumber") return { method, params, port: this.node.port };
-    const number = params[0] === "latest" ? this.head : Number(params[0]);
-    return number <= this.head ? block(number) : null;
+    return method === "eth_getBlockByNumber"
+      ? block(this.head)
+      : { method, params, port: this.node.port };
   }
 }

@@ -1,8 +1,6 @@
 /** What callers and nodes receive when something breaks in the middle of a call. */
 import assert from "node:assert/strict";
-import { connect } from "node:net";
 import { withCertificate } from "../support/certificate.ts";
-import { eventually } from "../support/eventually.ts";
 import { hasProgram, Program } from "../support/process.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, connectReads, post, withProxy } from "./support.ts";
@@ -70,61 +68,6 @@ class RawNode {
 
 const RESULT = '{"jsonrpc":"2.0","id":ID,"result":1}';
 
-const DOUBT = /may have taken effect/;
-
-Deno.test("Proxy, faults: a write that was sent and not answered says that it may have been carried out", async () => {
-  const node = new RawNode(() => undefined);
-  const writeNodeUrl = `http://127.0.0.1:${node.port}`;
-  await withProxy(async ({ url }) => {
-    const single = await post(url, call(1, "core_sendTransaction"));
-    assert.equal(single.status, 502);
-    assert.match((await single.json()).error.message, DOUBT);
-    const [item] = await (await post(url, [call(1, "core_sendTransaction")])).json();
-    assert.match(item.error.message, DOUBT);
-    assert.equal(node.requests.length, 2);
-    await node.stop();
-    const refused = await (await post(url, call(1, "core_sendTransaction"))).json();
-    assert.equal(
-      refused.error.message,
-      "The write node cannot be reached: ECONNREFUSED; try again",
-    );
-  }, { proxy: { writeNodeUrl } });
-});
-
-/** A call that may change something, at each of the nodes. */
-const [READ, WRITE] = ["eth_newFilter", "core_settleThesis"];
-
-function isWrite(message: unknown): boolean {
-  return JSON.stringify(message).includes("core_");
-}
-
-Deno.test("Proxy, faults: a kept connection that ends costs a plain read nothing, and repeats nothing else", async () => {
-  // Every second request ends the connection on which the one before it was answered.
-  const node = new RawNode((count) => count % 2 === 0 ? undefined : RESULT);
-  const nodeUrl = `http://127.0.0.1:${node.port}`;
-  const proxy = { writeNodeUrl: nodeUrl, readNodeUrl: nodeUrl };
-  await withProxy(async ({ url }) => {
-    for (let n = 0; n < 4; n += 1) {
-      const answer = await post(url, call(1, "eth_chainId"));
-      assert.equal(answer.status, 200, await answer.text());
-    }
-    const mayChange = [
-      call(1, "eth_newFilter"), // ends the connection that the reads left
-      call(1, "core_settleThesis"),
-      [call(1, "core_sendTransaction")],
-      [call(1, "eth_chainId"), call(2, "eth_newFilter")],
-    ];
-    for (const [index, message] of mayChange.entries()) {
-      const before = node.requests.length;
-      // On its way to the same node, a call that is answered leaves a connection to be kept.
-      if (index > 0) await (await post(url, call(1, isWrite(message) ? WRITE : READ))).text();
-      await (await post(url, message)).text();
-      assert.equal(node.requests.length, before + (index > 0 ? 2 : 1), JSON.stringify(message));
-    }
-  }, { proxy, connections: 0 });
-  await node.stop();
-});
-
 Deno.test("Proxy, faults: a frame of the node that is not JSON affects no call or subscription", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const late = async (text: string) => {
@@ -145,20 +88,6 @@ Deno.test("Proxy, faults: a frame of the node that is not JSON affects no call o
     await client.close();
   }, { read: { answer: late } });
 });
-
-Deno.test("Proxy, faults: a caller that goes away in the middle of its body is counted", () =>
-  withProxy(async ({ url }) => {
-    const socket = connect(Number(new URL(url).port), "127.0.0.1");
-    socket.write("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{");
-    // Asked for after it, and answered: so the proxy has begun to read the body.
-    await (await fetch(`${url}/health`)).text();
-    socket.destroy();
-    await eventually("it is counted", async () => {
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      const line = 'proxy_http_requests_total{method="POST",target="proxy",status="400"} 1';
-      return metrics.includes(line) || undefined;
-    });
-  }));
 
 Deno.test(
   "Proxy, faults: a node behind TLS gets the caller's address, is trusted by --cert alone, and gets a write once",

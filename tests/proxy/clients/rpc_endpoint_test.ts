@@ -146,19 +146,6 @@ Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open req
   assert.equal(held.length, 1);
 });
 
-Deno.test("RpcEndpoint: a body over the limit is refused, declared or not", async () => {
-  for (const maxBodyBytes of [1_000, 2 * SMALL_BYTES]) {
-    const { post, held, budget } = scene({ maxBodyBytes });
-    for (const bytes of [maxBodyBytes, maxBodyBytes + 1]) {
-      const text = messageOf(bytes);
-      const wanted = bytes > maxBodyBytes ? [413, -32005] : [200, undefined];
-      assert.deepEqual(await outcome(await post(text)), wanted, `${bytes}`);
-      assert.deepEqual(await outcome(await post(streamOf(text))), wanted, `${bytes} in chunks`);
-    }
-    assert.deepEqual([held.length, budget.used], [2, 0]);
-  }
-});
-
 Deno.test("RpcEndpoint: bodies over 8 KiB, and those of unknown length, count as memory until they are answered", async () => {
   const { post, held, budget } = scene();
   await post(messageOf(RUNTIME_BYTES_MAX));

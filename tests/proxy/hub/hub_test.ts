@@ -301,6 +301,17 @@ Deno.test("Hub: a client that reads gets what the ring is about to overwrite, an
   assert.equal(scene.lagged, 0);
 });
 
+Deno.test("Hub: of the clients that are behind, one that was tried again is the last", async () => {
+  const scene = new Scene();
+  const clients = [await scene.client("a"), await scene.client("a")];
+  for (const client of clients) client.room = 0;
+  scene.notify("a", 1);
+  scene.hub.flush();
+  const [first, second] = [...scene.hub.behind];
+  scene.hub.resume(first ?? assert.fail());
+  assert.deepEqual([...scene.hub.behind], [second, first]);
+});
+
 Deno.test("Hub: a disconnected client's subscribe is refused", async () => {
   const scene = new Scene();
   const client = await scene.client("a");

@@ -19,7 +19,7 @@ class Scene {
   /** An answer that does not come while the scene is played. */
   readonly never = Promise.withResolvers<Response>();
   /** What each node answers; its own number by default. */
-  readonly answers: ((text: string) => Response | Promise<Response>)[] = [0, 1].map((node) => () =>
+  answers: ((text: string) => Response | Promise<Response>)[] = [0, 1].map((node) => () =>
     Response.json(node)
   );
   readonly servers = [0, 1].map((node) =>
@@ -94,6 +94,9 @@ Deno.test("ReadPool: a node that refuses a read has failed, and another one answ
     scene.answers[0] = () => new Response("no", { status: 400 });
     assert.equal(await scene.read(), "no");
     assert.deepEqual(scene.reads, [[4, 3], [3, 0]]);
+    scene.answers = [0, 1].map((node) => () => new Response(`busy ${node}`, { status: 503 }));
+    assert.equal(await scene.read(), "busy 1", "the answer of the second one, which is the last");
+    assert.deepEqual(scene.reads, [[5, 4], [4, 1]]);
     assert.deepEqual(scene.moves, []);
   }));
 
