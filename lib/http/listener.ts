@@ -49,7 +49,7 @@ function isTaken(cause: unknown): boolean {
 }
 
 /** A listening HTTP server. */
-export interface Listener {
+export interface Listener extends AsyncDisposable {
   /** Base URL with the actual port, without a trailing slash. */
   readonly url: string;
   /** The same with the bound address, which may be 0.0.0.0. */
@@ -166,6 +166,10 @@ class HttpListener implements Listener {
     const ms = this.#drainDeadlineMs;
     if (await withinMs(ended, ms, false)) return;
     this.#log.warn("Connections still open after {ms} ms were abandoned", { ms });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   #answerFault(error: unknown): Response {

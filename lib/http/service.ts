@@ -6,7 +6,7 @@ import { serviceLog } from "../log/logging.ts";
 import { aboutOperation, documented, metricsOperation } from "./openapi.ts";
 
 /** A running service: the result of every `start…` function. */
-export interface RunningService {
+export interface RunningService extends AsyncDisposable {
   /** Base URL without a trailing slash. */
   readonly url: string;
   /** Stops the service; resolves when nothing of it runs any more. */
@@ -70,7 +70,13 @@ export function startService(definition: ServiceDefinition): RunningService {
     await definition.close?.();
     log.info("Stopped", { event: "stopped" });
   };
-  return { url: listener.url, stop: () => stopping ??= stop() };
+  return {
+    url: listener.url,
+    stop: () => stopping ??= stop(),
+    [Symbol.asyncDispose]() {
+      return this.stop();
+    },
+  };
 }
 
 /** The answer to `GET /`: name, version, and where the endpoints are described. */

@@ -63,7 +63,7 @@ const savedValueSchema = z.object({
 });
 
 /** What the store of a service keeps beside its intents. Every method throws as {@link SqlDriver} does. */
-export class ServiceStore {
+export class ServiceStore implements AsyncDisposable {
   protected readonly db: SqlDriver;
   protected readonly service: string;
 
@@ -128,6 +128,10 @@ export class ServiceStore {
   /** Finishes what is running, then disconnects. */
   close(): Promise<void> {
     return this.db.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   /** @returns How many rows a statement has changed. */

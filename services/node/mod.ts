@@ -82,12 +82,14 @@ export async function startNode(
     const readUrl = open("read-node", given.readPort, true);
     node.start();
     let stopping: Promise<void> | undefined;
+    const stopOnce = () => stopping ??= stop();
     return {
       url,
       wsUrl: webSocketUrl(url),
       readUrl,
       readWsUrl: webSocketUrl(readUrl),
-      stop: () => stopping ??= stop(),
+      stop: stopOnce,
+      [Symbol.asyncDispose]: stopOnce,
     };
   } catch (thrown) {
     await stop();

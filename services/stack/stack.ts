@@ -79,7 +79,7 @@ export interface StackUrls {
 }
 
 /** All services in one process. */
-export interface RunningStack {
+export interface RunningStack extends AsyncDisposable {
   readonly urls: StackUrls;
   /** Stops all services, the last started first. */
   stop(): Promise<void>;
@@ -115,7 +115,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
       ...await startAll(options, keep, originsOf(console?.urls.console)),
     };
     await console?.connect(urls);
-    return { urls, stop };
+    return { urls, stop, [Symbol.asyncDispose]: stop };
   } catch (thrown) {
     await stop();
     throw thrown;

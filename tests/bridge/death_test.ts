@@ -48,18 +48,14 @@ async function withNode(
   engine: Engine,
   test: (node: FakeNode, service: MortalService, database: string) => Promise<void>,
 ): Promise<void> {
-  const node = FakeNode.start();
+  await using node = FakeNode.start();
   mood.set(node);
   const noLimits = ["--rate-limit", "0", "--rate-limit-total", "0"];
   const args = ["bridge", "--port", "0", "--rpc-url", node.url, ...noLimits];
   const env = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
-  try {
-    await engine((database) =>
-      test(node, { args: [...args, "--database", database], env, launch }, database)
-    );
-  } finally {
-    await node.stop();
-  }
+  await engine((database) =>
+    test(node, { args: [...args, "--database", database], env, launch }, database)
+  );
 }
 
 async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<void> {
@@ -69,26 +65,22 @@ async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<voi
     makeHealthy(node);
 
     // Only what dies needs a process of its own: what starts after it finds the same database.
-    const restarted = await startTestBridge(node.url, { database });
+    await using restarted = await startTestBridge(node.url, { database });
     const { url } = restarted;
-    try {
-      const first = await finalView(url);
-      // Never recorded, never promised: the same request is still good.
-      if (first === undefined) {
-        assert.notEqual(answer?.status, 200);
-        const retry = await post(`${url}/deposit`, request);
-        assert.equal(retry.status, mood.commits ? 200 : 503);
-      }
-      const view = await finalView(url) ?? assert.fail("The deposit is recorded");
-      assert.equal(view.state, mood.commits ? "committed" : "failed");
-      if (answer?.status === 200) assert.equal(answer.body.txHash, view.txHash);
-      await assertFailure(post(`${url}/deposit`, request), 409, view.txHash);
-      assert.equal(node.credited.get(user.address), mood.commits ? 25_000_000n : undefined);
-      assert.equal(node.committed.length, mood.commits ? 1 : 0);
-      assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
-    } finally {
-      await restarted.stop();
+    const first = await finalView(url);
+    // Never recorded, never promised: the same request is still good.
+    if (first === undefined) {
+      assert.notEqual(answer?.status, 200);
+      const retry = await post(`${url}/deposit`, request);
+      assert.equal(retry.status, mood.commits ? 200 : 503);
     }
+    const view = await finalView(url) ?? assert.fail("The deposit is recorded");
+    assert.equal(view.state, mood.commits ? "committed" : "failed");
+    if (answer?.status === 200) assert.equal(answer.body.txHash, view.txHash);
+    await assertFailure(post(`${url}/deposit`, request), 409, view.txHash);
+    assert.equal(node.credited.get(user.address), mood.commits ? 25_000_000n : undefined);
+    assert.equal(node.committed.length, mood.commits ? 1 : 0);
+    assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
   });
 }
 

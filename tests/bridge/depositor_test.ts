@@ -29,7 +29,7 @@ async function withDepositor(
   }) => Promise<void>,
 ): Promise<void> {
   const clock = new FakeClock();
-  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  await using store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submitted: Intent[] = [];
   const refused: unknown[] = [];
   let outcome = COMMITTED;
@@ -48,13 +48,9 @@ async function withDepositor(
     chainId: CHAIN_ID,
     clock,
   });
-  try {
-    const end = (given: IntentOutcome) => outcome = given;
-    const failChain = (thrown: Error) => chain = Promise.reject(thrown);
-    await test({ depositor, clock, store, submitted, end, refused, failChain });
-  } finally {
-    await store.close();
-  }
+  const end = (given: IntentOutcome) => outcome = given;
+  const failChain = (thrown: Error) => chain = Promise.reject(thrown);
+  await test({ depositor, clock, store, submitted, end, refused, failChain });
 }
 
 function request(deadline: number, nonce = 1n) {

@@ -14,20 +14,15 @@ import { withFolder } from "../support/files.ts";
 
 Deno.test("Bridge: used nonces outlive the process", () =>
   withFolder(async (directory) => {
-    const node = FakeNode.start();
+    await using node = FakeNode.start();
     const given = { database: `${directory}/bridge.sqlite` };
     const request = signedRequest();
     const first = await startTestBridge(node.url, given);
     const { body } = await post(`${first.url}/deposit`, request);
     await first.stop();
-    const second = await startTestBridge(node.url, given);
-    try {
-      await assertFailure(post(`${second.url}/deposit`, request), 409, String(body.txHash));
-      assert.equal(node.received.length, 1);
-    } finally {
-      await second.stop();
-      await node.stop();
-    }
+    await using second = await startTestBridge(node.url, given);
+    await assertFailure(post(`${second.url}/deposit`, request), 409, String(body.txHash));
+    assert.equal(node.received.length, 1);
   }));
 
 Deno.test("Bridge: a locked database is 503 with nothing half done, and passes", () =>
@@ -144,7 +139,7 @@ for (const [hours, code] of [[1, "DEADLINE_PASSED"], [3, "RECEIPT_DROPPED"]] as 
 
 Deno.test("Bridge: ends in time with a node that answers nothing, and leaves nothing undone", () =>
   withFolder(async (directory) => {
-    const node = FakeNode.start();
+    await using node = FakeNode.start();
     const given = { database: `${directory}/bridge.sqlite` };
     let release = () => {};
     const released = new Promise<void>((resolve) => release = resolve);
@@ -161,15 +156,10 @@ Deno.test("Bridge: ends in time with a node that answers nothing, and leaves not
     assert.ok(Date.now() - startedMs < 5_000, "the stop takes less than 5 s");
     assert.notEqual((await answer)?.status, 200);
     release();
-    const second = await startTestBridge(node.url, given);
-    try {
-      for (let state = ""; state !== "committed";) {
-        const response = await fetch(`${second.url}/deposits/${user.address}/1`);
-        state = (await response.json()).deposit.state;
-      }
-      assert.equal(node.credited.get(user.address), 25_000_000n);
-    } finally {
-      await second.stop();
-      await node.stop();
+    await using second = await startTestBridge(node.url, given);
+    for (let state = ""; state !== "committed";) {
+      const response = await fetch(`${second.url}/deposits/${user.address}/1`);
+      state = (await response.json()).deposit.state;
     }
+    assert.equal(node.credited.get(user.address), 25_000_000n);
   }));

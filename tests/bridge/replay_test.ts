@@ -11,19 +11,15 @@ async function withLostDeposit(
   test: (node: FakeNode, replay: () => ReturnType<typeof runHere>) => Promise<void>,
 ): Promise<void> {
   await withFolder(async (folder) => {
-    const node = FakeNode.start();
+    await using node = FakeNode.start();
     const database = `${folder}/bridge.sqlite`;
-    try {
-      const bridge = await startTestBridge(node.url, { database });
-      assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
-      await bridge.stop();
-      node.rewind();
-      const { privateKey } = DEV_ACCOUNTS.relayer;
-      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-      await test(node, () => runHere(["bridge", "replay", ...options]));
-    } finally {
-      await node.stop();
-    }
+    const bridge = await startTestBridge(node.url, { database });
+    assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
+    await bridge.stop();
+    node.rewind();
+    const { privateKey } = DEV_ACCOUNTS.relayer;
+    const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+    await test(node, () => runHere(["bridge", "replay", ...options]));
   });
 }
 

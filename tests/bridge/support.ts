@@ -65,12 +65,7 @@ export async function withBridge(
   given: Partial<BridgeOptions> = {},
   clock?: Clock,
 ): Promise<void> {
-  const node = FakeNode.start();
-  const bridge = await startTestBridge(node.url, given, clock);
-  try {
-    await test(bridge, node);
-  } finally {
-    await bridge.stop();
-    await node.stop();
-  }
+  await using node = FakeNode.start();
+  await using bridge = await startTestBridge(node.url, given, clock);
+  await test(bridge, node);
 }

@@ -247,21 +247,17 @@ Deno.test({
 
 Deno.test("Console: the solver of the stack prices by its model within 5 s", async () => {
   const startedMs = performance.now();
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });
-  try {
-    const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
-    await waitForPrices(stack.urls, client, systemClock);
-    const narrow = await eventually("an estimate", () => {
-      return estimateOf(client, 4_000n).catch(() => undefined);
-    });
-    const tookMs = performance.now() - startedMs;
-    assert(tookMs < 10_000, `${tookMs} ms: a busy machine may take twice as long`);
-    const wide = await estimateOf(client, 2_500n);
-    assert(narrow.payout > wide.payout, "a tighter box pays more");
-    assert(narrow.probability !== undefined && narrow.probability < (wide.probability ?? 0));
-  } finally {
-    await stack.stop();
-  }
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });
+  const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+  await waitForPrices(stack.urls, client, systemClock);
+  const narrow = await eventually("an estimate", () => {
+    return estimateOf(client, 4_000n).catch(() => undefined);
+  });
+  const tookMs = performance.now() - startedMs;
+  assert(tookMs < 10_000, `${tookMs} ms: a busy machine may take twice as long`);
+  const wide = await estimateOf(client, 2_500n);
+  assert(narrow.payout > wide.payout, "a tighter box pays more");
+  assert(narrow.probability !== undefined && narrow.probability < (wide.probability ?? 0));
 });
 
 async function estimateOf(client: RangemakerClient, divisor: bigint) {

@@ -20,7 +20,7 @@ async function withService(
   run: (scene: { url: string; answers: Answers; asked: string[] }) => Promise<void>,
 ): Promise<void> {
   const scene = { url: "", answers: {} as Answers, asked: [] as string[] };
-  const listener = listen("127.0.0.1", 0, (request) => {
+  await using listener = listen("127.0.0.1", 0, (request) => {
     const { pathname } = new URL(request.url);
     scene.asked.push(pathname);
     const answer = scene.answers[pathname] ?? [404, ""];
@@ -28,11 +28,7 @@ async function withService(
     return new Response(text, { status });
   });
   scene.url = listener.url;
-  try {
-    await run(scene);
-  } finally {
-    await listener.stop();
-  }
+  await run(scene);
 }
 
 const ABOUT = "rangemaker bridge 1.2.3: its endpoints are described in docs/reference.md\n";

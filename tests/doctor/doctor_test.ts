@@ -172,18 +172,14 @@ Deno.test("doctor: a service named twice is checked once", async () => {
 });
 
 Deno.test("doctor: an exchange that sends no price of a market is reported with the market", async () => {
-  const exchanges = await startExchanges(withDefaults(exchangesOptions, {
+  await using exchanges = await startExchanges(withDefaults(exchangesOptions, {
     port: 0,
     faults: [{ provider: "provider_d", fault: "mute", afterMs: 0 }],
   }));
   const url = exchanges.providerUrls.provider_d;
-  try {
-    const { of } = await diagnose(["oracle", "-p", "okx", "--provider-url", `okx=${url}`]);
-    assert.match(of("okx").text, /prices of 0 of 3 pairs: no price of BTC.*SOL\/USDT in 2000 ms$/);
-    assert.equal(of("sources").level, "fail");
-  } finally {
-    await exchanges.stop();
-  }
+  const { of } = await diagnose(["oracle", "-p", "okx", "--provider-url", `okx=${url}`]);
+  assert.match(of("okx").text, /prices of 0 of 3 pairs: no price of BTC.*SOL\/USDT in 2000 ms$/);
+  assert.equal(of("sources").level, "fail");
 });
 
 Deno.test("doctor: without a service it checks those that need no key and those whose key is set", async () => {
@@ -411,12 +407,8 @@ Deno.test("doctor: addresses that no option gives need permissions too", async (
 });
 
 async function withFakeNode(chainId: number, test: (node: FakeNode) => Promise<void>) {
-  const node = FakeNode.start(chainId);
-  try {
-    await test(node);
-  } finally {
-    await node.stop();
-  }
+  await using node = FakeNode.start(chainId);
+  await test(node);
 }
 
 Deno.test("doctor: reports a node with another chain, and two nodes with different chains", async () => {

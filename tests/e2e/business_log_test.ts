@@ -16,78 +16,74 @@ function eventsIn(records: readonly LogRecord[]): string[] {
 }
 
 Deno.test("Logs: a whole bet leaves a line for each thing that happened to it, and no others", async () => {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  try {
-    const { urls } = stack;
-    const wallet = privateKeyToAccount(generatePrivateKey());
-    const client = new RangemakerClient({ urls, chainId: 1337, wallet });
-    const { price } = await waitForPrices(urls, client, systemClock);
-    const bet = (amount: bigint) => ({
-      symbol: "ETH/USDT",
-      lowerPrice: price / 2n,
-      upperPrice: price * 2n,
-      betAmount: amount,
-      startTime: systemClock.now(),
-      endTime: systemClock.now() + 3_000,
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const { urls } = stack;
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const client = new RangemakerClient({ urls, chainId: 1337, wallet });
+  const { price } = await waitForPrices(urls, client, systemClock);
+  const bet = (amount: bigint) => ({
+    symbol: "ETH/USDT",
+    lowerPrice: price / 2n,
+    upperPrice: price * 2n,
+    betAmount: amount,
+    startTime: systemClock.now(),
+    endTime: systemClock.now() + 3_000,
+  });
+  await withLogs("debug", async (records) => {
+    await client.deposit(5_000_000n, 7n);
+    await assert.rejects(client.deposit(5_000_000n, 7n), { code: "NONCE_USED" });
+    const tooLarge = await client.quote(bet(6_000_000n));
+    await assert.rejects(client.execute(tooLarge), { code: "INSUFFICIENT_BALANCE" });
+    const offer = await client.quote(bet(1_000_000n));
+    const { thesisId, txHash } = await client.execute(offer);
+    await client.settled(thesisId, 10_000);
+    await eventually(
+      "the settlement is logged",
+      () => eventsIn(records).some((event) => event.endsWith("settled")) || undefined,
+    );
+    assert.deepEqual(eventsIn(records), [
+      "info bridge deposit_committed",
+      "info bridge deposit_refused",
+      "debug solver quoted",
+      "info solver execution_refused",
+      "debug solver quoted",
+      "info solver execution_accepted",
+      "info solver execution_hedged",
+      "info solver execution_committed",
+      "info solver thesis_settled",
+    ]);
+    const fieldsOf = (event: string) =>
+      records.find(({ properties }) => properties.event === event)?.properties ?? {};
+    const user = wallet.address;
+    const { usdc: _, txHash: depositHash, ...deposited } = fieldsOf("deposit_committed");
+    assert.match(String(depositHash), /^0x[0-9a-f]{64}$/);
+    assert.deepEqual(deposited, {
+      event: "deposit_committed",
+      user,
+      amount: "5000000",
+      nonce: "7",
     });
-    await withLogs("debug", async (records) => {
-      await client.deposit(5_000_000n, 7n);
-      await assert.rejects(client.deposit(5_000_000n, 7n), { code: "NONCE_USED" });
-      const tooLarge = await client.quote(bet(6_000_000n));
-      await assert.rejects(client.execute(tooLarge), { code: "INSUFFICIENT_BALANCE" });
-      const offer = await client.quote(bet(1_000_000n));
-      const { thesisId, txHash } = await client.execute(offer);
-      await client.settled(thesisId, 10_000);
-      await eventually(
-        "the settlement is logged",
-        () => eventsIn(records).some((event) => event.endsWith("settled")) || undefined,
-      );
-      assert.deepEqual(eventsIn(records), [
-        "info bridge deposit_committed",
-        "info bridge deposit_refused",
-        "debug solver quoted",
-        "info solver execution_refused",
-        "debug solver quoted",
-        "info solver execution_accepted",
-        "info solver execution_hedged",
-        "info solver execution_committed",
-        "info solver thesis_settled",
-      ]);
-      const fieldsOf = (event: string) =>
-        records.find(({ properties }) => properties.event === event)?.properties ?? {};
-      const user = wallet.address;
-      const { usdc: _, txHash: depositHash, ...deposited } = fieldsOf("deposit_committed");
-      assert.match(String(depositHash), /^0x[0-9a-f]{64}$/);
-      assert.deepEqual(deposited, {
-        event: "deposit_committed",
-        user,
-        amount: "5000000",
-        nonce: "7",
-      });
-      assert.equal(fieldsOf("deposit_refused").code, "NONCE_USED");
-      assert.equal(fieldsOf("execution_refused").code, "INSUFFICIENT_BALANCE");
-      const { quoteHash, quote } = offer;
-      assert.deepEqual(fieldsOf("execution_committed"), {
-        event: "execution_committed",
-        user,
-        quoteHash,
-        thesisId,
-        txHash,
-      });
-      const { pnl, ...settled } = fieldsOf("thesis_settled");
-      const profit = (quote.betAmount - quote.payout).toString();
-      assert.match(String(pnl), /^-0\.0[5-9]\d{4} USDC$|^-0\.10\d{4} USDC$/);
-      const result = "won"; // the range cannot be left
-      assert.deepEqual(settled, {
-        event: "thesis_settled",
-        thesisId,
-        user,
-        quoteHash,
-        result,
-        profit,
-      });
+    assert.equal(fieldsOf("deposit_refused").code, "NONCE_USED");
+    assert.equal(fieldsOf("execution_refused").code, "INSUFFICIENT_BALANCE");
+    const { quoteHash, quote } = offer;
+    assert.deepEqual(fieldsOf("execution_committed"), {
+      event: "execution_committed",
+      user,
+      quoteHash,
+      thesisId,
+      txHash,
     });
-  } finally {
-    await stack.stop();
-  }
+    const { pnl, ...settled } = fieldsOf("thesis_settled");
+    const profit = (quote.betAmount - quote.payout).toString();
+    assert.match(String(pnl), /^-0\.0[5-9]\d{4} USDC$|^-0\.10\d{4} USDC$/);
+    const result = "won"; // the range cannot be left
+    assert.deepEqual(settled, {
+      event: "thesis_settled",
+      thesisId,
+      user,
+      quoteHash,
+      result,
+      profit,
+    });
+  });
 });

@@ -90,7 +90,7 @@ Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in i
 Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
-    const node = FakeNode.start();
+    await using node = FakeNode.start();
     const own = node.genesis;
     node.behaviour = () => {
       node.down = true;
@@ -103,24 +103,19 @@ Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
     node.behaviour = (apply) => apply();
     node.genesis = `0x${"77".repeat(32)}`;
     const sent = node.received.length;
-    const bridge = await startTestBridge(node.url, { database });
-    try {
-      await eventually(
-        "the bridge looks at the chain",
-        () => (node.calls.get("eth_getBlockByNumber") ?? 0) > 2 || undefined,
-      );
-      await assertFailure(
-        post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n })),
-        503,
-        /chain/,
-      );
-      assert.equal(node.received.length, sent);
-      node.genesis = own;
-      await eventually("the deposit is made", () => node.committed.length === 1 || undefined);
-    } finally {
-      await bridge.stop();
-      await node.stop();
-    }
+    await using bridge = await startTestBridge(node.url, { database });
+    await eventually(
+      "the bridge looks at the chain",
+      () => (node.calls.get("eth_getBlockByNumber") ?? 0) > 2 || undefined,
+    );
+    await assertFailure(
+      post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n })),
+      503,
+      /chain/,
+    );
+    assert.equal(node.received.length, sent);
+    node.genesis = own;
+    await eventually("the deposit is made", () => node.committed.length === 1 || undefined);
   }));
 
 Deno.test("Chain and store: a solver executes nothing on another chain than before", () =>
@@ -129,15 +124,11 @@ Deno.test("Chain and store: a solver executes nothing on another chain than befo
       const done = await post(`${solver.url}/execute`, await execution(solver.url));
       assert.equal(done.status, 200);
       node.genesis = `0x${"77".repeat(32)}`;
-      const other = await startTestSolver(node, { database: `${folder}/solver.sqlite` });
-      try {
-        await assertFailure(post(`${other.url}/execute`, await execution(other.url)), 503, /chain/);
-        assert.equal(node.committed.length, 1);
-        const { status, body } = await healthOf(other.url);
-        assert.deepEqual([status, body.code], [503, "CHAIN_MISMATCH"]);
-      } finally {
-        await other.stop();
-      }
+      await using other = await startTestSolver(node, { database: `${folder}/solver.sqlite` });
+      await assertFailure(post(`${other.url}/execute`, await execution(other.url)), 503, /chain/);
+      assert.equal(node.committed.length, 1);
+      const { status, body } = await healthOf(other.url);
+      assert.deepEqual([status, body.code], [503, "CHAIN_MISMATCH"]);
     }, { database: `${folder}/solver.sqlite` })
   ));
 

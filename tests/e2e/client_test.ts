@@ -23,13 +23,9 @@ const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.ur
 async function withUser(
   play: (client: RangemakerClient, stack: RunningStack, price: bigint) => Promise<void>,
 ): Promise<void> {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const client = clientOf(stack.urls);
-  try {
-    await play(client, stack, (await waitForPrices(stack.urls, client, systemClock)).price);
-  } finally {
-    await stack.stop();
-  }
+  await play(client, stack, (await waitForPrices(stack.urls, client, systemClock)).price);
 }
 
 function clientOf(urls: ClientUrls): RangemakerClient {

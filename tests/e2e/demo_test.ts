@@ -61,19 +61,15 @@ Deno.test("demo --keep: prints the URLs, each answers, ends at a signal", async 
 });
 
 Deno.test("playBet: a step that fails ends it with the reason", async () => {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const lines: string[] = [];
-  try {
-    // A bridge that is no bridge: the oracle knows no deposits.
-    const urls = { ...stack.urls, bridge: stack.urls.oracle };
-    await assert.rejects(
-      playBet(urls, systemClock, (line) => lines.push(line)),
-      (thrown) => thrown instanceof ServiceError && thrown.code === "NOT_FOUND",
-    );
-    assert.equal(lines.length, 1);
-  } finally {
-    await stack.stop();
-  }
+  // A bridge that is no bridge: the oracle knows no deposits.
+  const urls = { ...stack.urls, bridge: stack.urls.oracle };
+  await assert.rejects(
+    playBet(urls, systemClock, (line) => lines.push(line)),
+    (thrown) => thrown instanceof ServiceError && thrown.code === "NOT_FOUND",
+  );
+  assert.equal(lines.length, 1);
 });
 
 Deno.test("startStack: if one service cannot start, none is left running", async () => {

@@ -36,18 +36,14 @@ async function withMarkets(
 ): Promise<void> {
   await withMarketsFile(text, async (path) => {
     const { symbols } = await readMarkets(path);
-    const stack = await startStack({ ports: FREE_PORTS, seed: 1, markets: path, ...options });
-    try {
-      const node = new CoreClient({ url: stack.urls.node });
-      await eventually("fresh prices of all markets", async () => {
-        const prices = await node.getPrices();
-        assert.deepEqual(Object.keys(prices).filter((symbol) => !symbols.includes(symbol)), []);
-        return symbols.every((symbol) => prices[symbol]?.state === "fresh") || undefined;
-      });
-      await test(stack, path);
-    } finally {
-      await stack.stop();
-    }
+    await using stack = await startStack({ ports: FREE_PORTS, seed: 1, markets: path, ...options });
+    const node = new CoreClient({ url: stack.urls.node });
+    await eventually("fresh prices of all markets", async () => {
+      const prices = await node.getPrices();
+      assert.deepEqual(Object.keys(prices).filter((symbol) => !symbols.includes(symbol)), []);
+      return symbols.every((symbol) => prices[symbol]?.state === "fresh") || undefined;
+    });
+    await test(stack, path);
   });
 }
 

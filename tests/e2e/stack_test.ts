@@ -133,12 +133,8 @@ Deno.test("stack --data-dir: balances and bets survive a restart", async () => {
     const after = await balanceOf(first.urls);
     await first.stop();
     assert.notEqual(after, before);
-    const second = await startStack(options);
-    try {
-      assert.equal(await balanceOf(second.urls), after);
-    } finally {
-      await second.stop();
-    }
+    await using second = await startStack(options);
+    assert.equal(await balanceOf(second.urls), after);
     for (const name of ["bridge.sqlite", "solver.sqlite", "node/chain.sqlite"]) {
       assert((await Deno.stat(`${options.dataDir}/${name}`)).size > 0, name);
     }
@@ -156,49 +152,45 @@ Deno.test("stack --pricing, --host: the solver prices as asked, the services lis
 });
 
 Deno.test("Every service says at GET / what it is and where its documents are", async () => {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  try {
-    const { exchanges = "", oracle, node, nodeRead, proxy, bridge, solver } = stack.urls;
-    const named = { exchanges, oracle, node, "read-node": nodeRead, proxy, bridge, solver };
-    for (const [name, url] of Object.entries(named)) {
-      const answer = await fetch(url);
-      assert.equal(answer.status, 200, name);
-      const line = await answer.text();
-      assert.match(line, new RegExp(`^rangemaker ${name} .*docs/reference\\.md.*\\n$`));
-      const openApi = await fetch(`${url}/openapi.json`);
-      await openApi.body?.cancel();
-      assert.equal(line.includes("/openapi.json"), openApi.ok, name);
-    }
-  } finally {
-    await stack.stop();
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const { exchanges = "", oracle, node, nodeRead, proxy, bridge, solver } = stack.urls;
+  const named = { exchanges, oracle, node, "read-node": nodeRead, proxy, bridge, solver };
+  for (const [name, url] of Object.entries(named)) {
+    const answer = await fetch(url);
+    assert.equal(answer.status, 200, name);
+    const line = await answer.text();
+    assert.match(line, new RegExp(`^rangemaker ${name} .*docs/reference\\.md.*\\n$`));
+    const openApi = await fetch(`${url}/openapi.json`);
+    await openApi.body?.cancel();
+    assert.equal(line.includes("/openapi.json"), openApi.ok, name);
   }
 });
 
 Deno.test("stack: of all web pages its console may call, and those in --cors-origins", async () => {
   const page = "http://127.0.0.1:8000";
   const corsOrigins = [page];
-  const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1, corsOrigins });
-  try {
-    const { console = "", proxyWs: _, ...services } = stack.urls;
-    const stranger = "https://pages.example";
-    for (const origin of [console, console.replace("127.0.0.1", "localhost"), page, stranger]) {
-      const called: string[] = [];
-      for (const [name, url] of Object.entries(services)) {
-        const answer = await fetch(`${url}/health`, { headers: { origin } });
-        await answer.body?.cancel();
-        const allowed = answer.headers.get("access-control-allow-origin");
-        if (allowed === null) continue;
-        assert.equal(allowed, origin, name);
-        called.push(name);
-      }
-      const expected = origin === stranger
-        ? []
-        : origin === page
-        ? ["bridge", "proxy", "solver"]
-        : Object.keys(services);
-      assert.deepEqual(called.toSorted(), expected.toSorted(), origin);
+  await using stack = await startStack({
+    ports: { ...FREE_PORTS, console: 0 },
+    seed: 1,
+    corsOrigins,
+  });
+  const { console = "", proxyWs: _, ...services } = stack.urls;
+  const stranger = "https://pages.example";
+  for (const origin of [console, console.replace("127.0.0.1", "localhost"), page, stranger]) {
+    const called: string[] = [];
+    for (const [name, url] of Object.entries(services)) {
+      const answer = await fetch(`${url}/health`, { headers: { origin } });
+      await answer.body?.cancel();
+      const allowed = answer.headers.get("access-control-allow-origin");
+      if (allowed === null) continue;
+      assert.equal(allowed, origin, name);
+      called.push(name);
     }
-  } finally {
-    await stack.stop();
+    const expected = origin === stranger
+      ? []
+      : origin === page
+      ? ["bridge", "proxy", "solver"]
+      : Object.keys(services);
+    assert.deepEqual(called.toSorted(), expected.toSorted(), origin);
   }
 });

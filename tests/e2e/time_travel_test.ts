@@ -27,7 +27,7 @@ async function rpc(url: string, method: string, params: unknown[]) {
 }
 
 Deno.test("stack: bets of ten minutes are settled within a second, again and again", async () => {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const { proxy } = stack.urls;
   const wallet = privateKeyToAccount(generatePrivateKey());
   const clock = new ShiftedClock(systemClock);
@@ -45,37 +45,33 @@ Deno.test("stack: bets of ten minutes are settled within a second, again and aga
     startTime: clock.now(),
     endTime: clock.now() + WINDOW_MS,
   });
-  try {
-    const { price } = await waitForPrices(stack.urls, client, systemClock);
-    await rpc(proxy, "core_faucet", [wallet.address, "50000000"]);
-    const snapshot = await rpc(proxy, "core_snapshot", []);
-    const tookMs: number[] = [];
-    const play = async (path: bigint) => {
-      const startedMs = performance.now();
-      const { thesisId } = await client.execute(await client.quote(betOn(price)));
-      await travel("core_advance", {
-        ms: WINDOW_MS + 1_000,
-        prices: { "ETH/USDT": path.toString() },
-      });
-      const { status } = await client.settled(thesisId, 30_000);
-      tookMs.push(performance.now() - startedMs);
-      assert.equal(status, path === price ? "won" : "lost");
-      return thesisId;
-    };
-    for (let test = 0; test < 2; test++) {
-      const won = await play(price);
-      // Bridge and solver have travelled, too.
-      await client.deposit(1_000_000n);
-      const lost = await play(price * 120n / 100n);
-      // The clock goes back, and both bets never happened.
-      await travel("core_revert", snapshot);
-      assert.equal((await client.account()).balance, 50_000_000n);
-      for (const id of [won, lost]) {
-        assert.equal(await rpc(proxy, "core_getThesis", [id]), null);
-      }
+  const { price } = await waitForPrices(stack.urls, client, systemClock);
+  await rpc(proxy, "core_faucet", [wallet.address, "50000000"]);
+  const snapshot = await rpc(proxy, "core_snapshot", []);
+  const tookMs: number[] = [];
+  const play = async (path: bigint) => {
+    const startedMs = performance.now();
+    const { thesisId } = await client.execute(await client.quote(betOn(price)));
+    await travel("core_advance", {
+      ms: WINDOW_MS + 1_000,
+      prices: { "ETH/USDT": path.toString() },
+    });
+    const { status } = await client.settled(thesisId, 30_000);
+    tookMs.push(performance.now() - startedMs);
+    assert.equal(status, path === price ? "won" : "lost");
+    return thesisId;
+  };
+  for (let test = 0; test < 2; test++) {
+    const won = await play(price);
+    // Bridge and solver have travelled, too.
+    await client.deposit(1_000_000n);
+    const lost = await play(price * 120n / 100n);
+    // The clock goes back, and both bets never happened.
+    await travel("core_revert", snapshot);
+    assert.equal((await client.account()).balance, 50_000_000n);
+    for (const id of [won, lost]) {
+      assert.equal(await rpc(proxy, "core_getThesis", [id]), null);
     }
-    assert(Math.min(...tookMs) < SETTLED_WITHIN_MS, `${tookMs} ms`);
-  } finally {
-    await stack.stop();
   }
+  assert(Math.min(...tookMs) < SETTLED_WITHIN_MS, `${tookMs} ms`);
 });

@@ -12,12 +12,8 @@ async function withExchanges(
   given: Parameters<typeof withDefaults<typeof options>>[1],
   run: (exchanges: Awaited<ReturnType<typeof startExchanges>>) => Promise<void>,
 ): Promise<void> {
-  const exchanges = await startExchanges(withDefaults(options, { port: 0, ...given }));
-  try {
-    await run(exchanges);
-  } finally {
-    await exchanges.stop();
-  }
+  await using exchanges = await startExchanges(withDefaults(options, { port: 0, ...given }));
+  await run(exchanges);
 }
 
 /** Sends a request that `fetch` would not, and reads the answer. */

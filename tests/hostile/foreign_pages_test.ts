@@ -6,8 +6,8 @@ import { sendRaw } from "../support/raw_http.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 
 Deno.test("Hostile: no service on loopback answers under the name of a page's own server", async () => {
-  const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
-  const proxy = await startProxy(
+  await using stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+  await using proxy = await startProxy(
     withDefaults(proxyOptions, {
       port: 0,
       wsPort: 0,
@@ -18,73 +18,64 @@ Deno.test("Hostile: no service on loopback answers under the name of a page's ow
   );
   const { proxyWs: _path, ...urls } = stack.urls;
   const { metricsUrl, wsPortUrl } = proxy;
-  try {
-    const services = { ...urls, metricsUrl, secondProxy: proxy.url };
-    const paths = ["/", "/health", "/metrics", "/theses", "/config.json", "/ws", "/nowhere"];
-    for (const [service, url = ""] of Object.entries(services)) {
-      for (const path of paths) {
-        const name = await sendRaw(url, [
-          `GET ${path} HTTP/1.1`,
-          "Host: evil.example",
-          "Connection: close",
-        ]);
-        assert.equal(name.status, 403, `${service} ${path}: ${name.text}`);
-        assert.match(name.text, /"code":"HOST_NOT_ALLOWED"/);
-        const nameless = await sendRaw(url, [`GET ${path} HTTP/1.1`, "Connection: close"]);
-        assert.equal(nameless.status, 400, `${service} ${path}: ${nameless.text}`);
-      }
-      const own = await sendRaw(url, [
-        "GET /metrics HTTP/1.1",
-        "Host: localhost:1",
+  const services = { ...urls, metricsUrl, secondProxy: proxy.url };
+  const paths = ["/", "/health", "/metrics", "/theses", "/config.json", "/ws", "/nowhere"];
+  for (const [service, url = ""] of Object.entries(services)) {
+    for (const path of paths) {
+      const name = await sendRaw(url, [
+        `GET ${path} HTTP/1.1`,
+        "Host: evil.example",
         "Connection: close",
       ]);
-      assert.equal(own.status, 200, `${service}: ${own.text}`);
+      assert.equal(name.status, 403, `${service} ${path}: ${name.text}`);
+      assert.match(name.text, /"code":"HOST_NOT_ALLOWED"/);
+      const nameless = await sendRaw(url, [`GET ${path} HTTP/1.1`, "Connection: close"]);
+      assert.equal(nameless.status, 400, `${service} ${path}: ${nameless.text}`);
     }
-    const handshake = [
-      "Upgrade: websocket",
-      "Connection: Upgrade, close",
-      "Sec-WebSocket-Version: 13",
-    ];
-    const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
-    for (const url of [wsPortUrl ?? "", proxy.url, stack.urls.node, stack.urls.exchanges ?? ""]) {
-      const lines = ["GET /ws HTTP/1.1", "Host: evil.example", ...handshake, key];
-      const answer = await sendRaw(url, lines);
-      assert.equal(answer.status, 403, `${url}: ${answer.text}`);
-    }
-  } finally {
-    await proxy.stop();
-    await stack.stop();
+    const own = await sendRaw(url, [
+      "GET /metrics HTTP/1.1",
+      "Host: localhost:1",
+      "Connection: close",
+    ]);
+    assert.equal(own.status, 200, `${service}: ${own.text}`);
+  }
+  const handshake = [
+    "Upgrade: websocket",
+    "Connection: Upgrade, close",
+    "Sec-WebSocket-Version: 13",
+  ];
+  const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+  for (const url of [wsPortUrl ?? "", proxy.url, stack.urls.node, stack.urls.exchanges ?? ""]) {
+    const lines = ["GET /ws HTTP/1.1", "Host: evil.example", ...handshake, key];
+    const answer = await sendRaw(url, lines);
+    assert.equal(answer.status, 403, `${url}: ${answer.text}`);
   }
 });
 
 Deno.test("Hostile: a foreign page's POST that needs no preflight has no effect", async () => {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  try {
-    const { bridge, solver } = stack.urls;
-    const routes = [
-      `${bridge}/deposit`,
-      ...["quote", "estimate", "execute"].map((p) => `${solver}/${p}`),
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const { bridge, solver } = stack.urls;
+  const routes = [
+    `${bridge}/deposit`,
+    ...["quote", "estimate", "execute"].map((p) => `${solver}/${p}`),
+  ];
+  for (const url of routes) {
+    const start = [
+      `POST ${new URL(url).pathname} HTTP/1.1`,
+      "Host: localhost",
+      "Connection: close",
     ];
-    for (const url of routes) {
-      const start = [
-        `POST ${new URL(url).pathname} HTTP/1.1`,
-        "Host: localhost",
-        "Connection: close",
-      ];
-      const page = [...start, "Origin: https://evil.example"];
-      for (const type of ["text/plain", "application/json", "application/x-www-form-urlencoded"]) {
-        const answer = await sendRaw(url, [...page, `Content-Type: ${type}`], "{}");
-        assert.equal(answer.status, 403, answer.text);
-        assert.match(answer.text, /"code":"ORIGIN_NOT_ALLOWED"/);
-        assert.doesNotMatch(answer.text, /access-control-allow-origin/i);
-      }
-      const text = await sendRaw(url, [...start, "Content-Type: text/plain"], "{}");
-      assert.equal(text.status, 415, text.text);
-      assert.match(text.text, /"code":"UNSUPPORTED_MEDIA_TYPE"/);
-      const json = await sendRaw(url, [...start, "Content-Type: application/json"], "{}");
-      assert.equal(json.status, 400, json.text);
+    const page = [...start, "Origin: https://evil.example"];
+    for (const type of ["text/plain", "application/json", "application/x-www-form-urlencoded"]) {
+      const answer = await sendRaw(url, [...page, `Content-Type: ${type}`], "{}");
+      assert.equal(answer.status, 403, answer.text);
+      assert.match(answer.text, /"code":"ORIGIN_NOT_ALLOWED"/);
+      assert.doesNotMatch(answer.text, /access-control-allow-origin/i);
     }
-  } finally {
-    await stack.stop();
+    const text = await sendRaw(url, [...start, "Content-Type: text/plain"], "{}");
+    assert.equal(text.status, 415, text.text);
+    assert.match(text.text, /"code":"UNSUPPORTED_MEDIA_TYPE"/);
+    const json = await sendRaw(url, [...start, "Content-Type: application/json"], "{}");
+    assert.equal(json.status, 400, json.text);
   }
 });

@@ -35,38 +35,33 @@ Deno.test("Solver: the examples of its document are answered, on any day until t
 
 Deno.test("Solver and bridge on a core node: a deposit, a quote, an execution and what they leave are as documented", () =>
   withNode(async ({ node, client }) => {
-    const bridge = await startTestBridge(node.url, { privateKey: actors.relayer });
-    const solver = await startTestSolver({ url: node.url, wsUrl: node.wsUrl }, {
+    await using bridge = await startTestBridge(node.url, { privateKey: actors.relayer });
+    await using solver = await startTestSolver({ url: node.url, wsUrl: node.wsUrl }, {
       privateKey: actors.solver,
     });
-    try {
-      const bridgeAt = await DocumentedService.at(bridge.url);
-      const solverAt = await DocumentedService.at(solver.url);
-      await posted(bridgeAt, "deposit", signedRequest({ amount: 50_000_000n }), 200);
-      const path = { user: user.address, nonce: "1" };
-      assert.equal(
-        Object((await bridgeAt.call("depositByNonce", { path })).body).deposit.state,
-        "committed",
-      );
-      const price = (await client.getPrices())[market.symbol]!.price;
-      const request = quoteRequest({
-        lowerPrice: (price / 2n).toString(),
-        upperPrice: (price * 2n).toString(),
-      });
-      const { quote } = Object((await posted(solverAt, "quote", request, 200)).body);
-      const executed = await posted(
-        solverAt,
-        "execute",
-        { quote, userSignature: signQuote(quote) },
-        200,
-      );
-      assert.equal(Object(executed.body).result.status, "committed");
-      await eventually("the thesis", async () => {
-        const { body } = await solverAt.call("theses");
-        return Object(body).theses.length === 1 || undefined;
-      });
-    } finally {
-      await solver.stop();
-      await bridge.stop();
-    }
+    const bridgeAt = await DocumentedService.at(bridge.url);
+    const solverAt = await DocumentedService.at(solver.url);
+    await posted(bridgeAt, "deposit", signedRequest({ amount: 50_000_000n }), 200);
+    const path = { user: user.address, nonce: "1" };
+    assert.equal(
+      Object((await bridgeAt.call("depositByNonce", { path })).body).deposit.state,
+      "committed",
+    );
+    const price = (await client.getPrices())[market.symbol]!.price;
+    const request = quoteRequest({
+      lowerPrice: (price / 2n).toString(),
+      upperPrice: (price * 2n).toString(),
+    });
+    const { quote } = Object((await posted(solverAt, "quote", request, 200)).body);
+    const executed = await posted(
+      solverAt,
+      "execute",
+      { quote, userSignature: signQuote(quote) },
+      200,
+    );
+    assert.equal(Object(executed.body).result.status, "committed");
+    await eventually("the thesis", async () => {
+      const { body } = await solverAt.call("theses");
+      return Object(body).theses.length === 1 || undefined;
+    });
   }));

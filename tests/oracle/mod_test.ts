@@ -13,88 +13,78 @@ import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
 
 Deno.test("Oracle and exchanges: prices of all pairs from all four venues, over real sockets", async () => {
-  const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, seed: 7 }));
+  await using exchanges = await startExchanges(
+    withDefaults(exchangesOptions, { port: 0, seed: 7 }),
+  );
   const { providerUrls } = exchanges;
-  const oracle = await startOracle(
+  await using oracle = await startOracle(
     withDefaults(oracleOptions, { port: 0, minSources: 2, providerUrls }),
   );
-  try {
-    const prices = await eventually("four sources for three pairs", async () => {
-      const response = await fetch(`${oracle.url}/prices`);
-      assert.equal(response.status, 200);
-      const body = oraclePricesSchema.parse(await response.json());
-      const entries = Object.values(body.prices);
-      return entries.length === 3 && entries.every((entry) => entry.sources.length === 4)
-        ? body.prices
-        : undefined;
-    });
-    assert.deepEqual(Object.keys(prices), ["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
-    assert(Math.abs(Number(prices["BTC/USDT"]?.price) / 60_000_000_000 - 1) < 0.01);
-    const health = await fetch(`${oracle.url}/health`);
-    assert.equal(health.status, 200);
-    assert.equal((await health.json()).status, "healthy");
-    const providers = await (await fetch(`${oracle.url}/providers`)).json();
-    assert.equal(providers.providers.length, 4);
-    assert(providers.providers.every((provider: { ready: boolean }) => provider.ready));
-    const metrics = await (await fetch(`${oracle.url}/metrics`)).text();
-    assert.match(metrics, /oracle_prints_total\{provider="provider_c"\} [1-9]/);
-    assert.match(metrics, /oracle_sources\{pair="SOL\/USDT"\} 4/);
-  } finally {
-    await oracle.stop();
-    await exchanges.stop();
-  }
+  const prices = await eventually("four sources for three pairs", async () => {
+    const response = await fetch(`${oracle.url}/prices`);
+    assert.equal(response.status, 200);
+    const body = oraclePricesSchema.parse(await response.json());
+    const entries = Object.values(body.prices);
+    return entries.length === 3 && entries.every((entry) => entry.sources.length === 4)
+      ? body.prices
+      : undefined;
+  });
+  assert.deepEqual(Object.keys(prices), ["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
+  assert(Math.abs(Number(prices["BTC/USDT"]?.price) / 60_000_000_000 - 1) < 0.01);
+  const health = await fetch(`${oracle.url}/health`);
+  assert.equal(health.status, 200);
+  assert.equal((await health.json()).status, "healthy");
+  const providers = await (await fetch(`${oracle.url}/providers`)).json();
+  assert.equal(providers.providers.length, 4);
+  assert(providers.providers.every((provider: { ready: boolean }) => provider.ready));
+  const metrics = await (await fetch(`${oracle.url}/metrics`)).text();
+  assert.match(metrics, /oracle_prints_total\{provider="provider_c"\} [1-9]/);
+  assert.match(metrics, /oracle_sources\{pair="SOL\/USDT"\} 4/);
 });
 
 Deno.test("Oracle: unhealthy with 503 and no prices while no source is there (oracle spec, GET /health)", async () => {
-  const oracle = await startOracle(withDefaults(oracleOptions, {
+  await using oracle = await startOracle(withDefaults(oracleOptions, {
     port: 0,
     providers: ["provider_a"],
     // Nothing listens on port 1.
     providerUrls: { provider_a: "ws://127.0.0.1:1/" },
   }));
-  try {
-    const health = await fetch(`${oracle.url}/health`);
-    assert.equal(health.status, 503);
-    assert.equal((await health.json()).status, "unhealthy");
-    const prices = await (await fetch(`${oracle.url}/prices`)).json();
-    assert.deepEqual(prices, { timestamp: 0, prices: {} });
-    const missing = await fetch(`${oracle.url}/price`);
-    assert.equal(missing.status, 404);
-    assert.deepEqual(await missing.json(), {
-      success: false,
-      code: "NOT_FOUND",
-      error: "NOT_FOUND: No route GET /price: GET / says where the endpoints are described",
-      details: { method: "GET", path: "/price" },
-    });
-  } finally {
-    await oracle.stop();
-  }
+  const health = await fetch(`${oracle.url}/health`);
+  assert.equal(health.status, 503);
+  assert.equal((await health.json()).status, "unhealthy");
+  const prices = await (await fetch(`${oracle.url}/prices`)).json();
+  assert.deepEqual(prices, { timestamp: 0, prices: {} });
+  const missing = await fetch(`${oracle.url}/price`);
+  assert.equal(missing.status, 404);
+  assert.deepEqual(await missing.json(), {
+    success: false,
+    code: "NOT_FOUND",
+    error: "NOT_FOUND: No route GET /price: GET / says where the endpoints are described",
+    details: { method: "GET", path: "/price" },
+  });
 });
 
 Deno.test("Oracle: a venue that disconnects stops contributing at once, and has it again when it is back", async () => {
-  const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 }));
+  await using exchanges = await startExchanges(
+    withDefaults(exchangesOptions, { port: 0, rate: 50 }),
+  );
   const { providerUrls } = exchanges;
-  const oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));
+  await using oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));
   const sources = async (): Promise<string[]> => {
     const response = await fetch(`${oracle.url}/prices`);
     return oraclePricesSchema.parse(await response.json()).prices["SOL/USDT"]?.sources ?? [];
   };
-  try {
-    await eventually("four sources", async () => (await sources()).length === 4 || undefined);
-    exchanges.inject("provider_d", "close");
-    await eventually(
-      "three sources",
-      async () => !(await sources()).includes("provider_d") || undefined,
-    );
-    exchanges.clear("provider_d", "close");
-    await eventually("four sources again", async () => (await sources()).length === 4 || undefined);
-    const { providers } = await (await fetch(`${oracle.url}/providers`)).json();
-    assert.match(providers[3].lastError, /closed with /);
-    assert(providers[3].reconnects >= 1);
-  } finally {
-    await oracle.stop();
-    await exchanges.stop();
-  }
+  await eventually("four sources", async () => (await sources()).length === 4 || undefined);
+  exchanges.inject("provider_d", "close");
+  await eventually(
+    "three sources",
+    async () => !(await sources()).includes("provider_d") || undefined,
+  );
+  exchanges.clear("provider_d", "close");
+  await eventually("four sources again", async () => (await sources()).length === 4 || undefined);
+  const { providers } = await (await fetch(`${oracle.url}/providers`)).json();
+  assert.match(providers[3].lastError, /closed with /);
+  assert(providers[3].reconnects >= 1);
 });
 
 Deno.test("Oracle metrics: prints, ages, sources, reconnects, faults, dropped frames and times", async () => {

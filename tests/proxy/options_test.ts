@@ -240,10 +240,6 @@ async function withStarted(
   given: Partial<ProxyOptions>,
   look: (proxy: { url: string; wsUrl: string }) => Promise<void>,
 ): Promise<void> {
-  const proxy = await startProxy(withDefaults(options, { port: 0, ...given }));
-  try {
-    await look(proxy);
-  } finally {
-    await proxy.stop();
-  }
+  await using proxy = await startProxy(withDefaults(options, { port: 0, ...given }));
+  await look(proxy);
 }

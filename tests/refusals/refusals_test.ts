@@ -35,12 +35,8 @@ const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
 
 /** Serves routes on a port while a test asks. */
 async function serving(app: Hono, ask: (url: string) => Promise<unknown>): Promise<void> {
-  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
-  try {
-    await ask(listener.url);
-  } finally {
-    await listener.stop();
-  }
+  await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  await ask(listener.url);
 }
 
 /** What the oracle refuses, and its other answers, with prices and without. */
@@ -53,14 +49,10 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
   });
   // Nothing listens on port 1.
   const providerUrls = { provider_a: "ws://127.0.0.1:1/" };
-  const oracle = await startOracle(
+  await using oracle = await startOracle(
     withDefaults(oracleOptions, { port: 0, providers: ["provider_a"], providerUrls }),
   );
-  try {
-    await refusals.expect(oracle.url, 503, "/health");
-  } finally {
-    await oracle.stop();
-  }
+  await refusals.expect(oracle.url, 503, "/health");
 }
 
 /** Everything that the stand-ins refuse in words of their own. */

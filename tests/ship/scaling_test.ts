@@ -53,6 +53,7 @@ function inTurn(services: Pick<RunningService, "url">[]): RunningService {
   return {
     url: `http://127.0.0.1:${server.addr.port}`,
     stop: () => server.shutdown(),
+    [Symbol.asyncDispose]: () => server.shutdown(),
   };
 }
 

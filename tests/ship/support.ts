@@ -84,16 +84,12 @@ export async function checkHealth(
 
 /** Runs a test on a stack of its own. */
 export async function withStack(test: (stack: RunningStack) => Promise<void>): Promise<void> {
-  const stack = await startStack({
+  await using stack = await startStack({
     ports: { ...FREE_PORTS, console: 0 },
     seed: 1,
     corsOrigins: ["*"], // pages of the examples have origins of their own
   });
-  try {
-    await test(stack);
-  } finally {
-    await stack.stop();
-  }
+  await test(stack);
 }
 
 /** An example, at the URLs of a stack. */

@@ -54,28 +54,24 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/execute`, body));
     makeHealthy(node);
     // Only what dies needs a process of its own: what starts after it finds the same database.
-    const restarted = await startTestSolver({ url: node.url, wsUrl: NO_FEED }, { database });
-    try {
-      const url = `${restarted.url}/execute`;
-      const result = await post(url, body);
-      const isFinal = answer?.status === 200 || answer?.body.code === "NODE_REFUSED";
-      if (isFinal) assert.deepEqual(result, answer);
-      assert.deepEqual(await post(url, body), result, "the same quote has one result");
-      if (mood.commits) {
-        const [receipt] = node.committed;
-        const { txHash, thesisId } = receipt ?? assert.fail("There is a thesis");
-        assert.deepEqual(result.body, {
-          success: true,
-          result: { txHash, status: "committed", thesisId },
-        });
-      } else if (result.status !== 200) {
-        await assertFailure(Promise.resolve(result), 503, "Core node refused the transaction");
-      } else assert.match(JSON.stringify(result.body), /"status":"failed".*PERMISSION_DENIED/);
-      assert.equal(node.committed.length, mood.commits ? 1 : 0);
-      assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
-    } finally {
-      await restarted.stop();
-    }
+    await using restarted = await startTestSolver({ url: node.url, wsUrl: NO_FEED }, { database });
+    const url = `${restarted.url}/execute`;
+    const result = await post(url, body);
+    const isFinal = answer?.status === 200 || answer?.body.code === "NODE_REFUSED";
+    if (isFinal) assert.deepEqual(result, answer);
+    assert.deepEqual(await post(url, body), result, "the same quote has one result");
+    if (mood.commits) {
+      const [receipt] = node.committed;
+      const { txHash, thesisId } = receipt ?? assert.fail("There is a thesis");
+      assert.deepEqual(result.body, {
+        success: true,
+        result: { txHash, status: "committed", thesisId },
+      });
+    } else if (result.status !== 200) {
+      await assertFailure(Promise.resolve(result), 503, "Core node refused the transaction");
+    } else assert.match(JSON.stringify(result.body), /"status":"failed".*PERMISSION_DENIED/);
+    assert.equal(node.committed.length, mood.commits ? 1 : 0);
+    assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
   });
 }
 

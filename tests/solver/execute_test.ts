@@ -154,13 +154,9 @@ Deno.test("Execute: an altered quote or another signer is refused with digest an
 Deno.test("Execute: --max-risk bounds payout minus bet of a quote that an earlier run signed", () =>
   withSolver(async ({ url }, node) => {
     const body = await execution(url);
-    const careful = await startTestSolver(node, { maxRisk: 10n });
-    try {
-      await assertFailure(post(`${careful.url}/execute`, body), 400, "above 0.00001 USDC");
-      assert.equal(node.received.length, 0);
-    } finally {
-      await careful.stop();
-    }
+    await using careful = await startTestSolver(node, { maxRisk: 10n });
+    await assertFailure(post(`${careful.url}/execute`, body), 400, "above 0.00001 USDC");
+    assert.equal(node.received.length, 0);
   }));
 
 Deno.test("Execute: a balance too low for what is at risk is refused, and says by how much", () =>

@@ -52,17 +52,13 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: quotes, refuses with
 
 Deno.test("Solver with --pricing ./missing.ts: does not start, and closes its database", () =>
   withFolder(async (folder) => {
-    const node = FakeNode.start();
+    await using node = FakeNode.start();
     const database = `${folder}/solver.sqlite`;
-    try {
-      const missing = { database, pricing: `${folder}/missing.ts` };
-      await assert.rejects(startTestSolver(node, missing), { code: "STRATEGY" });
-      // SQLite removes its write-ahead log when the last connection is closed.
-      const files = [...Deno.readDirSync(folder)].map(({ name }) => name);
-      assert.deepEqual(files, ["solver.sqlite"]);
-    } finally {
-      await node.stop();
-    }
+    const missing = { database, pricing: `${folder}/missing.ts` };
+    await assert.rejects(startTestSolver(node, missing), { code: "STRATEGY" });
+    // SQLite removes its write-ahead log when the last connection is closed.
+    const files = [...Deno.readDirSync(folder)].map(({ name }) => name);
+    assert.deepEqual(files, ["solver.sqlite"]);
   }));
 
 Deno.test("loadStrategy: a payout not above the bet is refused, whatever the file says", () =>

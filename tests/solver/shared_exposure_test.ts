@@ -107,16 +107,12 @@ async function untilComplete(url: string): Promise<void> {
 
 /** Resolves when nothing is under way any more. @returns The keys of what is reserved. */
 async function untilQuiet(database: string): Promise<string[]> {
-  const store = await openIntentStore(database, "solver");
-  try {
-    await eventually(
-      "the end of all executions",
-      async () => await store.countUnfinished() === 0 ? true : undefined,
-    );
-    return (await reservedIntents(store)).map(({ key }) => key).sort();
-  } finally {
-    await store.close();
-  }
+  await using store = await openIntentStore(database, "solver");
+  await eventually(
+    "the end of all executions",
+    async () => await store.countUnfinished() === 0 ? true : undefined,
+  );
+  return (await reservedIntents(store)).map(({ key }) => key).sort();
 }
 
 async function withLedger(test: (ledger: LedgerNode) => Promise<void>): Promise<void> {

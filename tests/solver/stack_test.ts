@@ -28,84 +28,77 @@ async function fund(urls: StackUrls): Promise<void> {
 }
 
 Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and follows its thesis to the end", async () => {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 3 });
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 3 });
   const { urls } = stack;
-  const solver = await startTestSolver({ url: urls.node, wsUrl: urls.proxyWs }, {
+  await using solver = await startTestSolver({ url: urls.node, wsUrl: urls.proxyWs }, {
     pricing: "barrier",
     volatilityHistoryMs: 1_000,
     // The box below is too short for a user who is a second ahead.
     userLeadMs: 0,
     maxExposure: 1_000_000_000n,
   });
-  try {
-    await fund(urls);
-    const node = new CoreClient({ url: urls.node });
-    // A price that moves in between, or a box that is too safe or too risky at the time, spoils the
-    // quote: another one is asked for.
-    let refusal: unknown = "no price yet";
-    const widths = [16_000n, 8_000n, 4_000n, 32_000n];
-    const attempt = async (number: number) => {
-      const { price } = (await node.getPrices())[market.symbol] ?? {};
-      if (price === undefined) return undefined;
-      const width = price / (widths[number % widths.length] ?? 1n);
-      const now = Date.now();
-      const offer = await post(
-        `${solver.url}/quote`,
-        quoteRequest({
-          lowerPrice: (price - width).toString(),
-          upperPrice: (price + width).toString(),
-          startTime: now,
-          endTime: now + 1_500,
-        }),
-      );
-      refusal = offer.body;
-      if (offer.status !== 200) return undefined;
-      const { probability } = z.object({ probability: z.number().min(0).max(1) })
-        .parse(offer.body.pricing);
-      const quote = quoteToWire(quoteSchema.parse(offer.body.quote));
-      const executed = await post(`${solver.url}/execute`, {
-        quote,
-        userSignature: signQuote(quote),
-      });
-      refusal = executed.body;
-      return Object(executed.body.result).status === "committed"
-        ? { quote, probability }
-        : undefined;
-    };
-    let attempts = 0;
-    const { quote, probability } = await eventually(
-      "an executed quote by the model",
-      () => attempt(attempts++),
-    ).catch((cause) => {
-      throw new Error(`The last answer was ${JSON.stringify(refusal)}`, { cause });
+  await fund(urls);
+  const node = new CoreClient({ url: urls.node });
+  // A price that moves in between, or a box that is too safe or too risky at the time, spoils the
+  // quote: another one is asked for.
+  let refusal: unknown = "no price yet";
+  const widths = [16_000n, 8_000n, 4_000n, 32_000n];
+  const attempt = async (number: number) => {
+    const { price } = (await node.getPrices())[market.symbol] ?? {};
+    if (price === undefined) return undefined;
+    const width = price / (widths[number % widths.length] ?? 1n);
+    const now = Date.now();
+    const offer = await post(
+      `${solver.url}/quote`,
+      quoteRequest({
+        lowerPrice: (price - width).toString(),
+        upperPrice: (price + width).toString(),
+        startTime: now,
+        endTime: now + 1_500,
+      }),
+    );
+    refusal = offer.body;
+    if (offer.status !== 200) return undefined;
+    const { probability } = z.object({ probability: z.number().min(0).max(1) })
+      .parse(offer.body.pricing);
+    const quote = quoteToWire(quoteSchema.parse(offer.body.quote));
+    const executed = await post(`${solver.url}/execute`, {
+      quote,
+      userSignature: signQuote(quote),
     });
-    const risk = (BigInt(quote.payout) - BigInt(quote.betAmount)).toString();
-    const open = await eventually("the thesis among its own", async () => {
-      const view = await viewOf(solver.url);
-      return view.count === 1 ? view : undefined;
-    });
-    assert.deepEqual(open, { exposure: risk, complete: true, count: 1 });
-    await eventually("its settlement", async () => {
-      const { count, exposure } = await viewOf(solver.url);
-      return count === 0 && exposure === "0" ? true : undefined;
-    });
-    const { theses: [thesis] } = await node.getTheses({});
-    const outcome = thesis?.status === "won" ? "held" : "left";
-    await eventually("the outcome beside its prediction", async () => {
-      const metrics = await (await fetch(`${solver.url}/metrics`)).text();
-      const [, sum] =
-        /^solver_predicted_probability_sum{predicted="[^"]+"} (?!0$)(.+)$/m.exec(metrics) ??
-          [];
-      if (sum === undefined) return undefined;
-      assert.equal(Number(sum), probability);
-      const bets = /^solver_predicted_bets_total{predicted="[^"]+",outcome="(.+)"} 1$/m.exec(
-        metrics,
-      );
-      assert.equal(bets?.[1], outcome);
-      return true;
-    });
-  } finally {
-    await solver.stop();
-    await stack.stop();
-  }
+    refusal = executed.body;
+    return Object(executed.body.result).status === "committed" ? { quote, probability } : undefined;
+  };
+  let attempts = 0;
+  const { quote, probability } = await eventually(
+    "an executed quote by the model",
+    () => attempt(attempts++),
+  ).catch((cause) => {
+    throw new Error(`The last answer was ${JSON.stringify(refusal)}`, { cause });
+  });
+  const risk = (BigInt(quote.payout) - BigInt(quote.betAmount)).toString();
+  const open = await eventually("the thesis among its own", async () => {
+    const view = await viewOf(solver.url);
+    return view.count === 1 ? view : undefined;
+  });
+  assert.deepEqual(open, { exposure: risk, complete: true, count: 1 });
+  await eventually("its settlement", async () => {
+    const { count, exposure } = await viewOf(solver.url);
+    return count === 0 && exposure === "0" ? true : undefined;
+  });
+  const { theses: [thesis] } = await node.getTheses({});
+  const outcome = thesis?.status === "won" ? "held" : "left";
+  await eventually("the outcome beside its prediction", async () => {
+    const metrics = await (await fetch(`${solver.url}/metrics`)).text();
+    const [, sum] =
+      /^solver_predicted_probability_sum{predicted="[^"]+"} (?!0$)(.+)$/m.exec(metrics) ??
+        [];
+    if (sum === undefined) return undefined;
+    assert.equal(Number(sum), probability);
+    const bets = /^solver_predicted_bets_total{predicted="[^"]+",outcome="(.+)"} 1$/m.exec(
+      metrics,
+    );
+    assert.equal(bets?.[1], outcome);
+    return true;
+  });
 });

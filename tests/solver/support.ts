@@ -98,16 +98,11 @@ export async function withSolver(
   given: Partial<SolverOptions> = {},
   prepare: (node: FakeNode) => void = () => {},
 ): Promise<void> {
-  const node = FakeNode.start();
+  await using node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
   node.credited.set(user.address, USER_BALANCE);
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   prepare(node);
-  const running = await startTestSolver(node, given);
-  try {
-    await test(running, node);
-  } finally {
-    await running.stop();
-    await node.stop();
-  }
+  await using running = await startTestSolver(node, given);
+  await test(running, node);
 }

@@ -65,16 +65,13 @@ async function withOracle(
   given: Partial<OracleOptions>,
   play: (url: string, exchanges: RunningExchanges) => Promise<void>,
 ): Promise<void> {
-  const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 }));
-  const oracle = await startOracle(
+  await using exchanges = await startExchanges(
+    withDefaults(exchangesOptions, { port: 0, rate: 50 }),
+  );
+  await using oracle = await startOracle(
     withDefaults(options, { port: 0, providerUrls: exchanges.providerUrls, ...given }),
   );
-  try {
-    await play(oracle.url, exchanges);
-  } finally {
-    await oracle.stop();
-    await exchanges.stop();
-  }
+  await play(oracle.url, exchanges);
 }
 
 /** Resolves once every pair has this many sources. */

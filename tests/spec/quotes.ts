@@ -99,7 +99,7 @@ export async function withSolver(
   given: Partial<SolverOptions>,
   play: (url: string) => Promise<void>,
 ): Promise<void> {
-  const running = await startSolver(withDefaults(options, {
+  await using running = await startSolver(withDefaults(options, {
     port: 0,
     rpcUrl: urls.node,
     wsUrl: urls.proxyWs,
@@ -108,9 +108,5 @@ export async function withSolver(
     hedgeDelayMs: 0,
     ...given,
   }));
-  try {
-    await play(running.url);
-  } finally {
-    await running.stop();
-  }
+  await play(running.url);
 }

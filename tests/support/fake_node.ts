@@ -30,7 +30,7 @@ export type SendBehaviour = (apply: () => Receipt, tx: Transaction) => Promise<R
  * A core node over real HTTP with no more to it than solver and bridge need: receipts by hash, one
  * deposit per external hash, one thesis per quote. What it does with a transaction can be replaced.
  */
-export class FakeNode {
+export class FakeNode implements AsyncDisposable {
   /** What happens at `core_sendTransaction`. */
   behaviour: SendBehaviour = (apply) => apply();
   /** Whether prices are fresh. */
@@ -111,6 +111,10 @@ export class FakeNode {
   async stop(): Promise<void> {
     await this.feed.disconnect();
     await this.#server.shutdown();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   async #serve(request: Request): Promise<Response> {

@@ -81,7 +81,7 @@ async function withNetwork(
     "/solver/quote": { success: true, quote: quoteToWire(offer.quote), quoteHash: offer.quoteHash },
     "/solver/execute": { success: true, result },
   };
-  const network = listen("127.0.0.1", 0, async (request) => {
+  await using network = listen("127.0.0.1", 0, async (request) => {
     const { pathname } = new URL(request.url);
     if (/deposit|execute/.test(pathname)) written.push(pathname);
     if (pathname !== "/rpc") return Response.json(answers[pathname]);
@@ -90,11 +90,7 @@ async function withNetwork(
   });
   const { url } = network;
   const urls = { solver: `${url}/solver`, bridge: `${url}/bridge` };
-  try {
-    await test({ ...urls, proxy: `${url}/rpc`, proxyWs: url });
-  } finally {
-    await network.stop();
-  }
+  await test({ ...urls, proxy: `${url}/rpc`, proxyWs: url });
   return written;
 }
 

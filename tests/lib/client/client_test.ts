@@ -66,7 +66,7 @@ async function withServices(
   test: (client: RangemakerClient) => Promise<void>,
   options: Partial<ClientOptions> = {},
 ): Promise<void> {
-  const services = listen("127.0.0.1", 0, async (request) => {
+  await using services = listen("127.0.0.1", 0, async (request) => {
     const text = await request.text();
     const body = text === "" ? {} : JSON.parse(text);
     const { pathname } = new URL(request.url);
@@ -81,11 +81,7 @@ async function withServices(
   });
   const { url } = services;
   const urls = { solver: `${url}//`, bridge: url, proxy: `${url}/rpc`, proxyWs: url };
-  try {
-    await test(new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options }));
-  } finally {
-    await services.stop();
-  }
+  await test(new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options }));
 }
 
 const quoteRoutes: Routes = {

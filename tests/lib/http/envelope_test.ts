@@ -174,17 +174,13 @@ Deno.test("acceptJson: a body whose length is announced twice is refused by the 
   const app = new Hono();
   useEnvelope(app, "test", ["*"], INTENT_STATUSES);
   app.post("/", acceptJson([], 10), async (c) => c.text(await c.req.text()));
-  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
-  try {
-    const { port } = new URL(listener.url);
-    using caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
-    const head = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
-      "Content-Type: application/json\r\nContent-Length: 11\r\nContent-Length: 11\r\n\r\n";
-    await caller.write(new TextEncoder().encode(`${head}0123456789a`));
-    assert.match(await new Response(caller.readable).text(), /^HTTP\/1.1 400 /);
-  } finally {
-    await listener.stop();
-  }
+  await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  const { port } = new URL(listener.url);
+  using caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+  const head = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+    "Content-Type: application/json\r\nContent-Length: 11\r\nContent-Length: 11\r\n\r\n";
+  await caller.write(new TextEncoder().encode(`${head}0123456789a`));
+  assert.match(await new Response(caller.readable).text(), /^HTTP\/1.1 400 /);
 });
 
 const UNFINISHED_BODIES = {

@@ -106,15 +106,11 @@ Deno.test({
   ignore: NEEDS_PGBOUNCER !== "",
   fn: () =>
     withPgbouncer(async (url) => {
-      const store = await openIntentStore(`${url}?prepare=false`, "test");
-      try {
-        const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`);
-        const inserted = await Promise.all(keys.map((key) => store.insert(intentOf(key))));
-        assert.ok(inserted.every((one) => one.inserted));
-        const found = await Promise.all(keys.map((key) => store.find(key)));
-        assert.deepEqual(found.map((intent) => intent?.key), keys);
-      } finally {
-        await store.close();
-      }
+      await using store = await openIntentStore(`${url}?prepare=false`, "test");
+      const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`);
+      const inserted = await Promise.all(keys.map((key) => store.insert(intentOf(key))));
+      assert.ok(inserted.every((one) => one.inserted));
+      const found = await Promise.all(keys.map((key) => store.find(key)));
+      assert.deepEqual(found.map((intent) => intent?.key), keys);
     }, "ignore_startup_parameters = options,statement_timeout,idle_in_transaction_session_timeout"),
 });

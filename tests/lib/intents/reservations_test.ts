@@ -300,23 +300,19 @@ testOnPostgres(
 
 Deno.test("Reservations on SQLite: a decision knows no row of a transaction that failed", () =>
   withFolder(async (folder) => {
-    const store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`, 24), "test");
+    await using store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`, 24), "test");
     const count = new Count(1_000);
     const look = (key: string, payload: string) =>
       store.insert({ ...newIntent(key), payload }, {
         reserves: true,
         admission: count.admission(key, 1),
       });
-    try {
-      await look("before", "1");
-      const batch = [look("a", "1"), look("b", "2"), look("c", "x".repeat(200_000))];
-      for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
-      assert.deepEqual([...count.held.keys()], ["before"]);
-      // It gets the sequence of one that was rolled back.
-      await store.insert({ ...newIntent("d"), payload: "44" }, { reserves: true });
-      await look("e", "555");
-      assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
-    } finally {
-      await store.close();
-    }
+    await look("before", "1");
+    const batch = [look("a", "1"), look("b", "2"), look("c", "x".repeat(200_000))];
+    for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
+    assert.deepEqual([...count.held.keys()], ["before"]);
+    // It gets the sequence of one that was rolled back.
+    await store.insert({ ...newIntent("d"), payload: "44" }, { reserves: true });
+    await look("e", "555");
+    assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
   }));

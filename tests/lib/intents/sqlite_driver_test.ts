@@ -29,19 +29,15 @@ async function withFile(test: (path: string) => void | Promise<void>): Promise<v
 
 Deno.test("SqliteDriver: on a full disk a write fails and changes nothing", () =>
   withFile(async (path) => {
-    const store = new IntentStore(SqliteDriver.open(path, 12), "test");
-    try {
-      const big = "x".repeat(64 * 1024);
-      await assert.rejects(() => store.insert(newIntent("big", big)), (thrown) => {
-        assert.ok(thrown instanceof StoreError);
-        assert.match(thrown.message, /^Database failed: database or disk is full$/);
-        return true;
-      });
-      assert.equal(await store.find("big"), undefined);
-      assert.equal((await store.insert(newIntent("small"))).inserted, true);
-    } finally {
-      await store.close();
-    }
+    await using store = new IntentStore(SqliteDriver.open(path, 12), "test");
+    const big = "x".repeat(64 * 1024);
+    await assert.rejects(() => store.insert(newIntent("big", big)), (thrown) => {
+      assert.ok(thrown instanceof StoreError);
+      assert.match(thrown.message, /^Database failed: database or disk is full$/);
+      return true;
+    });
+    assert.equal(await store.find("big"), undefined);
+    assert.equal((await store.insert(newIntent("small"))).inserted, true);
   }));
 
 Deno.test("SqliteDriver: a write fails while the file is locked and works afterwards", () =>
@@ -149,16 +145,12 @@ Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log
       const rows = pragmas.map((pragma) => db.prepare(`PRAGMA ${pragma}`).get());
       seen.push(rows.map((row) => Object.values(row ?? {})).join(" "));
     }, async () => {
-      const store = new IntentStore(SqliteDriver.open(path), "test");
-      try {
-        const { intent } = await store.insert(newIntent("a"));
-        const submitted = await store.setTransaction(intent, { txHash: HASH, text: "{}" }, 2);
-        await store.recordAttempt("a", 3);
-        await store.finish(submitted, { state: "committed", receipt: null, failure: null }, 4);
-        assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
-      } finally {
-        await store.close();
-      }
+      await using store = new IntentStore(SqliteDriver.open(path), "test");
+      const { intent } = await store.insert(newIntent("a"));
+      const submitted = await store.setTransaction(intent, { txHash: HASH, text: "{}" }, 2);
+      await store.recordAttempt("a", 3);
+      await store.finish(submitted, { state: "committed", receipt: null, failure: null }, 4);
+      assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
     });
     // The migrations and four writes. Synchronous 2 is FULL.
     assert.deepEqual(seen, Array.from({ length: 5 }, () => "wal 2 250"));
@@ -170,12 +162,8 @@ Deno.test("SqliteDriver: a close commits the writes that are still queued", () =
     const inserts = Promise.all(["a", "b"].map((key) => store.insert(newIntent(key))));
     const [results] = await Promise.all([inserts, store.close()]);
     assert.deepEqual(results.map(({ inserted }) => inserted), [true, true]);
-    const again = new IntentStore(SqliteDriver.open(path), "test");
-    try {
-      assert.equal(await again.countUnfinished(), 2);
-    } finally {
-      await again.close();
-    }
+    await using again = new IntentStore(SqliteDriver.open(path), "test");
+    assert.equal(await again.countUnfinished(), 2);
   }));
 
 Deno.test("SqliteDriver: a damaged row is an error that names the column", () =>
@@ -198,15 +186,11 @@ Deno.test("SqliteDriver: a damaged row is an error that names the column", () =>
 Deno.test("SqliteDriver: a new file, its log and its folder are readable by their owner only", () =>
   withFile(async (path) => {
     const folder = path.replace("intents.sqlite", "data");
-    const store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`), "test");
-    try {
-      await store.insert(newIntent("a"));
-      const modeOf = (name: string) => (Deno.statSync(name).mode ?? 0) & 0o777;
-      assert.equal(modeOf(folder), 0o700);
-      const files = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-      assert.deepEqual(files, ["intents.sqlite", "intents.sqlite-shm", "intents.sqlite-wal"]);
-      for (const name of files) assert.equal(modeOf(`${folder}/${name}`), 0o600, name);
-    } finally {
-      await store.close();
-    }
+    await using store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`), "test");
+    await store.insert(newIntent("a"));
+    const modeOf = (name: string) => (Deno.statSync(name).mode ?? 0) & 0o777;
+    assert.equal(modeOf(folder), 0o700);
+    const files = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+    assert.deepEqual(files, ["intents.sqlite", "intents.sqlite-shm", "intents.sqlite-wal"]);
+    for (const name of files) assert.equal(modeOf(`${folder}/${name}`), 0o600, name);
   }));

@@ -79,20 +79,16 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "of many inserts with one key, one wins"(store, database) {
-    const other = await openIntentStore(database, "test");
-    try {
-      const inserts = await Promise.all(
-        Array.from({ length: 20 }, (_, index) =>
-          (index % 2 === 0 ? store : other).insert(
-            newIntent("same", { payload: String(index) }),
-          )),
-      );
-      const winners = inserts.filter(({ inserted }) => inserted);
-      assert.equal(winners.length, 1);
-      for (const { intent } of inserts) assert.deepEqual(intent, winners[0]?.intent);
-    } finally {
-      await other.close();
-    }
+    await using other = await openIntentStore(database, "test");
+    const inserts = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        (index % 2 === 0 ? store : other).insert(
+          newIntent("same", { payload: String(index) }),
+        )),
+    );
+    const winners = inserts.filter(({ inserted }) => inserted);
+    assert.equal(winners.length, 1);
+    for (const { intent } of inserts) assert.deepEqual(intent, winners[0]?.intent);
   },
 
   async "resolved writes are still there after a reopen"(store, database) {
@@ -100,13 +96,9 @@ const contract: Record<string, StoreTest> = {
     const { intent } = await store.insert(newIntent("b"));
     const finished = await store.finish(intent, committed, 5);
     await store.close();
-    const again = await openIntentStore(database, "test");
-    try {
-      assert.equal((await again.find("a"))?.state, "accepted");
-      assert.deepEqual(await again.find("b"), finished);
-    } finally {
-      await again.close();
-    }
+    await using again = await openIntentStore(database, "test");
+    assert.equal((await again.find("a"))?.state, "accepted");
+    assert.deepEqual(await again.find("b"), finished);
   },
 
   async "the details of a failure survive a reopen, those of a result that is replaced too"(
@@ -123,29 +115,21 @@ const contract: Record<string, StoreTest> = {
     const { intent: second } = await store.insert(newIntent("b"));
     const kept = await store.finish(second, committed, 5);
     assert(await store.replaceCommitted(kept, { ...lost, transaction: kept.transaction }, 6));
-    const again = await openIntentStore(database, "test");
-    try {
-      assert.deepEqual(await again.find("a"), finished);
-      assert.deepEqual((await again.find("b"))?.failure, lost.failure);
-    } finally {
-      await again.close();
-    }
+    await using again = await openIntentStore(database, "test");
+    assert.deepEqual(await again.find("a"), finished);
+    assert.deepEqual((await again.find("b"))?.failure, lost.failure);
   },
 
   async "other connections see a write once it has resolved"(store, database) {
-    const other = await openIntentStore(database, "test");
-    try {
-      const { intent } = await store.insert(newIntent("a", { transaction: null }));
-      assert.deepEqual(await other.find("a"), intent);
-      const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
-      assert.deepEqual(await other.find("a"), submitted);
-      const noted = await store.recordAttempt("a", 4);
-      assert.deepEqual(await other.find("a"), noted);
-      const finished = await store.finish(noted, committed, 5);
-      assert.deepEqual(await other.find("a"), finished);
-    } finally {
-      await other.close();
-    }
+    await using other = await openIntentStore(database, "test");
+    const { intent } = await store.insert(newIntent("a", { transaction: null }));
+    assert.deepEqual(await other.find("a"), intent);
+    const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
+    assert.deepEqual(await other.find("a"), submitted);
+    const noted = await store.recordAttempt("a", 4);
+    assert.deepEqual(await other.find("a"), noted);
+    const finished = await store.finish(noted, committed, 5);
+    assert.deepEqual(await other.find("a"), finished);
   },
 
   async "the first final state stays"(store) {
@@ -172,30 +156,26 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "looking a key up gives its intent's state, and what else is under way"(store, database) {
-    const stranger = await openIntentStore(database, "stranger");
-    try {
-      await stranger.insert(newIntent("a", { transaction: null }));
-      await stranger.insert(newIntent("z"));
-      assert.deepEqual(await store.lookUp("a"), {
-        state: undefined,
-        inFlight: { keys: new Set(), newest: 0 },
-      });
-      const { intent } = await store.insert(newIntent("a", { transaction: null }));
-      const other = (await store.insert(newIntent("b"))).intent;
-      const seen = async () => {
-        const { state, inFlight } = await store.lookUp("a");
-        return [state, ...[...inFlight.keys].sort(), inFlight.newest - other.sequence];
-      };
-      assert.deepEqual(await seen(), ["accepted", "a", "b", 0]);
-      const signed = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
-      assert.deepEqual(await seen(), ["submitted", "a", "b", 0]);
-      await store.finish(signed, committed, 4);
-      assert.deepEqual(await seen(), ["committed", "b", 0]);
-      await store.finish(other, failed, 5);
-      assert.deepEqual(await seen(), ["committed", 0]);
-    } finally {
-      await stranger.close();
-    }
+    await using stranger = await openIntentStore(database, "stranger");
+    await stranger.insert(newIntent("a", { transaction: null }));
+    await stranger.insert(newIntent("z"));
+    assert.deepEqual(await store.lookUp("a"), {
+      state: undefined,
+      inFlight: { keys: new Set(), newest: 0 },
+    });
+    const { intent } = await store.insert(newIntent("a", { transaction: null }));
+    const other = (await store.insert(newIntent("b"))).intent;
+    const seen = async () => {
+      const { state, inFlight } = await store.lookUp("a");
+      return [state, ...[...inFlight.keys].sort(), inFlight.newest - other.sequence];
+    };
+    assert.deepEqual(await seen(), ["accepted", "a", "b", 0]);
+    const signed = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
+    assert.deepEqual(await seen(), ["submitted", "a", "b", 0]);
+    await store.finish(signed, committed, 4);
+    assert.deepEqual(await seen(), ["committed", "b", 0]);
+    await store.finish(other, failed, 5);
+    assert.deepEqual(await seen(), ["committed", 0]);
   },
 
   async "only a key that is used can be got"(store) {
@@ -298,21 +278,17 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "services that share a database do not see each other's intents"(store, database) {
-    const other = await openIntentStore(database, "other");
-    try {
-      const { intent } = await store.insert(newIntent("same"));
-      assert.equal((await other.insert(newIntent("same", { payload: "2" }))).inserted, true);
-      await store.finish(intent, committed, 5);
-      assert.equal((await other.find("same"))?.state, "accepted");
-      assert.equal((await other.recordAttempt("same", 6)).payload, "2");
-      assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
-      assert.deepEqual(await store.listUnfinished(ALL), []);
-      assert.equal((await other.listBySubject("alice", { limit: 9 })).length, 1);
-      assert.equal(await store.countUnfinished(), 0);
-      assert.equal(await other.countUnfinished(), 1);
-    } finally {
-      await other.close();
-    }
+    await using other = await openIntentStore(database, "other");
+    const { intent } = await store.insert(newIntent("same"));
+    assert.equal((await other.insert(newIntent("same", { payload: "2" }))).inserted, true);
+    await store.finish(intent, committed, 5);
+    assert.equal((await other.find("same"))?.state, "accepted");
+    assert.equal((await other.recordAttempt("same", 6)).payload, "2");
+    assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
+    assert.deepEqual(await store.listUnfinished(ALL), []);
+    assert.equal((await other.listBySubject("alice", { limit: 9 })).length, 1);
+    assert.equal(await store.countUnfinished(), 0);
+    assert.equal(await other.countUnfinished(), 1);
   },
 
   async "a closed store fails every call, and may be closed again"(store) {
@@ -331,12 +307,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
       ignore,
       fn: () =>
         withDatabase(async (database) => {
-          const store = await openIntentStore(database, "test");
-          try {
-            await test(store, database);
-          } finally {
-            await store.close();
-          }
+          await using store = await openIntentStore(database, "test");
+          await test(store, database);
         }),
     });
   }
@@ -378,21 +350,17 @@ async function insertOver(
   earlier: NewIntent[] = [],
 ): Promise<unknown> {
   const driver = SqliteDriver.open(":memory:");
-  const store = new IntentStore(driver, "test");
-  try {
-    for (const intent of earlier) await store.insert(intent);
-    const write = driver.write.bind(driver);
-    let isLost = false;
-    driver.write = async (sql, values) => {
-      if (isLost) return await write(sql, values);
-      isLost = true;
-      if (isRecorded) await write(sql, values);
-      throw failure;
-    };
-    return await store.insert(newIntent("a"));
-  } finally {
-    await store.close();
-  }
+  await using store = new IntentStore(driver, "test");
+  for (const intent of earlier) await store.insert(intent);
+  const write = driver.write.bind(driver);
+  let isLost = false;
+  driver.write = async (sql, values) => {
+    if (isLost) return await write(sql, values);
+    isLost = true;
+    if (isRecorded) await write(sql, values);
+    throw failure;
+  };
+  return await store.insert(newIntent("a"));
 }
 
 Deno.test("IntentStore: an insert whose answer was lost is looked for", async () => {

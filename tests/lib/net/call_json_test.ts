@@ -9,12 +9,8 @@ async function withAnswer(
   answer: (request: Request) => Response | Promise<Response>,
   test: (url: string) => Promise<void>,
 ): Promise<void> {
-  const service = listen("127.0.0.1", 0, answer);
-  try {
-    await test(service.url);
-  } finally {
-    await service.stop();
-  }
+  await using service = listen("127.0.0.1", 0, answer);
+  await test(service.url);
 }
 
 async function failureOf<E extends Error>(

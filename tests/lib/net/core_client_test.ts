@@ -23,12 +23,8 @@ async function withAnswer(
   test: (client: CoreClient) => Promise<void>,
   timeoutMs = 30_000,
 ): Promise<void> {
-  const node = listen("127.0.0.1", 0, async (request) => answer(await request.json()));
-  try {
-    await test(new CoreClient({ url: node.url, timeoutMs }));
-  } finally {
-    await node.stop();
-  }
+  await using node = listen("127.0.0.1", 0, async (request) => answer(await request.json()));
+  await test(new CoreClient({ url: node.url, timeoutMs }));
 }
 
 function result(value: unknown): Response {

@@ -22,7 +22,7 @@ async function withExchange(
   options?: ExchangeHistoryOptions,
 ): Promise<void> {
   const asked: string[] = [];
-  const exchange = listen("127.0.0.1", 0, (request) => {
+  await using exchange = listen("127.0.0.1", 0, (request) => {
     const { pathname, search } = new URL(request.url);
     asked.push(pathname + search);
     return answers.shift()?.() ?? Response.json([7]);
@@ -30,11 +30,7 @@ async function withExchange(
   const clock = new FakeClock();
   const history = new ExchangeHistory(`${exchange.url}//`, clock, options);
   const read = (signal?: AbortSignal) => history.page("/api", { a: "b c" }, schema, signal);
-  try {
-    await test({ clock, asked, read });
-  } finally {
-    await exchange.stop();
-  }
+  await test({ clock, asked, read });
 }
 
 /** Passes a wait that ends after exactly so long. */

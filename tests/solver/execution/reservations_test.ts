@@ -37,7 +37,7 @@ async function withReservations(
     held(): Promise<number[]>;
   }) => Promise<void>,
 ): Promise<void> {
-  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  await using store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const clock = new FakeClock();
   const book = new ExposureBook(undefined, decodeBet);
   const onNode = new Map<number, Thesis>();
@@ -80,11 +80,7 @@ async function withReservations(
   };
   const reservations = new Reservations(options);
   const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
-  try {
-    await test({ store, book, clock, reservations, options, onNode, chain, asked, held, outcomes });
-  } finally {
-    await store.close();
-  }
+  await test({ store, book, clock, reservations, options, onNode, chain, asked, held, outcomes });
 }
 
 function read(book: ExposureBook, theses: readonly Thesis[]): void {
