@@ -4,7 +4,7 @@ import { parseOptions, UsageError } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
 import { options, ORACLE_SETTINGS } from "../../services/node/options.ts";
 import {
-  DEV_SOLVER_BALANCE,
+  type GivenSettings,
   type NodeSettings,
   resolveSettings,
 } from "../../services/node/settings.ts";
@@ -87,32 +87,19 @@ Deno.test("Settings: options override the file, key by key", () => {
   assert.deepEqual(settings.balances, new Map([[user, 2n]]));
 });
 
-Deno.test("Settings: without any of the genesis it is that of the development accounts", () => {
-  const { permissions, balances, isDevGenesis } = resolveSettings(fromFlags());
-  assert.equal(isDevGenesis, true);
-  assert.deepEqual(permissions, {
-    relayers: [DEV_ACCOUNTS.relayer.address],
-    admins: [DEV_ACCOUNTS.admin.address],
-  });
-  assert.deepEqual(balances, new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]));
-  assert.equal(DEV_SOLVER_BALANCE, 1_000_000_000_000n);
-});
-
-Deno.test("Settings: permissions or balances replace all of the development accounts", () => {
-  const none = { relayers: [], admins: [], balances: undefined };
-  const { address } = actors.user;
-  for (
-    const given of [
-      { relayers: [address] },
-      { admins: [address] },
-      { balances: new Map([[address, 0n]]) },
-    ]
-  ) {
+Deno.test("Settings: the genesis is that of the development accounts unless a part of it is given", () => {
+  const genesisOf = (given: GivenSettings) => {
     const { permissions, balances, isDevGenesis } = resolveSettings(given);
-    assert.deepEqual({ isDevGenesis, ...permissions, balances }, {
-      ...{ isDevGenesis: false, ...none },
-      ...given,
-    });
+    return { ...permissions, balances, isDevGenesis };
+  };
+  const { relayer, admin, solver } = DEV_ACCOUNTS;
+  assert.deepEqual(genesisOf(fromFlags()), {
+    ...{ relayers: [relayer.address], admins: [admin.address], isDevGenesis: true },
+    balances: new Map([[solver.address, 1_000_000_000_000n]]),
+  });
+  const none = { relayers: [], admins: [], balances: undefined, isDevGenesis: false };
+  for (const given of [{ relayers: [user] }, { admins: [user] }, { balances: new Map() }]) {
+    assert.deepEqual(genesisOf(given), { ...none, ...given });
   }
 });
 
@@ -185,10 +172,8 @@ Deno.test("Settings: a wrong file ends the command with one line and exit code 2
 });
 
 const badFlags: string[][] = [
-  ["--ring-buffer-size", "1000"],
   ["--oracle-timeout-ms", "0"],
   ["--oracle-url", "http://"],
-  ["--relayers", "0x12"],
   ["--balances", `${user}`],
   ["--balances", `${user}=1=2`],
   ["--balances", `${user}=x`],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
@@ -167,19 +167,6 @@ Deno.test("Ledger: a thesis is settled once", () => {
   assert.throws(() => ledger.applyOutcome(1, { status: "won" }, NOW), RangeError);
   assert.throws(() => ledger.applyOutcome(2, { status: "won" }, NOW), RangeError);
   assert.equal(ledger.account(actors.user.address).balance, 110n);
-});
-
-Deno.test("Ledger: a stale market refuses theses on itself only", () => {
-  const ledger = newLedger();
-  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
-  const staleEth = { ...context, isFresh: (market: unknown) => market !== ETH };
-  const parties = { user: actors.user.address, solver: actors.solver.address };
-  const onEth = verifiedRfq(1, parties, { betAmount: 1n, payout: 2n });
-  assert.equal(ledger.judge(onEth, staleEth).error?.code, "ORACLE_STALE");
-  const { base, quote } = MARKETS[0]!;
-  assert.ok(onEth.tx.type === "RfqSubmit");
-  const onBtc = { ...onEth, tx: { ...onEth.tx, base, quote } };
-  assert.equal(ledger.judge(onBtc, staleEth).error, undefined);
 });
 
 /** What a bet on this window gets. */

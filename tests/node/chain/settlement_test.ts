@@ -262,16 +262,6 @@ Deno.test("Chain: a thesis that lacks prices is written down once, however often
   assert.deepEqual(statuses(), ["won"]);
 });
 
-Deno.test("Chain: prices that were found inside count, also once the ring has lost them", () => {
-  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
-  test.run(4);
-  test.run(1, null);
-  test.run(100);
-  assert.deepEqual(statuses(), ["needs_backfill"]);
-  assert.equal(fill(500, 600), 1);
-  assert.deepEqual(statuses(), ["won"]);
-});
-
 Deno.test("Chain: slots past the ring are filled for the market whose theses need them", () => {
   const { test, fill } = chainWithTheses([0, 20_000]);
   test.run(100);
@@ -305,14 +295,6 @@ Deno.test("Chain: a thesis that lacks fewer prices than before is stored without
   assert.deepEqual(statuses(), ["needs_backfill"]);
   assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
   assert.equal(fill(400, 1_000), 1, "what is missing still was recorded");
-});
-
-Deno.test("Chain: a checkpoint without a fresh price says so, market by market", () => {
-  const test = new TestChain({ maxStaleMs: 0 });
-  test.run(1);
-  assert.deepEqual(test.missing, []);
-  test.run(1, null);
-  assert.deepEqual(test.missing, [...test.chain.state.histories.keys()]);
 });
 
 Deno.test("Chain: where the clock is further behind the head than a checkpoint may be late, no price is fresh", () => {

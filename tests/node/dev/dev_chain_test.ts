@@ -258,18 +258,6 @@ Deno.test("DevChain: an earlier snapshot deletes later ones; the oldest are drop
   assert.equal(test.now, before);
 });
 
-Deno.test("DevChain: a chain on the disk refuses snapshots and time travel", () => {
-  const { test } = startChain();
-  const parts = { chain: test.chain, clock: test.travelClock, records: undefined };
-  const dev = new DevChain({ ...parts, continueAfter: () => {}, randomHash: () => hashOf(1) });
-  const { now } = test;
-  const expected = { code: "DEVELOPMENT_ONLY", message: /in memory: .* without --data-dir$/ };
-  assert.throws(() => dev.snapshot(), expected);
-  assert.throws(() => dev.revert(1), expected);
-  assert.throws(() => dev.advance(1_000, new Map()), expected);
-  assert.equal(test.now, now);
-});
-
 /** Does something at random to the chain. */
 function act({ test, dev }: ReturnType<typeof startChain>, random: RandomSource): void {
   const choice = Math.floor(random() * 5);

@@ -1,10 +1,10 @@
 /** A stranger's transactions fail and cost the node neither disk nor memory that grows. */
 import assert from "node:assert/strict";
 import { STRANGER_FAILURES_MAX } from "../../../services/node/chain/chain.ts";
-import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { actors, backfill, deposit, hashOf } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
 
-const { stranger, user, solver } = actors;
+const { stranger, user } = actors;
 
 function strangersBackfill(test: TestChain, number: number, prices = 2) {
   return backfill({
@@ -29,19 +29,6 @@ Deno.test("Chain: transactions of senders without permission are answered and no
   test.run(1);
   assert.equal(test.recorded, recorded);
   assert.deepEqual([test.receipts, test.chain.head.transactions], [[], []]);
-});
-
-Deno.test("Chain: a bet by an address that never had a balance is answered and not recorded", () => {
-  const test = new TestChain();
-  test.run(3);
-  const { recorded } = test;
-  const tx = rfqSubmit({ timestamp: test.now, solver: stranger, user: stranger });
-  assert.equal(test.chain.submit(tx).error?.code, "INSUFFICIENT_BALANCE");
-  assert.equal(test.recorded, recorded);
-  const known = test.chain.submit(rfqSubmit({ timestamp: test.now, solver }));
-  assert.equal(known.error?.code, "INSUFFICIENT_BALANCE", "the user has nothing");
-  assert.deepEqual(test.chain.receipt(known.txHash), known);
-  assert.deepEqual(test.receipts, [known]);
 });
 
 Deno.test("Chain: failures of strangers are kept up to a bound, the oldest dropped first", () => {

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { LOG_ROOT } from "../../../lib/log/logging.ts";
-import { startNode } from "../../../services/node/mod.ts";
 import { OraclePoller, type PullOutcome } from "../../../services/node/oracle/oracle_poller.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
@@ -9,8 +6,9 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
-import { withSteppedNode } from "../support/stepped_node.ts";
+import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
 import { eventually } from "../../support/eventually.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 
 const AWAY: PullResult = { failure: "error", reason: "Connection refused" };
 const ALL = "BTC/USDT, ETH/USDT, SOL/USDT";
@@ -211,41 +209,24 @@ Deno.test("Node: a late answer is recorded by the next checkpoint, and the bet i
   }, { oracleTimeoutMs: 10 }));
 
 Deno.test("Node: its log says that prices are stale, why, and that they are back", async () => {
-  const records: string[] = [];
-  let heard = Promise.withResolvers<void>();
-  const sink = ({ level, message }: LogRecord) => {
-    const text = message.join("");
-    if (!text.includes("resh price")) return;
-    records.push(`${level}: ${text}`);
-    heard.resolve();
-  };
-  await configure({
-    reset: true,
-    sinks: { memory: sink },
-    loggers: [
-      { category: LOG_ROOT, lowestLevel: "info", sinks: ["memory"] },
-      { category: ["logtape", "meta"], lowestLevel: "error", sinks: [] },
-    ],
-  });
-  const oracle = startFakeOracle();
-  const wellAnswer = oracle.answer;
-  oracle.answer = () => new Response("busy", { status: 503 });
-  const node = await startNode(testOptions({ oracleUrl: oracle.url, maxStaleMs: 100 }));
-  try {
-    await heard.promise;
-    heard = Promise.withResolvers<void>();
-    oracle.answer = wellAnswer;
-    await heard.promise;
-    const [stale = "", fresh] = records;
-    assert(
-      stale.startsWith(`warning: No fresh price of ${ALL} from the oracle at ${oracle.url}: `),
-    );
-    // A machine under load may not bring the answer in time.
-    assert.match(stale, /: (status 503|no answer within 90 ms)$/);
-    assert.equal(fresh, `info: Fresh prices of ${ALL} again`);
-  } finally {
+  const clock = new FakeClock();
+  const oracle = startFakeOracle(() => clock.now());
+  const url = oracle.url;
+  const logged: string[] = [];
+  await withLogs("info", async (records) => {
+    const node = await SteppedNode.start(testOptions({ oracleUrl: url, maxStaleMs: 100 }), clock);
+    const { answer } = oracle;
+    oracle.answer = () => new Response("busy", { status: 503 });
+    await node.run(3);
+    oracle.answer = answer;
+    await node.run(1);
     await node.stop();
-    await oracle.stop();
-    await reset();
-  }
+    const lines = records.map(({ level, message }) => `${level}: ${message.join("")}`);
+    logged.push(...lines.filter((line) => line.includes("resh price")));
+  });
+  await oracle.stop();
+  assert.deepEqual(logged, [
+    `warning: No fresh price of ${ALL} from the oracle at ${url}: status 503`,
+    `info: Fresh prices of ${ALL} again`,
+  ]);
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createPublicClient, http, webSocket } from "viem";
 import { type RpcMessage, RpcSocket } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
 import { withNode } from "../support/running_node.ts";
 import { BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
 import { FRAME_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
@@ -25,16 +26,6 @@ function depositNow(number = 1) {
   const fields = { timestamp: Date.now(), user: user.address, amount: 5_000_000n };
   return deposit({ ...fields, externalTxHash: hashOf(number) });
 }
-
-Deno.test("Node: the same transaction again gives the first receipt", () =>
-  withNode(async ({ client }) => {
-    const tx = depositNow();
-    const first = await client.sendTransaction(tx);
-    assert.deepEqual(await client.sendTransaction(tx), first);
-    assert.deepEqual(await client.getTransaction(first.txHash), first);
-    assert.equal(await client.getTransaction(hashOf(7)), null);
-    assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
-  }));
 
 Deno.test("Node: the read port serves the same state without the write methods", () =>
   withNode(async ({ node, client }) => {
@@ -105,8 +96,10 @@ Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", 
     const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
     const post = await fetch(url, { method: "POST", body, headers });
     await post.body?.cancel();
-    const upgrade = await handshakeStatus(url, headers);
-    return [post.status, upgrade];
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const [connection, answer] = await handshake(url, WEBSOCKET_KEY, ...lines);
+    connection.close();
+    return [post.status, Number(answer.split(" ")[1])];
   };
   await withNode(async ({ node }) => {
     assert.deepEqual(await statusOf(node.url, {}), [200, 101]);
@@ -118,22 +111,6 @@ Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", 
     assert.deepEqual(await statusOf(node.url, { origin: "http://evil.example" }), [403, 403]);
   }, { corsOrigins: ["http://own.example"] });
 });
-
-/** The status of a WebSocket handshake. */
-async function handshakeStatus(url: string, headers: Record<string, string>): Promise<number> {
-  const { hostname, port } = new URL(url);
-  using connection = await Deno.connect({ hostname, port: Number(port) });
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  await connection.write(
-    new TextEncoder().encode(
-      `GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
-        `sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n${lines}\r\n`,
-    ),
-  );
-  const answer = new Uint8Array(512);
-  const read = await connection.read(answer);
-  return Number(new TextDecoder().decode(answer.subarray(0, read ?? 0)).split(" ")[1]);
-}
 
 /** A request whose parameters take long to parse and mean nothing. */
 function withMembers(count: number): string {
@@ -212,6 +189,28 @@ Deno.test("Node: a request without an id is carried out and never answered", () 
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
     assert.equal(socket.messages.length, 1);
     assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
+    await socket.close();
+  }));
+
+Deno.test("Node: eth_subscribe answers with the id before the first notification", () =>
+  withNode(async ({ node }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    const ids = [
+      await socket.subscribe("newHeads"),
+      await socket.subscribe("newHeads"),
+      await socket.subscribe("prices"),
+    ];
+    assert.equal(new Set(ids).size, 3);
+    for (const id of ids) {
+      assert.match(id, /^0x[1-9a-f][0-9a-f]{0,31}$/);
+      await socket.waitFor(({ params }) => params?.subscription === id);
+      const answer = socket.messages.findIndex(({ result }) => result === id);
+      const first = socket.messages.findIndex(({ params }) => params?.subscription === id);
+      assert.ok(answer < first);
+    }
+    assert.equal((await socket.call("eth_subscribe", ["logs"])).error?.code, -32602);
+    const heads = socket.notifications(ids[0]!);
+    assert.match(String(heads[0]?.number), /^0x[0-9a-f]+$/);
     await socket.close();
   }));
 

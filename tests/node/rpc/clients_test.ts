@@ -12,6 +12,7 @@ import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
+import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
 import { withNode } from "../support/running_node.ts";
 
 const OPCODE_TEXT = 0x81;
@@ -28,29 +29,9 @@ function textFrame(text: string): Uint8Array<ArrayBuffer> {
   return frame;
 }
 
-const KEY = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==";
-
-/** Asks for a WebSocket by hand, and gives the connection with the head of the answer. */
-async function handshake(url: string, ...headers: string[]): Promise<[Deno.TcpConn, string]> {
-  const { hostname, port } = new URL(url);
-  const connection = await Deno.connect({ hostname, port: Number(port) });
-  const lines = [
-    "GET / HTTP/1.1",
-    `Host: ${hostname}:${port}`,
-    "Upgrade: websocket",
-    "Connection: Upgrade",
-    "Sec-WebSocket-Version: 13",
-    ...headers,
-  ];
-  await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
-  const answer = new Uint8Array(1_024);
-  const read = await connection.read(answer);
-  return [connection, new TextDecoder().decode(answer.subarray(0, read ?? 0))];
-}
-
 /** Opens a WebSocket by hand, so that the test decides whether anything is read. */
 async function connectByHand(url: string): Promise<Deno.TcpConn> {
-  const [connection, answer] = await handshake(url, KEY);
+  const [connection, answer] = await handshake(url, WEBSOCKET_KEY);
   assert.match(answer, /^HTTP\/1\.1 101 /);
   return connection;
 }

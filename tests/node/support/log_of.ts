@@ -1,21 +1,11 @@
-import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { LOG_ROOT } from "../../../lib/log/logging.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 
 /** The lines that the log got while this ran, development notices apart. */
 export async function logOf(run: () => Promise<void>): Promise<string[]> {
-  const lines: string[] = [];
-  await configure({
-    reset: true,
-    sinks: { memory: ({ message }: LogRecord) => void lines.push(message.join("")) },
-    loggers: [
-      { category: LOG_ROOT, lowestLevel: "info", sinks: ["memory"] },
-      { category: ["logtape", "meta"], lowestLevel: "error", sinks: [] },
-    ],
-  });
-  try {
+  let lines: string[] = [];
+  await withLogs("info", async (records) => {
     await run();
-  } finally {
-    await reset();
-  }
+    lines = records.map(({ message }) => message.join(""));
+  });
   return lines;
 }
