@@ -1,9 +1,10 @@
 /** Limits how often callers may send requests, each by its address and all together. */
 import type { MiddlewareHandler } from "hono";
-import { Counter, type Registry } from "prom-client";
+import type { Counter, Registry } from "prom-client";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { type CallerAddress, callerAddress } from "./caller_address.ts";
 import { httpFailure } from "./failures.ts";
+import { metricsIn } from "./metrics.ts";
 
 /**
  * Requests are counted in windows of this length, so short bursts above the rate pass: at 100 a
@@ -41,12 +42,11 @@ export class RequestLimiter {
     this.#byConnection = limiterOf(connectionRate(rateLimit, rateLimitTotal));
     this.#total = limiterOf(rateLimitTotal);
     this.#trustProxy = trustProxy;
-    this.#refusals = registry && new Counter({
-      name: "http_rate_limited_total",
-      help: "Requests refused with 429, by limit: address, connection (of a proxy) or total.",
-      labelNames: ["limit"],
-      registers: [registry],
-    });
+    this.#refusals = registry && metricsIn(registry).counter(
+      "http_rate_limited_total",
+      "Requests refused with 429, by limit: address, connection (of a proxy) or total.",
+      "limit",
+    );
     // Created at the start, so that the first refusal is an increase and not a new series.
     for (const limit of ["address", "connection", "total"]) this.#refusals?.inc({ limit }, 0);
   }

@@ -1,31 +1,59 @@
-import { Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type LabelValues, Registry } from "prom-client";
 
 /**
  * Creates a registry with process metrics. Each service has its own, so that several can run in one
- * process; they are known by the same start time.
+ * process; those of one process report the same start time.
  */
 export function createRegistry(): Registry {
   const registry = new Registry();
-  new Gauge({
-    name: "process_start_time_seconds",
-    help: "Start time of the process since the Unix epoch.",
-    registers: [registry],
-  }).set(performance.timeOrigin / 1000);
-  new Gauge({
-    name: "process_resident_memory_bytes",
-    help: "Resident memory of the process.",
-    registers: [registry],
-    collect() {
-      this.set(Deno.memoryUsage().rss);
-    },
-  });
-  new Gauge({
-    name: "process_heap_used_bytes",
-    help: "JavaScript heap in use.",
-    registers: [registry],
-    collect() {
-      this.set(Deno.memoryUsage().heapUsed);
-    },
-  });
+  const { gauge, reading } = metricsIn(registry);
+  gauge("process_start_time_seconds", "Start time of the process since the Unix epoch.")
+    .set(performance.timeOrigin / 1000);
+  reading(
+    "process_resident_memory_bytes",
+    "Resident memory of the process.",
+    () => Deno.memoryUsage().rss,
+  );
+  reading("process_heap_used_bytes", "JavaScript heap in use.", () => Deno.memoryUsage().heapUsed);
   return registry;
+}
+
+/** Declares metrics in a registry, one a call. */
+export function metricsIn(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Counter({ name, help, labelNames, registers }),
+    gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Gauge({ name, help, labelNames, registers }),
+    /** @param buckets Upper bounds, ascending. */
+    histogram: <L extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      ...labelNames: L[]
+    ) => new Histogram({ name, help, labelNames, buckets, registers }),
+    /** A gauge without labels, read at each scrape. */
+    reading: (name: string, help: string, read: () => number | Promise<number>) =>
+      new Gauge({
+        ...{ name, help, registers },
+        async collect() {
+          this.set(await read());
+        },
+      }),
+    /** A gauge with labels, read at each scrape: labels that are not read have no value. */
+    readings: <L extends string>(
+      name: string,
+      help: string,
+      labelNames: L[],
+      read: () => Iterable<[labels: LabelValues<L>, value: number]>,
+    ) =>
+      new Gauge({
+        ...{ name, help, labelNames, registers },
+        collect() {
+          this.reset();
+          for (const [labels, value] of read()) this.set(labels, value);
+        },
+      }),
+  };
 }

@@ -1,8 +1,9 @@
 import type { Logger } from "@logtape/logtape";
-import { Gauge, type Registry } from "prom-client";
+import type { Gauge, Registry } from "prom-client";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { faultPointsAt, withFaultPoints } from "../fault_points.ts";
+import { metricsIn } from "../http/metrics.ts";
 import { serviceLog } from "../log/logging.ts";
 import { cached } from "../net/cached.ts";
 import { CoreClient } from "../net/core_client.ts";
@@ -104,20 +105,17 @@ export class IntentService {
     });
     const { retain: retainMs } = options;
     this.#upkeep = upkeepLoop({ store, retainMs, clock, log: this.#log });
-    new Gauge({
-      name: `${name}_store_damaged_rows`,
-      help: "Rows of the store that are not as they were written; see the log for their keys.",
-      registers: [registry],
-      collect() {
-        this.set(store.damaged.size);
-      },
-    });
-    this.#problems = new Gauge({
-      name: `${name}_problem`,
-      help: "1 while /health fails with this code: see the alerts of docs/operating.md.",
-      labelNames: ["code"],
-      registers: [registry],
-    });
+    const { gauge, reading } = metricsIn(registry);
+    reading(
+      `${name}_store_damaged_rows`,
+      "Rows of the store that are not as they were written; see the log for their keys.",
+      () => store.damaged.size,
+    );
+    this.#problems = gauge(
+      `${name}_problem`,
+      "1 while /health fails with this code: see the alerts of docs/operating.md.",
+      "code",
+    );
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, 0);
   }
 

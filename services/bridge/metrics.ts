@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Counter, Histogram, Registry } from "prom-client";
+import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 
 /** Buckets of the time to commit, in seconds: an instant node to one that comes back later. */
@@ -14,46 +15,38 @@ export class BridgeMetrics {
 
   /** @param countPending Counts the deposits without a final state, at each scrape. */
   constructor(registry: Registry, countPending: () => Promise<number>) {
-    const registers = [registry];
-    this.#deposits = new Counter({
-      name: "bridge_deposits_total",
-      help: "Deposits that reached a final state here, by outcome: committed or failed.",
-      labelNames: ["outcome"],
-      registers,
-    });
+    const { counter, histogram, reading } = metricsIn(registry);
+    this.#deposits = counter(
+      "bridge_deposits_total",
+      "Deposits that reached a final state here, by outcome: committed or failed.",
+      "outcome",
+    );
     // Created at the start, so that the first failure is an increase and not a new series.
     for (const outcome of ["committed", "failed"]) this.#deposits.inc({ outcome }, 0);
-    this.#requests = new Counter({
-      name: "bridge_deposit_requests_total",
-      help: "Answers to POST /deposit, by HTTP status.",
-      labelNames: ["status"],
-      registers,
-    });
-    this.#timeToCommit = new Histogram({
-      name: "bridge_time_to_commit_seconds",
-      help: "Time from recording a deposit until it is committed.",
-      buckets: COMMIT_BUCKETS,
-      registers,
-    });
-    this.#retries = new Counter({
-      name: "bridge_retries_total",
-      help: "Attempts at a deposit that ended without an answer of the node.",
-      registers,
-    });
-    this.#signatureFailures = new Counter({
-      name: "bridge_signature_failures_total",
-      help: "Deposit requests whose signature failed its check.",
-      registers,
-    });
-    new Gauge({
-      name: "bridge_deposits_pending",
-      help: "Deposits without a final state, of all bridges that share the database.",
-      registers,
-      async collect() {
-        // A store that cannot be read must not fail the whole scrape.
-        this.set(await countPending().catch(() => Number.NaN));
-      },
-    });
+    this.#requests = counter(
+      "bridge_deposit_requests_total",
+      "Answers to POST /deposit, by HTTP status.",
+      "status",
+    );
+    this.#timeToCommit = histogram(
+      "bridge_time_to_commit_seconds",
+      "Time from recording a deposit until it is committed.",
+      COMMIT_BUCKETS,
+    );
+    this.#retries = counter(
+      "bridge_retries_total",
+      "Attempts at a deposit that ended without an answer of the node.",
+    );
+    this.#signatureFailures = counter(
+      "bridge_signature_failures_total",
+      "Deposit requests whose signature failed its check.",
+    );
+    reading(
+      "bridge_deposits_pending",
+      "Deposits without a final state, of all bridges that share the database.",
+      // A store that cannot be read must not fail the whole scrape.
+      () => countPending().catch(() => Number.NaN),
+    );
   }
 
   /** Counts an answer to `POST /deposit`. */

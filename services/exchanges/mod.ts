@@ -62,7 +62,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     })
   );
   const byProvider = new Map(venues.map((venue) => [venue.dialect.provider, venue]));
-  const metrics = createExchangesMetrics([registry], venues);
+  const metrics = createExchangesMetrics(registry, venues);
   const pins = new Map<string, bigint>();
   const play = (trade: Trade) => {
     byProvider.get(trade.provider)?.trade({

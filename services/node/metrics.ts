@@ -1,6 +1,5 @@
-import { Counter, Gauge, Histogram } from "prom-client";
 import type { Markets } from "../../lib/protocol/markets.ts";
-import { createRegistry } from "../../lib/http/metrics.ts";
+import { createRegistry, metricsIn } from "../../lib/http/metrics.ts";
 
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
@@ -19,28 +18,15 @@ const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 /** Declares the metrics in a new registry. */
 export function createNodeMetrics({ symbols }: Markets, gauges: NodeGauges) {
   const registry = createRegistry();
-  const registers = [registry];
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
-  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Gauge({ name, help, labelNames, registers });
-  /** A gauge whose value is read at each scrape. */
-  const reading = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      ...{ name, help, registers },
-      collect() {
-        this.set(read());
-      },
-    });
+  const { counter, gauge, histogram, reading } = metricsIn(registry);
   const metrics = {
     registry,
     blockNumber: gauge("node_block_number", "Number of the newest sealed block."),
-    checkpointLateness: new Histogram({
-      name: "node_checkpoint_lateness_seconds",
-      help: "How long after its due time a checkpoint was sealed.",
-      buckets: LATENESS_BUCKETS_SECONDS,
-      registers,
-    }),
+    checkpointLateness: histogram(
+      "node_checkpoint_lateness_seconds",
+      "How long after its due time a checkpoint was sealed.",
+      LATENESS_BUCKETS_SECONDS,
+    ),
     checkpointsMissed: counter(
       "node_checkpoints_missed_total",
       "Checkpoints skipped because the process was blocked or its clock was set forward.",

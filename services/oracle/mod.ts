@@ -33,7 +33,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
   const clock = systemClock;
   const startedAtMs = clock.now();
   const registry = createRegistry();
-  const metrics = createOracleMetrics([registry]);
+  const metrics = createOracleMetrics(registry);
   const oracle = new Oracle({
     providers: endpoints(options),
     markets: markets.list,
@@ -42,7 +42,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
     random: Math.random,
     metrics,
   });
-  observeBoard([registry], oracle.board, clock);
+  observeBoard(registry, oracle.board, clock);
   const api = { oracle, clock, metrics, startedAtMs, corsOrigins };
   const service = startService({
     name: "oracle",

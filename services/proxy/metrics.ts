@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Counter, Gauge, Registry } from "prom-client";
+import { metricsIn } from "../../lib/http/metrics.ts";
 import { allMethods } from "../../lib/protocol/methods/all.ts";
 import { type CounterSeries, memoize, SeriesCounter } from "./series_counter.ts";
 import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
@@ -78,6 +79,8 @@ export class ProxyMetrics {
   readonly activeSubscriptions: Gauge;
   /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
   readonly upstreamLatency: (target: Target) => (seconds: number) => void;
+  /** Reports the use of a bounded resource; `read` is called at every scrape. */
+  readonly showGauge: (name: string, help: string, read: () => number) => void;
   readonly #refusals: Counter<"limit">;
   readonly #durationOf: (target: string) => (seconds: number) => void;
   readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
@@ -87,15 +90,13 @@ export class ProxyMetrics {
 
   constructor(registry: Registry) {
     this.registry = registry;
-    const registers = [registry];
-    const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-      new Counter({ name, help, labelNames, registers });
-    const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+    const { counter, gauge, reading } = metricsIn(registry);
     const latency = (name: string, help: string) => {
       const labelNames = ["target" as const];
-      const histogram = { name, help, labelNames, buckets: LATENCY_BUCKETS, registers };
-      return new PresetHistogram(histogram);
+      const registers = [registry];
+      return new PresetHistogram({ name, help, labelNames, buckets: LATENCY_BUCKETS, registers });
     };
+    this.showGauge = reading;
     const requests = new SeriesCounter(
       registry,
       "proxy_http_requests_total",
@@ -202,18 +203,6 @@ export class ProxyMetrics {
   /** Counts something that was refused, or closed, because of a limit. */
   countRefusal(limit: Limit): void {
     this.#refusals.inc({ limit });
-  }
-
-  /** Reports the use of a bounded resource; `read` is called at every scrape. */
-  showGauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.registry],
-      collect() {
-        this.set(read());
-      },
-    });
   }
 
   /** Counts one call of a method. */

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { type Counter, Gauge, type Histogram, type Registry } from "prom-client";
 import { RangemakerError } from "../../lib/errors.ts";
+import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import type { Account } from "../../lib/protocol/account.ts";
@@ -37,146 +38,128 @@ export class SolverMetrics {
 
   constructor(registry: Registry, markets: Markets) {
     this.#markets = markets;
-    const registers = [registry];
     this.#registry = registry;
-    this.#quotes = new Counter({
-      name: "solver_quotes_total",
-      help: "Answers to POST /quote and /estimate, by kind, and by code of the refusal or quoted.",
-      labelNames: ["kind", "outcome"],
-      registers,
-    });
-    this.#quoteTime = new Histogram({
-      name: "solver_quote_seconds",
-      help: "Time to answer POST /quote and /estimate, by kind.",
-      labelNames: ["kind"],
-      buckets: QUOTE_BUCKETS,
-      registers,
-    });
-    this.#executions = new Counter({
-      name: "solver_executions_total",
-      help:
-        "Executions that reached a final state here, by outcome: committed, failed, or refused if " +
+    const { counter, histogram } = metricsIn(registry);
+    this.#quotes = counter(
+      "solver_quotes_total",
+      "Answers to POST /quote and /estimate, by kind, and by code of the refusal or quoted.",
+      "kind",
+      "outcome",
+    );
+    this.#quoteTime = histogram(
+      "solver_quote_seconds",
+      "Time to answer POST /quote and /estimate, by kind.",
+      QUOTE_BUCKETS,
+      "kind",
+    );
+    this.#executions = counter(
+      "solver_executions_total",
+      "Executions that reached a final state here, by outcome: committed, failed, or refused if " +
         "the price had moved at a recheck.",
-      labelNames: ["outcome"],
-      registers,
-    });
-    this.#executeAnswers = new Counter({
-      name: "solver_execute_answers_total",
-      help: "Answers to POST /execute, by code of the refusal or executed.",
-      labelNames: ["outcome"],
-      registers,
-    });
-    this.#rechecks = new Counter({
-      name: "solver_rechecks_total",
-      help: "Checks of recorded executions, after their hold and after their hedge, by outcome: " +
+      "outcome",
+    );
+    this.#executeAnswers = counter(
+      "solver_execute_answers_total",
+      "Answers to POST /execute, by code of the refusal or executed.",
+      "outcome",
+    );
+    this.#rechecks = counter(
+      "solver_rechecks_total",
+      "Checks of recorded executions, after their hold and after their hedge, by outcome: " +
         "passed, or the code of the refusal.",
-      labelNames: ["after", "outcome"],
-      registers,
-    });
-    // Created at the start, so that the first check is an increase and not a new series.
-    for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
-    this.#bets = new Counter({
-      name: "solver_bets_usdc_total",
-      help: "Bets committed here, in USDC, by market.",
-      labelNames: ["market"],
-      registers,
-    });
-    for (const market of markets.symbols) this.#bets.inc({ market }, 0);
-    this.#outcomes = new Counter({
-      name: "solver_predicted_bets_total",
-      help:
-        "Settled bets by the range of the probability that was quoted, and by outcome: held if " +
+      "after",
+      "outcome",
+    );
+    this.#bets = counter(
+      "solver_bets_usdc_total",
+      "Bets committed here, in USDC, by market.",
+      "market",
+    );
+    this.#outcomes = counter(
+      "solver_predicted_bets_total",
+      "Settled bets by the range of the probability that was quoted, and by outcome: held if " +
         "the price stayed in the range, or left.",
-      labelNames: ["predicted", "outcome"],
-      registers,
-    });
-    this.#predictions = new Counter({
-      name: "solver_predicted_probability_sum",
-      help: "Sum of the probabilities that were quoted for these bets, by the same ranges.",
-      labelNames: ["predicted"],
-      registers,
-    });
-    // Created at the start, so that the first bet of a range is an increase.
+      "predicted",
+      "outcome",
+    );
+    this.#predictions = counter(
+      "solver_predicted_probability_sum",
+      "Sum of the probabilities that were quoted for these bets, by the same ranges.",
+      "predicted",
+    );
+    this.#signatureFailures = counter(
+      "solver_signature_failures_total",
+      "Executions whose signature of solver or user failed its check.",
+    );
+    this.#hedgeTime = histogram(
+      "solver_hedge_seconds",
+      "Time that hedges took, by outcome: hedged, or the code of the failure.",
+      HEDGE_BUCKETS,
+      "outcome",
+    );
+    this.#createSeries();
+  }
+
+  /** Series that exist from the start, so that the first event is an increase and not a new series. */
+  #createSeries(): void {
+    for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
+    for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
     for (let range = 0; range < RANGES; range++) {
       const predicted = rangeName(range);
       for (const outcome of ["held", "left"]) this.#outcomes.inc({ predicted, outcome }, 0);
       this.#predictions.inc({ predicted }, 0);
     }
-    this.#signatureFailures = new Counter({
-      name: "solver_signature_failures_total",
-      help: "Executions whose signature of solver or user failed its check.",
-      registers,
-    });
-    this.#hedgeTime = new Histogram({
-      name: "solver_hedge_seconds",
-      help: "Time that hedges took, by outcome: hedged, or the code of the failure.",
-      labelNames: ["outcome"],
-      buckets: HEDGE_BUCKETS,
-      registers,
-    });
-    // Created at the start, so that the first hedge is an increase and not a new series.
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
   /** Reports the exposure on every scrape. */
   watchExposure(exposure: ExposureBook): void {
-    const registers = [this.#registry];
-    new Gauge({
-      name: "solver_exposure_usdc",
-      help: "Possible loss of the solver on open theses and executions under way.",
-      registers,
-      collect() {
-        this.set(Number(exposure.total) / USDC_UNITS);
-      },
-    });
-    new Gauge({
-      name: "solver_exposure_complete",
-      help: "1 while all open theses are known, 0 while the core node is not followed.",
-      registers,
-      collect() {
-        this.set(exposure.complete ? 1 : 0);
-      },
-    });
+    const { reading } = metricsIn(this.#registry);
+    reading(
+      "solver_exposure_usdc",
+      "Possible loss of the solver on open theses and executions under way.",
+      () => Number(exposure.total) / USDC_UNITS,
+    );
+    reading(
+      "solver_exposure_complete",
+      "1 while all open theses are known, 0 while the core node is not followed.",
+      () => Number(exposure.complete),
+    );
   }
 
   /** Reports on every scrape how true the probabilities are, from windows that nobody has to bet on. */
   watchCalibration(read: () => readonly MarketCalibration[]): void {
-    const registers = [this.#registry];
-    const horizon = ["market", "horizon_seconds"] as const;
-    const boxes = [...horizon, "predicted"] as const;
-    // A scrape collects the gauges in this order: this one sets the others.
-    new Gauge({
-      name: "solver_calibration_difference",
-      help:
-        "Share of the boxes that held in windows that nobody has to bet on, less the probability " +
+    const { readings } = metricsIn(this.#registry);
+    const windows = () =>
+      read().flatMap(({ symbol: market, horizons }) =>
+        horizons.map((horizon) => ({
+          ...horizon,
+          labels: { market, horizon_seconds: horizon.horizonMs / 1_000 },
+        }))
+      );
+    const boxes = () =>
+      windows().flatMap(({ labels, boxes }) =>
+        boxes.map((box) => ({ ...box, labels: { ...labels, predicted: box.predicted } }))
+      );
+    readings(
+      "solver_calibration_difference",
+      "Share of the boxes that held in windows that nobody has to bet on, less the probability " +
         "that was predicted for them: by market, length of the window and that probability.",
-      labelNames: boxes,
-      registers,
-      collect() {
-        for (const { symbol, horizons } of read()) {
-          for (const { horizonMs, windows: count, boxes } of horizons) {
-            const labels = { market: symbol, horizon_seconds: horizonMs / 1_000 };
-            windows.set(labels, count);
-            for (const { predicted, held, error: chance } of boxes) {
-              this.set({ ...labels, predicted }, held - predicted);
-              error.set({ ...labels, predicted }, chance);
-            }
-          }
-        }
-      },
-    });
-    const windows = new Gauge({
-      name: "solver_calibration_windows",
-      help: "Windows behind the calibration, by market and length; older ones count less.",
-      labelNames: horizon,
-      registers,
-    });
-    const error = new Gauge({
-      name: "solver_calibration_error",
-      help: "Standard error by chance alone of solver_calibration_difference.",
-      labelNames: boxes,
-      registers,
-    });
+      ["market", "horizon_seconds", "predicted"],
+      () => boxes().map(({ labels, held, predicted }) => [labels, held - predicted]),
+    );
+    readings(
+      "solver_calibration_windows",
+      "Windows behind the calibration, by market and length; older ones count less.",
+      ["market", "horizon_seconds"],
+      () => windows().map(({ labels, windows }) => [labels, windows]),
+    );
+    readings(
+      "solver_calibration_error",
+      "Standard error by chance alone of solver_calibration_difference.",
+      ["market", "horizon_seconds", "predicted"],
+      () => boxes().map(({ labels, error }) => [labels, error]),
+    );
   }
 
   /**

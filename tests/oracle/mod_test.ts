@@ -97,10 +97,10 @@ Deno.test("Oracle metrics: prints, ages, sources, reconnects, faults, dropped fr
     board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 30_000 },
     clock,
     random: () => 1,
-    metrics: createOracleMetrics([registry]),
+    metrics: createOracleMetrics(registry),
     connect: network.connect,
   });
-  observeBoard([registry], oracle.board, clock);
+  observeBoard(registry, oracle.board, clock);
   oracle.start();
   network.newest.fail("refused");
   clock.advance(500);

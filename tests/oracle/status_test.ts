@@ -18,7 +18,7 @@ function setUp() {
     board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 30_000 },
     clock,
     random: () => 1,
-    metrics: createOracleMetrics([new Registry()]),
+    metrics: createOracleMetrics(new Registry()),
     connect: network.connect,
   });
   oracle.start();
@@ -174,7 +174,7 @@ Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its t
     board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 2_500 },
     clock,
     random: () => 1,
-    metrics: createOracleMetrics([new Registry()]),
+    metrics: createOracleMetrics(new Registry()),
     connect: network.connect,
   });
   oracle.start();

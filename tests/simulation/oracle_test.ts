@@ -142,7 +142,7 @@ Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model 
       clock.after(0, check);
     });
     const wire = new Wire(clock, random, venues, model);
-    const metrics = createOracleMetrics([new Registry()]);
+    const metrics = createOracleMetrics(new Registry());
     const oracle = createOracle(clock, random, wire, metrics);
     const pump = new Pump(
       [new Simulation({ markets: SYMBOLS, random, startMs: clock.now(), tradesPerSecond: 1 })],

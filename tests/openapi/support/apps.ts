@@ -78,7 +78,7 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
 
 /** The oracle's routes and its health. */
 export function oracleApp(): { app: Hono; health: Handler } {
-  const metrics = createOracleMetrics([new Registry()]);
+  const metrics = createOracleMetrics(new Registry());
   const oracle = new Oracle({
     providers: [],
     markets: MARKETS,
