@@ -6,7 +6,8 @@ import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/en
 import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
 import { BRIDGE_STATUSES } from "./error_status.ts";
 import type { Depositor } from "./depositor.ts";
-import type { DepositQueries } from "./deposits.ts";
+import { findDeposit, listDeposits } from "./deposits.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
@@ -14,7 +15,7 @@ import type { Readiness } from "./readiness.ts";
 /** Dependencies of the bridge's routes. */
 export interface BridgeApi {
   depositor: Pick<Depositor, "deposit">;
-  deposits: DepositQueries;
+  store: Pick<IntentStore, "find" | "listBySubject">;
   metrics: BridgeMetrics;
   limiter: MiddlewareHandler;
   checkReadiness(): Promise<Readiness>;
@@ -28,7 +29,7 @@ export interface BridgeApi {
 
 /** The routes of the bridge (spec: deposit bridge, "Endpoints"). */
 export function createBridgeApi(api: BridgeApi): Hono {
-  const { depositor, deposits, metrics, limiter, bridge, rpcUrl, version, chainId } = api;
+  const { depositor, store, metrics, limiter, bridge, rpcUrl, version, chainId } = api;
   const app = new Hono();
   useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_STATUSES);
   serveDocument(app, description);
@@ -65,7 +66,8 @@ export function createBridgeApi(api: BridgeApi): Hono {
     limiter,
     answering(operations.deposits, async (c) => {
       const query = parseInput(c.req.query(), operations.deposits.query);
-      const page = await deposits.list(parseInput(c.req.param(), operations.deposits.path), query);
+      const path = parseInput(c.req.param(), operations.deposits.path);
+      const page = await listDeposits(store, path, query);
       return { success: true as const, ...page };
     }),
   );
@@ -74,7 +76,7 @@ export function createBridgeApi(api: BridgeApi): Hono {
     limiter,
     answering(operations.depositByNonce, async (c) => {
       const path = parseInput(c.req.param(), operations.depositByNonce.path);
-      return { success: true as const, deposit: await deposits.find(path) };
+      return { success: true as const, deposit: await findDeposit(store, path) };
     }),
   );
   return app;

@@ -52,30 +52,25 @@ export const depositViewSchema = z.object({
 /** A deposit in JSON form. */
 export type DepositView = z.input<typeof depositViewSchema>;
 
-/** Looks up deposits. */
-export class DepositQueries {
-  readonly #store: Pick<IntentStore, "find" | "listBySubject">;
+/** One deposit. @throws A RangemakerError: `NOT_FOUND` if there is none. */
+export async function findDeposit(
+  store: Pick<IntentStore, "find">,
+  { user, nonce }: z.output<typeof depositPathSchema>,
+): Promise<DepositView> {
+  const intent = await store.find(depositKey(user, nonce));
+  if (intent !== undefined) return viewOf(intent);
+  throw failure("NOT_FOUND", { user, nonce });
+}
 
-  constructor(store: Pick<IntentStore, "find" | "listBySubject">) {
-    this.#store = store;
-  }
-
-  /** One deposit. @throws A RangemakerError: `NOT_FOUND` if there is none. */
-  async find({ user, nonce }: z.output<typeof depositPathSchema>): Promise<DepositView> {
-    const intent = await this.#store.find(depositKey(user, nonce));
-    if (intent !== undefined) return viewOf(intent);
-    throw failure("NOT_FOUND", { user, nonce });
-  }
-
-  /** A page of a user's deposits, newest first. */
-  async list(
-    { user }: z.output<typeof userPathSchema>,
-    { limit, cursor }: z.output<typeof depositsQuerySchema>,
-  ): Promise<{ deposits: DepositView[]; nextCursor: string | null }> {
-    const found = await this.#store.listBySubject(user, { limit: limit + 1, before: cursor });
-    const { items, nextCursor } = cutPage(found, limit, ({ sequence }) => sequence);
-    return { deposits: items.map(viewOf), nextCursor };
-  }
+/** A page of a user's deposits, newest first. */
+export async function listDeposits(
+  store: Pick<IntentStore, "listBySubject">,
+  { user }: z.output<typeof userPathSchema>,
+  { limit, cursor }: z.output<typeof depositsQuerySchema>,
+): Promise<{ deposits: DepositView[]; nextCursor: string | null }> {
+  const found = await store.listBySubject(user, { limit: limit + 1, before: cursor });
+  const { items, nextCursor } = cutPage(found, limit, ({ sequence }) => sequence);
+  return { deposits: items.map(viewOf), nextCursor };
 }
 
 function viewOf(intent: Intent): DepositView {

@@ -13,7 +13,6 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor, depositWork } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
-import { DepositQueries } from "./deposits.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { type BridgeOptions, bridgeSigner, options } from "./options.ts";
@@ -43,7 +42,7 @@ export async function startBridge(
   const readiness = () => checkReadiness({ intents, relayer: signer.address, chainId });
   const app = createBridgeApi({
     depositor,
-    deposits: new DepositQueries(store),
+    store,
     metrics,
     limiter: limiter.handle,
     checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),

@@ -1,10 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Timers } from "../../lib/timers.ts";
-import type { ClientFrame } from "./dialect.ts";
+import type { ClientFrame, Dialect } from "./dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
 import { RateWindow } from "./limits.ts";
-import type { NumberedTrade } from "./trades.ts";
-import type { Venue } from "./venue.ts";
+import type { NumberedTrade, TradeLog } from "./trades.ts";
 
 /** The client's end of a connection. */
 export interface Peer {
@@ -12,8 +11,19 @@ export interface Peer {
   close(code: number, reason: string): void;
 }
 
+/** The part of a venue that a connection uses. */
+export interface VenueState {
+  readonly dialect: Dialect;
+  /** Whether a fault is active. */
+  has(fault: VenueFault): boolean;
+  /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
+  log(symbol: string): TradeLog | undefined;
+  /** Counts a subscribe frame. @returns False if it is over the limit. */
+  admitsSubscription(): boolean;
+}
+
 export interface VenueConnectionOptions {
-  venue: Venue;
+  venue: VenueState;
   peer: Peer;
   clock: Clock;
   onEnd(): void;

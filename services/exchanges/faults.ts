@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import type { Venue } from "./venue.ts";
 import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
 
 /** Faults that can be injected into a venue. */
@@ -34,6 +33,12 @@ export const GAP_EVERY = 5;
 
 /** Time from the notice to the end under `shutdown`, in milliseconds. */
 export const SHUTDOWN_NOTICE_MS = 10_000;
+
+/** The venue that faults are injected into. */
+export interface FaultTarget {
+  inject(fault: VenueFault): void;
+  clear(fault: VenueFault): void;
+}
 
 /** A planned fault; times count from the start. */
 export interface PlannedFault {
@@ -70,7 +75,7 @@ export const plannedFaultSchema = z.string().transform((text, context): PlannedF
 /** Schedules faults. @returns Cancels the schedule. */
 export function planFaults(
   faults: readonly PlannedFault[],
-  venueOf: (provider: ProviderName) => Pick<Venue, "inject" | "clear"> | undefined,
+  venueOf: (provider: ProviderName) => FaultTarget | undefined,
   clock: Clock,
 ): () => void {
   const cancels = faults.flatMap(({ provider, fault, afterMs, forMs }) => [

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
-import { type Peer, VenueConnection } from "./connection.ts";
+import { type Peer, VenueConnection, type VenueState } from "./connection.ts";
 import type { Dialect } from "./dialect.ts";
 import { GAP_EVERY, type VenueFault } from "./faults.ts";
 import { RateWindow } from "./limits.ts";
@@ -18,7 +18,7 @@ export interface VenueOptions {
 }
 
 /** One exchange: its trades, connections and active faults. */
-export class Venue {
+export class Venue implements VenueState {
   readonly dialect: Dialect;
   readonly #clock: Clock;
   /** The venue's own symbols by those such as `BTC/USDT`. */

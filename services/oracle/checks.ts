@@ -66,18 +66,13 @@ async function tryProvider(
     clock,
     random: Math.random,
     handlers: {
-      onPrint(_provider, symbol) {
+      onPrint(symbol) {
         priced.add(symbol);
         if (priced.size === symbols.length) ended.resolve();
       },
-      onDrop(_provider, market) {
+      onDrop(market) {
         if (market === undefined) ended.resolve();
       },
-      onConfirmed() {},
-      onIdle() {},
-      onFault() {},
-      onReconnect() {},
-      onDroppedFrame() {},
     },
   });
   const cancel = clock.after(timeoutMs, ended.resolve);

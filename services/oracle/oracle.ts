@@ -33,25 +33,25 @@ export class Oracle {
     this.#clock = clock;
     this.#metrics = metrics;
     this.board = new PriceBoard({ ...parts.board, markets, onWithheld: warnOfJump });
-    this.connections = parts.providers.map(({ provider, url }) =>
-      new ProviderConnection({
-        provider,
-        url,
+    this.connections = parts.providers.map((target) => {
+      const provider = target.provider.name;
+      return new ProviderConnection({
+        ...target,
         markets,
         clock,
         random,
         connect,
         handlers: {
-          onPrint: (provider, symbol, price) => this.#print(provider, symbol, price),
-          onConfirmed: (provider, symbol) => this.board.confirm(provider, symbol, clock.now()),
-          onIdle: (provider) => this.#keepAlive(provider),
-          onDrop: (provider, symbol) => this.board.drop(provider, clock.now(), symbol),
-          onFault: (provider, fault) => metrics.faults.inc({ provider, fault }),
-          onReconnect: (provider) => metrics.reconnects.inc({ provider }),
-          onDroppedFrame: (provider, reason) => metrics.droppedFrames.inc({ provider, reason }),
+          onPrint: (symbol, price) => this.#print(provider, symbol, price),
+          onConfirmed: (symbol) => this.board.confirm(provider, symbol, clock.now()),
+          onIdle: () => this.#keepAlive(provider),
+          onDrop: (symbol) => this.board.drop(provider, clock.now(), symbol),
+          onFault: (fault) => metrics.faults.inc({ provider, fault }),
+          onReconnect: () => metrics.reconnects.inc({ provider }),
+          onDropped: (reason) => metrics.droppedFrames.inc({ provider, reason }),
         },
-      })
-    );
+      });
+    });
   }
 
   start(): void {

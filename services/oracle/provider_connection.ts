@@ -9,22 +9,17 @@ import {
 } from "../../lib/net/reconnecting_socket.ts";
 import { connectToExchange } from "./exchange_socket.ts";
 import type { Fault, Remedy } from "./faults.ts";
-import type { DropReason, Provider } from "./provider.ts";
+import type { Provider } from "./provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
-import { Session } from "./session.ts";
+import { Session, type SessionHandlers } from "./session.ts";
 
-export interface ProviderConnectionHandlers {
-  onPrint(provider: ProviderName, market: string, price: bigint): void;
-  /** The last price of this market is still the exchange's last trade. */
-  onConfirmed(provider: ProviderName, market: string): void;
-  /** The exchange has nothing to send in any market. */
-  onIdle(provider: ProviderName): void;
+export interface ProviderConnectionHandlers
+  extends Pick<SessionHandlers, "onPrint" | "onConfirmed" | "onIdle" | "onDropped"> {
   /** The prices of one market, or of all, are no longer valid. */
-  onDrop(provider: ProviderName, market?: string): void;
-  onFault(provider: ProviderName, fault: Fault): void;
+  onDrop(market?: string): void;
+  onFault?(fault: Fault): void;
   /** A connection attempt after the first. */
-  onReconnect(provider: ProviderName): void;
-  onDroppedFrame(provider: ProviderName, reason: DropReason): void;
+  onReconnect?(): void;
 }
 
 export interface ProviderConnectionOptions {
@@ -145,17 +140,17 @@ export class ProviderConnection {
       send: (text) => link.socket.send(text),
       handlers: {
         onPrint: (market, price) => {
-          if (link === this.#current) handlers.onPrint(this.name, market, price);
+          if (link === this.#current) handlers.onPrint(market, price);
         },
         onConfirmed: (market) => {
-          if (link === this.#current) handlers.onConfirmed(this.name, market);
+          if (link === this.#current) handlers.onConfirmed?.(market);
         },
         onIdle: () => {
-          if (link === this.#current) handlers.onIdle(this.name);
+          if (link === this.#current) handlers.onIdle?.();
         },
         onSubscribed: () => this.#subscribed(link),
         onFault: (fault, remedy, detail) => this.#applyRemedy(link, fault, remedy, detail),
-        onDropped: (reason) => handlers.onDroppedFrame(this.name, reason),
+        onDropped: (reason) => handlers.onDropped?.(reason),
       },
     });
   }
@@ -163,7 +158,7 @@ export class ProviderConnection {
   #attempted(): void {
     this.#schedule.spend("connections");
     this.#attempts += 1;
-    if (this.#attempts > 1) this.#options.handlers.onReconnect(this.name);
+    if (this.#attempts > 1) this.#options.handlers.onReconnect?.();
   }
 
   #subscribed(link: Link): void {
@@ -184,7 +179,7 @@ export class ProviderConnection {
     this.#current = link;
     this.#next = undefined;
     for (const stream of link.session?.streams ?? []) {
-      if (!stream.acknowledged) this.#options.handlers.onDrop(this.name, stream.market);
+      if (!stream.acknowledged) this.#options.handlers.onDrop(stream.market);
     }
   }
 
@@ -214,7 +209,7 @@ export class ProviderConnection {
     this.#cancelHealth?.();
     this.#cancelReplacing?.();
     this.#cancelReplacing = undefined;
-    this.#options.handlers.onDrop(this.name);
+    this.#options.handlers.onDrop();
     if (this.#next === undefined) return;
     // The second link is already connecting: it continues as the current one.
     close(link);
@@ -236,7 +231,7 @@ export class ProviderConnection {
   #report(fault: Fault, detail: string, lossReason?: string): void {
     const provider = this.name;
     this.#lastError = `${fault}: ${detail}`;
-    this.#options.handlers.onFault(provider, fault);
+    this.#options.handlers.onFault?.(fault);
     const nowMs = this.#options.clock.now();
     const isRepeated = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS;
     if (lossReason !== undefined && !this.#isLost) {

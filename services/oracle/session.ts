@@ -14,7 +14,8 @@ export interface SessionHandlers {
   /** Called once, when every market was acknowledged or refused, and at least one acknowledged. */
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
-  onDropped(reason: DropReason): void;
+  /** A frame or a print gave no price. */
+  onDropped?(reason: DropReason): void;
 }
 
 export interface SessionOptions {
@@ -117,7 +118,7 @@ export class Session {
   receive(text: string): void {
     const { provider, handlers } = this.#options;
     this.#lastFrameAtMs = this.#options.clock.now();
-    if (text.length > FRAME_CHARS_MAX) return handlers.onDropped("too_long");
+    if (text.length > FRAME_CHARS_MAX) return handlers.onDropped?.("too_long");
     const frame = provider.parse(text);
     switch (frame.kind) {
       case "prints":
@@ -135,20 +136,20 @@ export class Session {
       case "closing":
         return this.#fault("shutdown_notice", "replace", frame.reason);
       case "dropped":
-        return handlers.onDropped(frame.reason);
+        return handlers.onDropped?.(frame.reason);
     }
   }
 
   #receivePrint(print: Print): void {
     const { handlers } = this.#options;
     const stream = this.#streams.get(print.symbol);
-    if (stream === undefined) return handlers.onDropped("unknown_market");
+    if (stream === undefined) return handlers.onDropped?.("unknown_market");
     const order = stream.add(print, this.#lastFrameAtMs);
     if (order === "gap") this.#gap(`${stream.market} before ${print.sequence}`);
     if (order === "restart") {
       this.#fault("sequence_restart", "note", `${stream.market} continues at ${print.sequence}`);
     }
-    if (order === "late") handlers.onDropped("late");
+    if (order === "late") handlers.onDropped?.("late");
     else handlers.onPrint(stream.market, print.price);
     if (stream.stuck(this.#lastFrameAtMs)) {
       this.#fault("stuck_time", "drop", `${stream.market} stays at ${print.exchangeTimeMs}`);

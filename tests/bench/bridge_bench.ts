@@ -27,7 +27,6 @@ import {
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createBridgeApi } from "../../services/bridge/api.ts";
 import { depositKey, Depositor, encodePayload } from "../../services/bridge/depositor.ts";
-import { DepositQueries } from "../../services/bridge/deposits.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { CHAIN_ID, compare, definitionOf, type Figures, post, withStore } from "./driver.ts";
 
@@ -128,7 +127,7 @@ function measure(path: Path, bodies: string[]): Promise<Figures> {
   return withStore(options, (store, submitter) => {
     const app = createBridgeApi({
       depositor: path(store, submitter),
-      deposits: new DepositQueries(store),
+      store,
       metrics: new BridgeMetrics(createRegistry(), () => store.countUnfinished()),
       limiter: (_c, next) => next(),
       checkReadiness: () => Promise.reject(new Error("Not asked for here")),

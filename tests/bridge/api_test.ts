@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { UINT256_MAX, UINT64_MAX } from "../../lib/protocol/scalars.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { signedRequest, user, withBridge } from "./support.ts";
 
 Deno.test("Bridge: health says that the node is away", () =>

@@ -8,7 +8,7 @@ import {
   startMortal,
   tracePlaces,
 } from "../support/death.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";

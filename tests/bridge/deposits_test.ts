@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
 import { CHAIN_ID, signedRequest, user, withBridge } from "./support.ts";
 

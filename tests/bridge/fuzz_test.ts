@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import fc from "fast-check";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { signedRequest, withBridge } from "./support.ts";
 
 type Body = ReturnType<typeof signedRequest>;

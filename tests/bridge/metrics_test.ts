@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
 import { signedRequest, withBridge } from "./support.ts";
 

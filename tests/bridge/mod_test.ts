@@ -5,7 +5,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { kill, startMortal } from "../support/death.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";

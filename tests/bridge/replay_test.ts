@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { runHere } from "../support/command_context.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";

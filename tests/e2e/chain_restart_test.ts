@@ -8,7 +8,7 @@ import { options as solverOptions } from "../../services/solver/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { signedRequest, startTestBridge, user } from "../bridge/support.ts";
 import { execution, startTestSolver, withSolver } from "../solver/support.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { freePort, startAgain } from "../support/ports.ts";

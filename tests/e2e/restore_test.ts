@@ -16,7 +16,7 @@ import { askQuote, signQuote, solver, startTestSolver, user } from "../solver/su
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, startAgain } from "../support/ports.ts";
 import { withFolder } from "../support/files.ts";

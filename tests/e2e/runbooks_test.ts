@@ -13,7 +13,7 @@ import { startFakeOracle } from "../node/support/fake_oracle.ts";
 import { patternOf } from "../ship/documents.ts";
 import { type DocumentedCommand, passagesOf } from "../ship/documents.ts";
 import { askQuote, signQuote, user } from "../solver/support.ts";
-import { type Answer, post } from "../support/envelope.ts";
+import { type Answer, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { addMigration, NEEDS_POSTGRES, POSTGRES_URL } from "../support/postgres.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { runProgram } from "../support/process.ts";
 import { kill, startMortal } from "../support/death.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { CHAIN_ID, quoteRequest } from "../solver/support.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";

@@ -3,7 +3,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
-import { TestChain } from "./support/test_chain.ts";
+import { TestChain } from "./support/chain_in_memory.ts";
 
 const INSIDE = 3_000_000_000n;
 const OUTSIDE = 1_000_000_000n;

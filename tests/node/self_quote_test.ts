@@ -4,7 +4,7 @@ import { hashQuote } from "../../lib/protocol/hashes.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { quoteTermsOf, type RfqSubmit, signTransaction } from "../../lib/protocol/transaction.ts";
 import { actors, CHAIN_ID, deposit, hashOf, rfqSubmit } from "./support/actors.ts";
-import { SOLVER_BALANCE, TestChain } from "./support/test_chain.ts";
+import { SOLVER_BALANCE, TestChain } from "./support/chain_in_memory.ts";
 
 const { solver, stranger } = actors;
 

@@ -25,13 +25,13 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
     random: () => 1,
     connect: network.connect,
     handlers: {
-      onPrint: (name, market, price) => events.push(`${name} ${market} ${price}`),
-      onConfirmed: (_name, market) => events.push(`confirmed ${market}`),
+      onPrint: (market, price) => events.push(`${market} ${price}`),
+      onConfirmed: (market) => events.push(`confirmed ${market}`),
       onIdle: () => events.push("idle"),
-      onDrop: (_name, market) => events.push(market === undefined ? "drop" : `drop ${market}`),
-      onFault: (_name, fault) => events.push(fault),
+      onDrop: (market) => events.push(market === undefined ? "drop" : `drop ${market}`),
+      onFault: (fault) => events.push(fault),
       onReconnect: () => events.push("reconnect"),
-      onDroppedFrame: (_name, reason) => events.push(reason),
+      onDropped: (reason) => events.push(reason),
     },
   });
   connection.start();
@@ -65,7 +65,7 @@ Deno.test("ProviderConnection: a connection that closes drops its prices at once
   network.newest.open();
   network.newest.deliver(ACK);
   network.newest.deliver(print(clock, 100));
-  assert.deepEqual(news(), ["provider_a BTC/USDT 100000000"]);
+  assert.deepEqual(news(), ["BTC/USDT 100000000"]);
   network.newest.end(1001, "away");
   assert.deepEqual(news(), ["closed", "drop"]);
   assert.equal(connection.lastError, "closed: closed with 1001 away");
@@ -167,8 +167,8 @@ Deno.test("ProviderConnection: after a notice the new connection stands before t
     "shutdown_notice",
     "shutdown_notice",
     "reconnect",
-    "provider_a BTC/USDT 100000000",
-    "provider_a BTC/USDT 201000000",
+    "BTC/USDT 100000000",
+    "BTC/USDT 201000000",
   ]);
   connection.stop();
   assert.equal(clock.pending, 0);
@@ -192,10 +192,10 @@ Deno.test("ProviderConnection: the old connection goes on while the new one fail
     "shutdown_notice",
     "reconnect",
     "not_opened",
-    "provider_a BTC/USDT 100000000",
+    "BTC/USDT 100000000",
     "reconnect",
     "shutdown_notice",
-    "provider_a BTC/USDT 101000000",
+    "BTC/USDT 101000000",
   ]);
   clock.advance(2_000);
   network.newest.open();
@@ -221,7 +221,7 @@ Deno.test("ProviderConnection: when the old connection dies first, its prices go
     "reconnect",
     "closed",
     "drop",
-    "provider_a BTC/USDT 200000000",
+    "BTC/USDT 200000000",
   ]);
   clock.advance(5_000);
   assert.equal(network.sockets.length, 2, "nobody replaces what stands");
@@ -252,7 +252,7 @@ Deno.test("ProviderConnection: only the current connection confirms prices", () 
   const first = network.newest;
   first.open();
   confirm(first);
-  assert.deepEqual(news(), ["provider_b BTC/USDT 5000000", "confirmed BTC/USDT"]);
+  assert.deepEqual(news(), ["BTC/USDT 5000000", "confirmed BTC/USDT"]);
   clock.advance(1_500);
   network.newest.open();
   confirm(network.newest);

@@ -8,7 +8,7 @@ import {
 import type { TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { signedRequest, user, withBridge } from "../bridge/support.ts";
 import { bridgeApp } from "../openapi/support/apps.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
 import { brokenPosts } from "./solver_refusals.ts";

@@ -1,6 +1,6 @@
 import { giveHistory, publishPrice, SPOT } from "../solver/prices.ts";
 import { quoteRequest, withSolver } from "../solver/support.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Refusals, Refused } from "./support.ts";
 

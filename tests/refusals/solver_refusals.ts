@@ -2,7 +2,7 @@ import { eventually } from "../support/eventually.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { listen } from "../../lib/http/listener.ts";
-import { withField } from "../support/envelope.ts";
+import { withField } from "../support/http_answers.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
 import {
   execution,

@@ -19,7 +19,7 @@ import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../lib/protocol/transaction.ts";
 import { decodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, backfill, deposit, ETH, hashOf } from "../node/support/actors.ts";
-import { GENESIS, TestChain } from "../node/support/test_chain.ts";
+import { GENESIS, TestChain } from "../node/support/chain_in_memory.ts";
 
 /** What the solvers may lose together, USDC with 6 decimals. */
 export const EXPOSURE_MAX = 100_000n;

@@ -9,7 +9,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { kill, type MortalService, type Started, startMortal } from "../support/death.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";

@@ -13,7 +13,7 @@ import {
   user,
   USER_BALANCE,
 } from "../solver/support.ts";
-import { type Answer, post } from "../support/envelope.ts";
+import { type Answer, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { NEEDS_POSTGRES_PROGRAMS, type Pair, withPair } from "../support/postgres_cluster.ts";
 

@@ -93,15 +93,7 @@ function setUp(name: ProviderName, random: RandomSource) {
     clock,
     random,
     connect: exchange.connect,
-    handlers: {
-      onPrint() {},
-      onConfirmed() {},
-      onIdle() {},
-      onDrop() {},
-      onFault() {},
-      onReconnect() {},
-      onDroppedFrame() {},
-    },
+    handlers: { onPrint() {}, onDrop() {} },
   });
   connection.start();
   return { clock, exchange, connection };

@@ -4,7 +4,7 @@ import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { solverInfoSchema } from "../../lib/protocol/answers.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, SPOT } from "./prices.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type MortalService, playUntilDeath, tracePlaces } from "../support/death.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
 import { bundledProgram } from "../support/process.ts";

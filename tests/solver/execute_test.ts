@@ -8,7 +8,7 @@ import {
   encodeExecution,
   executionRequestSchema,
 } from "../../services/solver/execution/execution.ts";
-import { assertFailure, post, withField } from "../support/envelope.ts";
+import { assertFailure, post, withField } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
 import {

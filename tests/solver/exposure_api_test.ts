@@ -4,7 +4,7 @@ import { z } from "zod";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
 import { CHAIN_ID, execution, withSolver } from "./support.ts";

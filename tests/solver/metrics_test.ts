@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
 
 async function figures(url: string): Promise<Map<string, number>> {

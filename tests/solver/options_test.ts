@@ -8,7 +8,7 @@ import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { options, type SolverOptions } from "../../services/solver/mod.ts";
-import { type Answer, post } from "../support/envelope.ts";
+import { type Answer, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   assertAllowsPage,

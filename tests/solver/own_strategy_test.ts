@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";
 import { strategyContext } from "../../services/solver/pricing/strategy.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";

@@ -10,7 +10,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { kill, startMortal } from "../support/death.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHAIN_ID, market, quoteRequest, signQuote, startTestSolver, user } from "./support.ts";
 import { quoteSchema, quoteToWire } from "../../lib/protocol/quote.ts";

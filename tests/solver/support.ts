@@ -8,7 +8,7 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 
 /** The chain of these tests. */

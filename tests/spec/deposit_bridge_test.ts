@@ -5,7 +5,7 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import {
   DOMAIN,
   fundedWallet,

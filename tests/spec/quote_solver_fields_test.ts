@@ -4,7 +4,7 @@ import { recoverTypedDataAddress } from "viem";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { estimateRequestSchema } from "../../services/solver/quoting/estimate.ts";
-import { assertFailure, post, withField } from "../support/envelope.ts";
+import { assertFailure, post, withField } from "../support/http_answers.ts";
 import {
   askQuote,
   endedWindow,

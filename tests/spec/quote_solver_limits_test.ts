@@ -7,7 +7,7 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { quoteBody, signedExecution, withSolver } from "./quotes.ts";
 import { DOMAIN, fundedWallet, PAIRS, sharedStack } from "./support.ts";
 

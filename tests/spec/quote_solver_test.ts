@@ -9,7 +9,7 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
-import { assertFailure, post } from "../support/envelope.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import {

@@ -7,7 +7,7 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { newWallet, PAIRS, typedData, wire } from "./support.ts";
 
 /** What solver and user sign (docs/protocol.md, "What users and solvers sign"). */

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { post as postEnvelope } from "../support/envelope.ts";
+import { post as postEnvelope } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { post } from "../proxy/support.ts";

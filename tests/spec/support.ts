@@ -13,7 +13,7 @@ import {
   type StackUrls,
   startStack,
 } from "../../services/stack/stack.ts";
-import { post } from "../support/envelope.ts";
+import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** Seed of the simulated prices. */

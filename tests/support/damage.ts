@@ -4,7 +4,7 @@ import type { RunningService } from "../../lib/http/service.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { signedRequest, startTestBridge } from "../bridge/support.ts";
 import { execution, solver, SOLVER_BALANCE, startTestSolver, user } from "../solver/support.ts";
-import { post } from "./envelope.ts";
+import { post } from "./http_answers.ts";
 import { eventually } from "./eventually.ts";
 import { ConnectionLost, FakeNode } from "./fake_node.ts";
 import { withLogs } from "./recorded_logs.ts";

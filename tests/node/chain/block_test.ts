@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { genesisBlock, sealBlock, toEthereumBlock } from "../../../services/node/chain/block.ts";
 import { BlockLog, BLOCKS_KEPT, headOnStart } from "../../../services/node/chain/block_log.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
-import { TestChain } from "../support/test_chain.ts";
+import { TestChain } from "../support/chain_in_memory.ts";
 
 Deno.test("Chain: blocks follow each other by hash, and old ones are dropped", () => {
   const test = new TestChain();

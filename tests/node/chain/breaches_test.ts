@@ -3,7 +3,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { BreachWatch } from "../../../services/node/chain/breaches.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { TestChain } from "../support/test_chain.ts";
+import { TestChain } from "../support/chain_in_memory.ts";
 
 const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;

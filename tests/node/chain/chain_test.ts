@@ -11,7 +11,7 @@ import {
   type QuoteFields,
   rfqSubmit,
 } from "../support/actors.ts";
-import { SOLVER_BALANCE, TestChain } from "../support/test_chain.ts";
+import { SOLVER_BALANCE, TestChain } from "../support/chain_in_memory.ts";
 
 const { user, solver, stranger } = actors;
 

@@ -8,7 +8,7 @@ import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/verify.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, ETH, hashOf } from "../support/actors.ts";
-import { GENESIS, memoryRecords } from "../support/test_chain.ts";
+import { GENESIS, memoryRecords } from "../support/chain_in_memory.ts";
 
 const NOW = 1_700_000_000_000;
 const context: ExecutionContext = {

@@ -12,7 +12,7 @@ import {
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { TestChain } from "../support/test_chain.ts";
+import { TestChain } from "../support/chain_in_memory.ts";
 
 const BTC = MARKETS[0]!;
 const ETH = MARKETS[1]!;

@@ -6,7 +6,7 @@ import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { DevChain, SNAPSHOTS_MAX } from "../../../services/node/dev/dev_chain.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { GENESIS, TestChain } from "../support/test_chain.ts";
+import { GENESIS, TestChain } from "../support/chain_in_memory.ts";
 
 const { user, solver } = actors;
 const MINUTE_MS = 60_000;

@@ -19,7 +19,7 @@ import {
 } from "../../../services/node/rpc/query_pages.ts";
 import { SerialQueue, WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
 import { actors } from "../support/actors.ts";
-import { TestChain } from "../support/test_chain.ts";
+import { TestChain } from "../support/chain_in_memory.ts";
 
 const PAGE_SLOTS = 6_000;
 

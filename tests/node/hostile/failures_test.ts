@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { STRANGER_FAILURES_MAX } from "../../../services/node/chain/chain.ts";
 import { actors, backfill, deposit, hashOf } from "../support/actors.ts";
-import { TestChain } from "../support/test_chain.ts";
+import { TestChain } from "../support/chain_in_memory.ts";
 
 const { stranger, user } = actors;
 

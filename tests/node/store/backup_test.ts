@@ -9,7 +9,7 @@ import { withFolder } from "../../support/files.ts";
 import { actors, hashOf } from "../support/actors.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { logOf } from "../support/log_of.ts";
-import { GENESIS } from "../support/test_chain.ts";
+import { GENESIS } from "../support/chain_in_memory.ts";
 
 const { relayer, user } = actors;
 const [, flags = ""] = /^deno run (.*) main\.ts node$/.exec(config.tasks.node) ?? [];

@@ -18,7 +18,7 @@ import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { DiskChain } from "../support/disk_chain.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../support/log_of.ts";
-import { SOLVER_BALANCE } from "../support/test_chain.ts";
+import { SOLVER_BALANCE } from "../support/chain_in_memory.ts";
 
 const settings = resolveSettings({
   relayers: [actors.relayer.address],

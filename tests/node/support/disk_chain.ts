@@ -11,7 +11,7 @@ import { openStorage, type Storage } from "../../../services/node/store/storage.
 import type { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID, deposit, hashOf, rfqSubmit } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
-import { GENESIS } from "./test_chain.ts";
+import { GENESIS } from "./chain_in_memory.ts";
 
 const { user, solver } = actors;
 

@@ -1,7 +1,7 @@
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { BackfillOracle, Deposit, RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { actors } from "./actors.ts";
-import { GENESIS } from "./test_chain.ts";
+import { GENESIS } from "./chain_in_memory.ts";
 
 /** A thesis as the naive chain sees it. */
 export interface NaiveThesis {

@@ -10,7 +10,7 @@ import {
 import { actors } from "./actors.ts";
 import { startFakeOracle } from "./fake_oracle.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
-import { SOLVER_BALANCE } from "./test_chain.ts";
+import { SOLVER_BALANCE } from "./chain_in_memory.ts";
 
 /** A node over real HTTP with an oracle of its own. */
 export interface NodeUnderTest {

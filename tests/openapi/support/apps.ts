@@ -7,7 +7,6 @@ import type { RunningService } from "../../../lib/http/service.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
-import { DepositQueries } from "../../../services/bridge/deposits.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
 import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";
 import { healthHandler, oracleApi } from "../../../services/oracle/api.ts";
@@ -64,7 +63,7 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
   };
   return createBridgeApi({
     depositor: { deposit: unused },
-    deposits: new DepositQueries(store),
+    store,
     metrics: new BridgeMetrics(new Registry(), unused),
     limiter: unlimited,
     checkReadiness: unused,
