@@ -349,11 +349,3 @@ Deno.test("OracleSession: lost messages are counted over a minute, and again aft
   assert.deepEqual(lose(5), ["replace", "note", "note", "note", "replace"]);
   session.end();
 });
-
-Deno.test("OracleSession: a trade of Kraken's that was left out is a lost message", () => {
-  const { session, clock, news } = setUp(kraken, ["BTC/USDT"]);
-  session.receive(krakenAnswer("BTC/USDT", true));
-  for (const id of [7, 8, 10]) session.receive(krakenTrade(id, clock.now()));
-  assert(news().includes("sequence_gap note: message lost: BTC/USDT before 10"));
-  session.end();
-});

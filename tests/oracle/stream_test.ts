@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Stream } from "../../services/oracle/stream.ts";
-import type { Print } from "../../services/oracle/provider.ts";
+import { type PrintOrder, Stream } from "../../services/oracle/stream.ts";
+import type { Print, Provider } from "../../services/oracle/provider.ts";
 
 const T = 1_700_000_000_000;
 const MISSED_AFTER_MS = 2_000;
@@ -10,44 +10,46 @@ function print(sequence: number | undefined, exchangeTimeMs: number): Print {
   return { symbol: "X", price: 1n, exchangeTimeMs, sequence };
 }
 
-Deno.test("Stream: numbers that rise by one are in order, a hole is a gap", () => {
-  const stream = new Stream("BTC/USDT", "by_one");
-  assert.equal(stream.add(print(10, T), T), "next");
-  assert.equal(stream.add(print(11, T), T), "next");
-  assert.equal(stream.add(print(13, T), T), "gap");
-  assert.equal(stream.add(print(14, T), T), "next");
-});
+/** Numbers and times of prints, the times counted from T, and the order that each has. */
+const ORDERS: Record<
+  string,
+  [Provider["sequence"], [sequence: number | undefined, timeMs: number, order: PrintOrder][]]
+> = {
+  "numbers that rise by one are in order, a hole is a gap": [
+    "by_one",
+    [[10, 0, "next"], [11, 0, "next"], [13, 0, "gap"], [14, 0, "next"]],
+  ],
+  "numbers that only rise have no gaps": ["rising", [[10, 0, "next"], [90, 0, "next"]]],
+  "a repeated or earlier number is late": [
+    "by_one",
+    [[10, 0, "next"], [10, 0, "late"], [9, -5, "late"], [9, 0, "late"], [11, 1, "next"]],
+  ],
+  "the same number is late, even with a newer time": ["by_one", [[10, 0, "next"], [10, 5, "late"]]],
+  "the same rising number is late, even with a newer time": [
+    "rising",
+    [[90, 0, "next"], [90, 5, "late"]],
+  ],
+  "a number that falls while the time advances is a restart, and counting goes on from it": [
+    "by_one",
+    [[1_000, 0, "next"], [1, 1, "restart"], [2, 2, "next"], [1_001, 3, "gap"], [3, 3, "late"]],
+  ],
+  "without numbers the time says what is late": [
+    "none",
+    [[undefined, 0, "next"], [undefined, 0, "next"], [undefined, -1, "late"]],
+  ],
+};
 
-Deno.test("Stream: numbers that only rise have no gaps", () => {
-  const stream = new Stream("BTC/USDT", "rising");
-  assert.equal(stream.add(print(10, T), T), "next");
-  assert.equal(stream.add(print(90, T), T), "next");
-  assert.equal(stream.add(print(90, T), T), "late");
-});
-
-Deno.test("Stream: a repeated print is late and does not show that the stream is alive", () => {
-  const stream = new Stream("BTC/USDT", "by_one");
-  stream.add(print(10, T), T);
-  assert.equal(stream.add(print(10, T), T + 50), "late");
-  assert.equal(stream.add(print(9, T - 5), T + 60), "late");
-  assert.equal(stream.add(print(9, T), T + 65), "late");
-  assert.equal(stream.lastPrintAtMs, T);
-  assert.equal(stream.add(print(11, T + 1), T + 70), "next");
-});
-
-Deno.test("Stream: a number that falls while time goes on is a restart", () => {
-  const stream = new Stream("BTC/USDT", "by_one");
-  stream.add(print(1_000, T), T);
-  assert.equal(stream.add(print(1, T + 1), T + 1), "restart");
-  assert.equal(stream.add(print(2, T + 2), T + 2), "next");
-});
-
-Deno.test("Stream: without numbers the time says what is late", () => {
-  const stream = new Stream("BTC/USDT", "none");
-  assert.equal(stream.add(print(undefined, T), T), "next");
-  assert.equal(stream.add(print(undefined, T), T), "next");
-  assert.equal(stream.add(print(undefined, T - 1), T), "late");
-});
+for (const [name, [sequencing, prints]] of Object.entries(ORDERS)) {
+  Deno.test(`Stream: ${name}`, () => {
+    const stream = new Stream("BTC/USDT", sequencing);
+    let lastPrintAtMs: number | undefined;
+    for (const [index, [sequence, timeMs, order]] of prints.entries()) {
+      assert.equal(stream.add(print(sequence, T + timeMs), T + index), order);
+      if (order !== "late") lastPrintAtMs = T + index;
+      assert.equal(stream.lastPrintAtMs, lastPrintAtMs, "a late print shows no life");
+    }
+  });
+}
 
 Deno.test("Stream: a time that stands still while prints come is stuck, a pause is not", () => {
   const stream = new Stream("BTC/USDT", "by_one");
@@ -85,23 +87,6 @@ Deno.test("Stream: silence counts from the last print, or from the subscription"
   assert.equal(stream.silentMs(T + 1_000), 1_000);
   stream.add(print(undefined, T), T + 2_000);
   assert.equal(stream.silentMs(T + 2_500), 500);
-});
-
-Deno.test("Stream: the same number again is late, even with a newer time", () => {
-  for (const sequencing of ["by_one", "rising"] as const) {
-    const stream = new Stream("BTC/USDT", sequencing);
-    stream.add(print(10, T), T);
-    assert.equal(stream.add(print(10, T + 5), T + 5), "late");
-    assert.equal(stream.lastPrintAtMs, T);
-  }
-});
-
-Deno.test("Stream: after a restart the new count is the one that goes on", () => {
-  const stream = new Stream("BTC/USDT", "by_one");
-  stream.add(print(1_000, T), T);
-  stream.add(print(1, T + 1), T + 1);
-  assert.equal(stream.add(print(1_001, T + 2), T + 2), "gap");
-  assert.equal(stream.add(print(2, T + 2), T + 3), "late");
 });
 
 Deno.test("Stream: the lag is that of the last print that counts, a late one leaves it", () => {
