@@ -6,51 +6,14 @@ import { waitForPrices } from "../../services/stack/bet.ts";
 import { hasChromium, launchBrowser, Visitor, whileAsleep } from "./browser.ts";
 import { TestServices } from "./services.ts";
 
-/** Runs a test on services of its own, opened at a view. */
-function browserTest(
-  name: string,
-  view: string,
-  test: (visitor: Visitor, services: TestServices) => Promise<void>,
-): void {
-  Deno.test({
-    name,
-    ignore: !hasChromium,
-    timeout: 180_000,
-    async fn() {
-      const services = await TestServices.start();
-      const browser = await launchBrowser({ isCalm: true });
-      try {
-        const visitor = await Visitor.open(browser, services.urlOf("console") + view);
-        await test(visitor, services);
-        await visitor.close({ outages: true });
-      } finally {
-        await browser.close();
-        await services.stopAll();
-      }
-    },
-  });
+type Test = (visitor: Visitor, services: TestServices) => Promise<void>;
+
+/** What is tried, on the same services one after the other: its name, and the view it opens. */
+const tests: { name: string; view: string; test: Test }[] = [];
+
+function browserTest(name: string, view: string, test: Test): void {
+  tests.push({ name, view, test });
 }
-
-browserTest(
-  "Console: oracle and chain go and come back, without a reload",
-  "",
-  async (visitor, services) => {
-    await visitor.sees(/Live/);
-    await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
-
-    await services.stop("oracle");
-    await visitor.sees(/The price of ETH\/USDT is not fresh: no bets until it is/);
-    await services.start("oracle");
-    await visitor.seesNo(/is not fresh/);
-
-    await services.stop("node");
-    await visitor.sees(/No live prices: reconnecting/);
-    await services.start("node");
-    await visitor.sees(/The chain was reset/);
-    await visitor.seesNo(/No live prices|is not fresh/);
-    await visitor.sees(/Live/);
-  },
-);
 
 /** Bets that are open for the whole test, so that the maker has something to lose. */
 async function placeBet(services: TestServices): Promise<void> {
@@ -73,7 +36,7 @@ async function placeBet(services: TestServices): Promise<void> {
 }
 
 browserTest(
-  "Console: the maker's view survives outages of solver and proxy, and a chain that was reset",
+  "the maker's view survives outages of solver and proxy, and a chain that was reset",
   "#maker",
   async (visitor, services) => {
     await placeBet(services);
@@ -108,7 +71,7 @@ browserTest(
 );
 
 browserTest(
-  "Console: the operator's view names a service that is away, and sees it return",
+  "the operator's view names a service that is away, and sees it return",
   "#operator",
   async (visitor, services) => {
     const { page } = visitor;
@@ -129,7 +92,28 @@ browserTest(
 );
 
 browserTest(
-  "Console: a page that slept while services restarted goes on by itself, in every view",
+  "oracle and chain go and come back, without a reload",
+  "",
+  async (visitor, services) => {
+    await visitor.sees(/Live/);
+    await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
+
+    await services.stop("oracle");
+    await visitor.sees(/The price of ETH\/USDT is not fresh: no bets until it is/);
+    await services.start("oracle");
+    await visitor.seesNo(/is not fresh/);
+
+    await services.stop("node");
+    await visitor.sees(/No live prices: reconnecting/);
+    await services.start("node");
+    await visitor.sees(/The chain was reset/);
+    await visitor.seesNo(/No live prices|is not fresh/);
+    await visitor.sees(/Live/);
+  },
+);
+
+browserTest(
+  "a page that slept while services restarted goes on by itself, in every view",
   "",
   async (visitor, services) => {
     const { page } = visitor;
@@ -152,3 +136,25 @@ browserTest(
     await visitor.sees(/No fresh prices/);
   },
 );
+
+Deno.test({
+  name: "Console: services go and come back",
+  ignore: !hasChromium,
+  timeout: 300_000,
+  async fn(t) {
+    const services = await TestServices.start();
+    const browser = await launchBrowser({ isCalm: true });
+    try {
+      for (const { name, view, test } of tests) {
+        await t.step(name, async () => {
+          const visitor = await Visitor.open(browser, services.urlOf("console") + view);
+          await test(visitor, services);
+          await visitor.close({ outages: true });
+        });
+      }
+    } finally {
+      await browser.close();
+      await services.stopAll();
+    }
+  },
+});

@@ -163,7 +163,7 @@ Deno.test("Problems: the memory of a process is that of its first service alone"
   assert.equal(processesOf([...states, elsewhere]).length, 3);
 });
 
-Deno.test("Problems: what is away, ill or not ready says why; causes and critical ones come first", () => {
+Deno.test("Problems: services that are down, unhealthy or not ready are listed with the reason, critical ones and causes first", () => {
   const problems = findingsOf([
     stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
     stateOf("oracle", [], { isUp: false, reason: "It cannot be reached" }),

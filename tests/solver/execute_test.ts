@@ -63,7 +63,7 @@ Deno.test("Execute: a quote that names no solver is taken for its own, another s
     assert.equal(node.received.length, 1);
   }));
 
-Deno.test("Execute: an execution of an earlier run that is no longer valid is not hedged", async () => {
+Deno.test("Execute: after a restart, stored executions past their deadline or over --max-risk fail unhedged and are not sent", async () => {
   const folder = await Deno.makeTempDir();
   const database = `${folder}/solver.sqlite`;
   const bets = { late: { deadline: Date.now() - 60_000 }, risky: { betAmount: "100000000" } };

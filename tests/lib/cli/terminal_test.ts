@@ -77,7 +77,7 @@ Deno.test("progressOn: without a terminal it writes nothing", () => {
   assert.equal(drawn(false, 80, "line", ""), "");
 });
 
-Deno.test("progressBar: draws what is done of the total", () => {
+Deno.test("progressBar: fills by the share that is done, and is full where the total is 0", () => {
   assert.equal(progressBar(0, 10, "slots"), `${"░".repeat(40)} 0 % of 10 slots`);
   assert.equal(progressBar(5, 10, "slots"), `${"█".repeat(20)}${"░".repeat(20)} 50 % of 10 slots`);
   assert.equal(progressBar(0, 0, "slots"), `${"█".repeat(40)} 100 % of 0 slots`);

@@ -49,7 +49,7 @@ Deno.test("PollingLoop: waits for the interval after each pass, so that passes n
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("PollingLoop: nobody has to be told of a recovery, and a bug is no failed pass", async () => {
+Deno.test("PollingLoop: goes on after a recovery without onRecovery, and stop rejects with an error of another kind", async () => {
   const { clock, passes, loop, end } = setUp({ onRecovery: undefined });
   loop.start();
   await end("away");

@@ -27,7 +27,7 @@ Deno.test("readMessage: a large message of numbers and text with brackets and co
   assert.deepEqual(Array.isArray(message) ? undefined : message.params, params);
 });
 
-Deno.test("readMessage: accepts valid calls, and refuses an id that is no finite number", () => {
+Deno.test("readMessage: accepts every kind of id and params, and rejects the id 1e999, which JSON cannot represent", () => {
   const method = "eth_call";
   const valid: { id?: unknown; method: string; params?: unknown; more?: number }[] = [
     { method },

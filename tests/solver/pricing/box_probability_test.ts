@@ -43,14 +43,14 @@ Deno.test("Box: times between two slots count as the slots that they hold", () =
   assert.equal(boxProbability(odd), boxProbability(fiveMinutes));
 });
 
-Deno.test("Box: on a price that is mostly still, the next slot is as likely to be still as any other", () => {
+Deno.test("Box: where 90 % of slots are still, a bound next to the price is broken at the next check with 5 %", () => {
   const nextSlot = { toLower: 1e-9, toUpper: 1, waitMs: 50, steps: 0 };
   const probability = noTouchAtChecks(nextSlot, { volatility: 0.5, stillShare: 0.9 });
   // A bound that is next to the price: every second move breaks the box.
   assert.ok(Math.abs(probability - 0.95) < 1e-3, `${probability}`);
 });
 
-Deno.test("Box: a window that starts later has to begin inside", () => {
+Deno.test("Box: a window that starts later is less likely to hold where the price is outside now", () => {
   const later = { ...fiveMinutes, startMs: NOW_MS + 3_600_000, endMs: NOW_MS + 3_900_000 };
   const probability = boxProbability(later);
   assert.ok(probability > 0.4 && probability < 0.8, `${probability}`);
