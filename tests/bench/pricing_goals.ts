@@ -6,7 +6,7 @@
 import { basename } from "node:path";
 import { parseOptions } from "../../lib/cli/options.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { type BarSource, endOf } from "../../services/solver/backtest/bars.ts";
+import { bridgedSlots, type CandleSource } from "../../services/solver/backtest/candle_bridge.ts";
 import { openCandles } from "../../services/solver/backtest/candle_file.ts";
 import { backtest, options } from "../../services/solver/backtest/command.ts";
 import type { DailyMean } from "../../services/solver/backtest/daily_series.ts";
@@ -26,16 +26,15 @@ const text = { name: "pricing_goals", description: "", examples: [] };
 const settings = parseOptions(text, options, rest, () => undefined);
 
 /** A simulated market as a file of candles. */
-function simulatedSource(name: string): BarSource {
-  const bars = [
-    ...simulatedCandles(seededRandom(2), SIMULATED_MARKETS[name]!, SIMULATED_DAYS * 1_440), // by its name
-  ].map((candle) => ({ ...candle, knownMs: endOf(candle) }));
+function simulatedSource(name: string): CandleSource {
+  const minutes = SIMULATED_DAYS * 1_440;
+  const candles = [...simulatedCandles(seededRandom(2), SIMULATED_MARKETS[name]!, minutes)]; // by its name
   return {
     durationMs: 60_000,
     fromMs: 0,
-    toMs: bars.length * 60_000,
-    async *bars() {
-      yield await Promise.resolve(bars);
+    toMs: minutes * 60_000,
+    async *candles() {
+      yield await Promise.resolve(candles);
     },
   };
 }
@@ -85,8 +84,11 @@ function describe(market: string, report: Report): void {
 }
 
 for (const file of files) {
-  describe(basename(file), await backtest(settings, await openCandles(file)));
+  describe(
+    basename(file),
+    await backtest(settings, bridgedSlots(await openCandles(file), settings.seed)),
+  );
 }
 for (const name of files.length === 0 ? Object.keys(SIMULATED_MARKETS) : []) {
-  describe(name, await backtest(settings, simulatedSource(name)));
+  describe(name, await backtest(settings, bridgedSlots(simulatedSource(name), settings.seed)));
 }

@@ -59,10 +59,8 @@ function suggestAndSign(symbol: string, seed: number, tolerancePercent: number) 
     for (; trade.timeMs < nowMs; trade = trades.next()) newest.set(trade.provider, trade.price);
     if (newest.size < 3) continue;
     const price = median([...newest.values()]);
-    const [open, timeMs] = [Number(price), nowMs - SLOT_MS];
-    const prices = { open, high: open, low: open, close: open };
-    market.observe({ ...prices, timeMs, durationMs: SLOT_MS, knownMs: nowMs });
-    series.append(timeMs, open / 1e6);
+    market.observe({ timeMs: nowMs, price: Number(price) });
+    series.append(nowMs - SLOT_MS, Number(price) / 1e6);
     while (signed[0] !== undefined && signed[0].atMs <= nowMs) {
       const { bet, payout } = signed.shift()!; // the loop's condition
       place(bet, payout);

@@ -1,5 +1,7 @@
 import { messageOf } from "../../../lib/errors.ts";
-import { BacktestError, type Bar, type BarSource } from "./bars.ts";
+import type { Candle } from "../pricing/candle.ts";
+import type { CandleSource } from "./candle_bridge.ts";
+import { BacktestError } from "./slots.ts";
 
 /** The first line of every file of candles. */
 export const CANDLE_HEADER = "time_ms,open,high,low,close";
@@ -17,7 +19,7 @@ const ROW_PATTERN = /^\d{1,15}(,\d{1,9}(\.\d{1,12})?){4}$/;
  *
  * @throws {BacktestError} If the file cannot be read or used, naming the line.
  */
-export async function openCandles(path: string): Promise<BarSource> {
+export async function openCandles(path: string): Promise<CandleSource> {
   const [first, second] = await readRows(path, 2);
   if (first === undefined || second === undefined) {
     throw new BacktestError(`Candles ${path} cannot be used: expected at least two`);
@@ -28,13 +30,13 @@ export async function openCandles(path: string): Promise<BarSource> {
     durationMs,
     fromMs: first.timeMs,
     toMs: lastMs + durationMs,
-    bars: () => readBars(path, durationMs),
+    candles: () => readCandles(path, durationMs),
   };
 }
 
-type Row = Omit<Bar, "durationMs" | "knownMs">;
+type Row = Omit<Candle, "durationMs">;
 
-async function* readBars(path: string, durationMs: number): AsyncIterable<Bar[]> {
+async function* readCandles(path: string, durationMs: number): AsyncIterable<Candle[]> {
   let beforeMs = -Infinity;
   for await (const rows of readPieces(path)) {
     yield rows.map(({ row, line }) => {
@@ -42,7 +44,7 @@ async function* readBars(path: string, durationMs: number): AsyncIterable<Bar[]>
         throw lineError(path, line, `a time at least ${durationMs} ms after the one above`);
       }
       beforeMs = row.timeMs;
-      return { ...row, durationMs, knownMs: row.timeMs + durationMs };
+      return { ...row, durationMs };
     });
   }
 }

@@ -8,7 +8,7 @@ import { progressBar } from "../../../lib/cli/progress.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";
-import { BacktestError, type BarSource, tradeBars } from "./bars.ts";
+import { bridgedSlots } from "./candle_bridge.ts";
 import { openCandles } from "./candle_file.ts";
 import { drawReport } from "./charts.ts";
 import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
@@ -19,6 +19,7 @@ import { type Report, reportOn } from "./report.ts";
 import { describeReport } from "./report_text.ts";
 import { HarModel } from "./rivals/har.ts";
 import { BaseRate, MockMaker, TerminalOnly } from "./rivals/simple.ts";
+import { BacktestError, type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
 import { TapeMarket } from "./tape_market.ts";
 
@@ -82,11 +83,11 @@ const COMPARED = "HAR, fitted";
  */
 export async function backtest(
   options: BacktestOptions,
-  source: BarSource,
+  source: SlotSource,
   onProgress?: BacktestPlan["onProgress"],
 ): Promise<Report> {
   const plan = planOf(options, source);
-  const participants = await createParticipants(options, plan, source);
+  const participants = await createParticipants(options, plan);
   const results = await runBacktest(source, { ...plan, onProgress }, participants);
   return reportOn(results, {
     ...plan,
@@ -96,41 +97,40 @@ export async function backtest(
   });
 }
 
-async function openSource({ tape, candles }: BacktestOptions): Promise<BarSource> {
-  if (tape !== undefined && candles === undefined) return tradeBars(await readTape(tape));
-  if (candles !== undefined && tape === undefined) return await openCandles(candles);
+async function openSource({ tape, candles, seed }: BacktestOptions): Promise<SlotSource> {
+  if (tape !== undefined && candles === undefined) return tradeSlots(await readTape(tape));
+  if (candles !== undefined && tape === undefined) {
+    return bridgedSlots(await openCandles(candles), seed);
+  }
   throw new UsageError("Expected either --tape or --candles");
 }
 
 function planOf(
   options: BacktestOptions,
-  source: BarSource,
-): BacktestPlan & { fitUntilMs: number } {
-  const defaults = source.durationMs < MINUTE_MS ? DEFAULTS.trades : DEFAULTS.candles;
+  source: SlotSource,
+): BacktestPlan {
+  const defaults = source.recordedMs < MINUTE_MS ? DEFAULTS.trades : DEFAULTS.candles;
   const firstPartMs = options.fitShare * (source.toMs - source.fromMs);
   const durationsMs = options.durationsMs ?? defaults.durationsMs;
   const stepMs = options.stepMs ?? defaults.stepMs;
-  const uneven = [stepMs, ...durationsMs].find((ms) => ms % source.durationMs !== 0);
+  const uneven = [stepMs, ...durationsMs].find((ms) => ms % source.recordedMs !== 0);
   if (uneven !== undefined) {
     throw new BacktestError(
-      `Bars of ${source.durationMs} ms cannot decide boxes of ${uneven} ms: expected multiples`,
+      `Prices recorded every ${source.recordedMs} ms cannot decide boxes of ${uneven} ms: expected multiples`,
     );
   }
-  const fitUntilMs = source.fromMs + FIT_OF_FIRST_PART * firstPartMs;
   return {
     ...options,
     durationsMs,
     stepMs,
-    fitUntilMs,
-    compareFromMs: fitUntilMs,
+    compareFromMs: source.fromMs + FIT_OF_FIRST_PART * firstPartMs,
     reportFromMs: source.fromMs + firstPartMs,
   };
 }
 
 async function createParticipants(
   options: BacktestOptions,
-  { durationsMs, fitUntilMs, reportFromMs }: BacktestPlan & { fitUntilMs: number },
-  source: BarSource,
+  { durationsMs, compareFromMs, reportFromMs }: BacktestPlan,
 ): Promise<Participants & { focus: string[] }> {
   const { margin, userLeadMs, minDurationMs, minWidthTicks, priceAgeMs, volatility } = options;
   const market = new TapeMarket({
@@ -144,8 +144,7 @@ async function createParticipants(
       ...context,
       margin,
       userLeadMs,
-      // Prices of a recording are always old: no bound on their age.
-      maxPriceAgeMs: Math.max(priceAgeMs, source.durationMs),
+      maxPriceAgeMs: priceAgeMs,
       minDurationMs,
       minWidthTicks,
     });
@@ -156,7 +155,7 @@ async function createParticipants(
   if (options.strategy !== undefined) {
     tested.push(new StrategyMaker(await loadStrategy(options.strategy), market));
   }
-  const schedule = { fitUntilMs, recalibrateUntilMs: reportFromMs };
+  const schedule = { fitUntilMs: compareFromMs, recalibrateUntilMs: reportFromMs };
   const rivals = [
     new TerminalOnly(margin),
     new BaseRate(margin),

@@ -1,9 +1,9 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { candleVariance } from "../pricing/candle.ts";
 import { YEAR_MS } from "../pricing/units.ts";
-import { BacktestError, type Bar, type BarSource, endOf, phaseOf } from "./bars.ts";
+import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
 import { formatDuration } from "./report_text.ts";
+import { ReturnVolatility } from "./return_volatility.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./tape_market.ts";
 import { decide, type QuotedMaker, type UserPlan } from "./users.ts";
@@ -38,23 +38,21 @@ export interface Participants {
 
 /**
  * Slides boxes over recorded prices. Every decision uses only what was known at the time: makers and
- * users see prices bar by bar, and a box is scored when its window is over. Memory is bounded by the
+ * users see prices slot by slot, and a box is scored when its window is over. Memory is bounded by the
  * boxes that have not ended.
  *
  * @throws {BacktestError} If no box fits.
  */
 export async function runBacktest(
-  source: BarSource,
+  source: SlotSource,
   plan: BacktestPlan,
   participants: Participants,
 ): Promise<Results> {
   const run = new Run(source, plan, participants);
-  for await (const bars of source.bars()) {
-    for (const bar of bars) run.step(bar);
-    const last = bars.at(-1);
-    if (last !== undefined) {
-      plan.onProgress?.(endOf(last) - source.fromMs, source.toMs - source.fromMs);
-    }
+  for await (const slots of source.slots()) {
+    for (const slot of slots) run.step(slot);
+    const doneMs = (slots.at(-1)?.timeMs ?? source.fromMs) - source.fromMs;
+    plan.onProgress?.(doneMs, source.toMs - source.fromMs);
   }
   if (run.results.boxes > 0) return run.results;
   throw new BacktestError(
@@ -67,13 +65,17 @@ class Run {
   readonly results = new Results();
   readonly #compared = new Results();
   readonly #names: readonly string[];
-  readonly #neutral = new NeutralVolatility();
+  /** Widths of boxes are measured in it, so they do not depend on any of the models under test. */
+  readonly #neutral = new ReturnVolatility();
   #pending: Trial[] = [];
+  readonly #undecided = new Set<Trial>();
+  /** Prices between these change nothing for any box, until a time. */
+  #calm = { low: -Infinity, high: Infinity, untilMs: Infinity };
   #quoted: readonly QuotedMaker[] | undefined;
   #endMs: number;
 
   constructor(
-    readonly source: BarSource,
+    readonly source: SlotSource,
     readonly plan: BacktestPlan,
     readonly participants: Participants,
   ) {
@@ -81,33 +83,49 @@ class Run {
     this.#endMs = source.fromMs;
   }
 
-  step(bar: Bar): void {
+  step(slot: SlotPrice): void {
     const { market, makers } = this.participants;
     // Prices in a gap are unknown: boxes that reach into it are dropped.
-    if (bar.timeMs > this.#endMs) this.#pending = [];
-    this.#endMs = endOf(bar);
-    this.#settle(bar);
-    market.observe(bar);
-    this.#neutral.observe(bar);
-    for (const maker of makers) maker.observe(bar);
-    this.#askUndecided(bar.knownMs);
-    if ((bar.knownMs - phaseOf(bar)) % this.plan.stepMs === 0) this.#quote(bar);
+    if (slot.timeMs > this.#endMs) {
+      this.#pending = [];
+      this.#undecided.clear();
+    }
+    this.#endMs = slot.timeMs + SLOT_MS;
+    const { low, high, untilMs } = this.#calm;
+    if (slot.price < low || slot.price > high || this.#endMs >= untilMs) this.#settle(slot);
+    market.observe(slot);
+    this.#neutral.observe(slot);
+    for (const maker of makers) maker.observe(slot);
+    this.#askUndecided(slot.timeMs);
+    if (slot.timeMs % this.plan.stepMs === 0) this.#quote(slot);
   }
 
-  #settle(bar: Bar): void {
-    const endMs = endOf(bar);
-    let kept = 0;
-    for (const trial of this.#pending) {
+  #settle({ timeMs, price }: SlotPrice): void {
+    const pending = this.#pending;
+    this.#pending = [];
+    this.#calm = { low: -Infinity, high: Infinity, untilMs: Infinity };
+    for (const trial of pending) {
       const { box } = trial;
-      const counts = bar.timeMs >= box.startMs && bar.timeMs < box.endMs;
-      if (counts && (bar.low < box.lower || bar.high > box.upper)) trial.broken = true;
-      if (trial.broken || endMs >= box.endMs) this.#end(trial, endMs);
-      else this.#pending[kept++] = trial;
+      const counts = timeMs >= box.startMs && timeMs < box.endMs;
+      if (counts && (price < box.lower || price > box.upper)) trial.broken = true;
+      if (trial.broken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
+      else this.#keep(trial);
     }
-    this.#pending.length = kept;
+  }
+
+  #keep(trial: Trial): void {
+    const { lower, upper, startMs, endMs } = trial.box;
+    const { low, high, untilMs } = this.#calm;
+    this.#pending.push(trial);
+    this.#calm = startMs > this.#endMs ? { low, high, untilMs: Math.min(untilMs, startMs) } : {
+      low: Math.max(low, lower),
+      high: Math.min(high, upper),
+      untilMs: Math.min(untilMs, endMs),
+    };
   }
 
   #end(trial: Trial, endMs: number): void {
+    this.#undecided.delete(trial);
     const { makers } = this.participants;
     const { reportFromMs, compareFromMs } = this.plan;
     makers.forEach((maker, index) =>
@@ -118,31 +136,30 @@ class Run {
   }
 
   #askUndecided(nowMs: number): void {
-    for (const trial of this.#pending) {
-      if (trial.undecided.length === 0) continue;
+    for (const trial of this.#undecided) {
       const asked = trial.undecided;
       // A decision may lead to another one.
       trial.undecided = [];
       for (const ask of asked) if (!ask(nowMs)) trial.undecided.push(ask);
+      if (trial.undecided.length === 0) this.#undecided.delete(trial);
     }
   }
 
-  #quote(bar: Bar): void {
+  #quote({ timeMs: nowMs, price }: SlotPrice): void {
     const { durationsMs, widths, offsets, startAheadMs, reportFromMs } = this.plan;
     const volatility = this.plan.volatility ?? this.#neutral.volatility;
     if (volatility === undefined) return;
-    const nowMs = bar.knownMs;
     const reported = nowMs >= reportFromMs;
     if (reported) this.#quoted ??= this.#findInformants();
     for (const durationMs of durationsMs) {
-      const move = bar.close * volatility * Math.sqrt(durationMs / YEAR_MS);
+      const move = price * volatility * Math.sqrt(durationMs / YEAR_MS);
       for (const aheadMs of startAheadMs) {
         const startMs = nowMs + aheadMs;
         const endMs = startMs + durationMs;
         if (endMs > this.source.toMs) continue;
         for (const width of widths) {
           for (const offset of offsets) {
-            const box = boxAround(bar.close, width * move, offset, startMs, endMs);
+            const box = boxAround(price, width * move, offset, startMs, endMs);
             this.#try(box, { durationMs, width }, nowMs);
           }
         }
@@ -161,9 +178,10 @@ class Run {
       broken: false,
     };
     for (const quoted of this.#quoted ?? []) {
-      decide(trial, quoted, this.plan, this.source.durationMs);
+      decide(trial, quoted, this.plan);
     }
-    this.#pending.push(trial);
+    if (trial.undecided.length > 0) this.#undecided.add(trial);
+    this.#keep(trial);
   }
 
   /** Gives each maker's users the rival model that was best so far. */
@@ -213,44 +231,4 @@ function scoreOf(
     }
   }
   return count === 0 ? undefined : sum / count;
-}
-
-/** Single slots are too noisy: squared returns of 5 s are used. */
-const RETURN_SLOTS = 50;
-
-/** Minimum number of returns or candles for a mean. */
-const COUNT_MIN = 10;
-
-/**
- * The mean volatility of all prices so far. Widths of boxes are measured in it, so they do not depend on
- * any of the models under test.
- */
-class NeutralVolatility {
-  #sum = 0;
-  #ms = 0;
-  #count = 0;
-  #close: number | undefined;
-
-  /** Adds the newest bar. */
-  observe(bar: Bar): void {
-    if (bar.durationMs === SLOT_MS) {
-      if (bar.timeMs % (RETURN_SLOTS * SLOT_MS) !== 0) return;
-      if (this.#close !== undefined) {
-        this.#add(Math.log(bar.close / this.#close) ** 2, RETURN_SLOTS * SLOT_MS);
-      }
-    } else this.#add(candleVariance(bar, this.#close), bar.durationMs);
-    this.#close = bar.close;
-  }
-
-  /** Annualised; undefined before there are enough prices, or while none has moved. */
-  get volatility(): number | undefined {
-    if (this.#count < COUNT_MIN || this.#sum === 0) return undefined;
-    return Math.sqrt(this.#sum / this.#ms * YEAR_MS);
-  }
-
-  #add(variance: number, ms: number): void {
-    this.#sum += variance;
-    this.#ms += ms;
-    this.#count += 1;
-  }
 }

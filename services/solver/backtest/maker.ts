@@ -1,4 +1,4 @@
-import type { Bar } from "./bars.ts";
+import type { SlotPrice } from "./slots.ts";
 import { LIMITS } from "../limits.ts";
 
 /** A box that is tried: its terms as numbers, prices as integers with 6 decimals. */
@@ -44,16 +44,16 @@ export interface Trial {
   /** By index of the maker. */
   offers: (Offer | undefined)[];
   bets: TrialBet[];
-  /** Users and makers who have not decided yet; each is asked at every bar until it returns true. */
+  /** Users and makers who have not decided yet; each is asked at every slot until it returns true. */
   undecided: ((nowMs: number) => boolean)[];
   broken: boolean;
 }
 
-/** A market maker in the backtest. It sees only bars, as they become known. */
+/** A market maker in the backtest. It sees only prices, as they become known. */
 export interface Maker {
   readonly name: string;
-  /** Adds the newest bar. */
-  observe(bar: Bar): void;
+  /** Adds the newest price. */
+  observe(slot: SlotPrice): void;
   /** @returns Undefined if it cannot quote yet. */
   offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined;
   /** Whether an offer may still be executed. */
@@ -75,7 +75,7 @@ export abstract class ModelMaker implements Maker {
     this.#margin = margin;
   }
 
-  abstract observe(bar: Bar): void;
+  abstract observe(slot: SlotPrice): void;
 
   /** Probability that the box holds; undefined if the model has too little data. */
   abstract probability(box: TrialBox, kind: TrialKind, nowMs: number): number | undefined;

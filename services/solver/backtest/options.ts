@@ -114,7 +114,7 @@ export const options = {
   },
   seed: {
     flags: "--seed",
-    description: "seed of the mock's payouts",
+    description: "seed of the mock's payouts and of the paths within candles",
     kind: kinds.seed,
     default: "1",
   },

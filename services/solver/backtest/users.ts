@@ -1,3 +1,4 @@
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Maker, Trial, TrialBet } from "./maker.ts";
 
 /** Behaviour of users. */
@@ -8,8 +9,8 @@ export interface UserPlan {
   waitMs: number;
 }
 
-/** How often the user who waits looks at the price. */
-const LOOK_MS = 1_000;
+/** How often the user who waits looks at the price while waiting. */
+const LOOKS = 30;
 
 /** The user who waits executes once the margin has fallen to this, by that user's model. */
 const WAIT_FOR_MARGIN = 0.01;
@@ -33,8 +34,7 @@ export interface QuotedMaker {
 }
 
 /**
- * The recheck by the maker of an offer that is accepted now. Bars that are longer than its wait cannot
- * show what happens meanwhile: there the offer is executed at once.
+ * The recheck by the maker of an offer that is accepted now.
  *
  * @returns Adds the bet of a user, once it is executed.
  */
@@ -42,12 +42,12 @@ function recheckLater(
   trial: Trial,
   { index, maker }: QuotedMaker,
   ratio: number,
-  { nowMs: acceptedMs, barMs }: { nowMs: number; barMs: number },
+  acceptedMs: number,
 ): (user: string) => void {
   const { box, kind, bets } = trial;
   const probability = (nowMs: number) => maker.offer(box, kind, nowMs)?.probability;
   const holdMs = maker.holdMs?.(box, ratio) ?? 0;
-  if (holdMs < barMs) {
+  if (holdMs === 0) {
     const now = acceptedMs === trial.quotedMs
       ? trial.offers[index]?.probability
       : probability(acceptedMs);
@@ -74,12 +74,11 @@ export function decide(
   trial: Trial,
   quoted: QuotedMaker,
   { leadMs, waitMs }: UserPlan,
-  barMs: number,
 ): void {
   const { index, informant, maker, watched } = quoted;
   const ratio = trial.offers[index]?.ratio;
   if (ratio === undefined) return;
-  const bet = recheckLater(trial, quoted, ratio, { nowMs: trial.quotedMs, barMs });
+  const bet = recheckLater(trial, quoted, ratio, trial.quotedMs);
   bet(USERS.everyone);
   if (informed(trial.offers[informant.index]?.probability, ratio)) {
     bet(USERS.informed);
@@ -96,14 +95,15 @@ export function decide(
     });
   }
   if (waitMs > 0) {
+    const lookMs = Math.ceil(waitMs / LOOKS / SLOT_MS) * SLOT_MS;
     trial.undecided.push((nowMs) => {
       if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return true;
-      if (nowMs % LOOK_MS !== 0) return false;
+      if ((nowMs - trial.quotedMs) % lookMs !== 0) return false;
       const worth = (probability(nowMs) ?? 0) * ratio;
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
         return false;
       }
-      recheckLater(trial, quoted, ratio, { nowMs, barMs })(USERS.patient);
+      recheckLater(trial, quoted, ratio, nowMs)(USERS.patient);
       return true;
     });
   }

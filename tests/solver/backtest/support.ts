@@ -1,7 +1,7 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
-import type { Bar, BarSource } from "../../../services/solver/backtest/bars.ts";
+import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
 import { type BacktestPlan, runBacktest } from "../../../services/solver/backtest/engine.ts";
 import {
   type Maker,
@@ -10,7 +10,7 @@ import {
   type TrialKind,
 } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
-import { CloseVolatility } from "../../../services/solver/backtest/rivals/close_volatility.ts";
+import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
 import { MockMaker } from "../../../services/solver/backtest/rivals/simple.ts";
 import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
@@ -79,23 +79,24 @@ export const plan: BacktestPlan = {
 class PlainMaker extends ModelMaker {
   readonly name = "plain";
   readonly #known: number | undefined;
-  readonly #estimate = new CloseVolatility();
+  readonly #estimate = new ReturnVolatility(600_000);
+  #spot: number | undefined;
 
   constructor(margin: number, known: number | undefined) {
     super(margin);
     this.#known = known;
   }
 
-  observe(bar: Bar): void {
-    this.#estimate.observe(bar);
+  observe(slot: SlotPrice): void {
+    this.#spot = slot.price;
+    this.#estimate.observe(slot);
   }
 
   probability({ lower, upper, startMs, endMs }: TrialBox, _kind: TrialKind, nowMs: number) {
-    const { spot } = this.#estimate;
     const volatility = this.#known ?? this.#estimate.volatility;
-    if (spot === undefined || volatility === undefined) return undefined;
+    if (this.#spot === undefined || volatility === undefined) return undefined;
     return boxProbability({
-      spot: BigInt(spot),
+      spot: BigInt(this.#spot),
       lower: BigInt(lower),
       upper: BigInt(upper),
       nowMs,
@@ -111,7 +112,7 @@ export const MAKERS = ["barrier", "plain", "mock"];
 
 /** Runs the solver's strategy beside a plain maker and the mock. */
 export async function runMakers(
-  source: BarSource,
+  source: SlotSource,
   random: RandomSource,
   given: Partial<BacktestPlan> & { userLeadMs?: number } = {},
 ): Promise<Results> {

@@ -4,6 +4,7 @@ import { gaussian, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { RangeMemory } from "../../../services/solver/pricing/range_memory.ts";
 import {
   MarketVolatility,
   volatilityStateSchema,
@@ -361,7 +362,18 @@ Deno.test("Volatility: candles made of few moves are seen to be so", () => {
     const volatility = new MarketVolatility(settings);
     const walk = { volatility: () => 0.6, minutes: 2_880, steps };
     candles(seededRandom(11), walk).forEach((candle) => volatility.addCandle(candle));
-    const moves = 600 * (1 - volatility.stillShare);
+    const { moves } = volatility.toJSON().fewMoves;
     assert.ok(moves > lowest && moves < highest, `${moves} moves, not ${steps}`);
   }
+});
+
+Deno.test("Volatility: the mean of the last minute counts by how many moves it is made of", () => {
+  const memory = new RangeMemory();
+  for (let minute = 0; minute < 60; minute++) memory.add(60_000, 0.001, 1);
+  const raisedBy = (moves: number) =>
+    memory.logOver(60_000, { mean: 0.002, halfLifeMs: 60_000, moves })! - memory.logOver(60_000)!;
+  assert.ok(raisedBy(10) < 0.1 && raisedBy(10) > 0, `${raisedBy(10)}`);
+  assert.ok(raisedBy(900) > 0.25 && raisedBy(900) < Math.LN2, `${raisedBy(900)}`);
+  const alone = new RangeMemory().logOver(60_000, { mean: 0.002, halfLifeMs: 60_000, moves: 10 });
+  assert.equal(alone?.toFixed(9), Math.log(0.002).toFixed(9), "without others nothing is withheld");
 });

@@ -1,10 +1,10 @@
 import { checksOf, noTouchAtChecks, type OpenBox } from "../../pricing/box_probability.ts";
-import { CANDLE_MS, CandleBuilder, candleVariance } from "../../pricing/candle.ts";
+import { CandleBuilder, candleVariance } from "../../pricing/candle.ts";
 import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { Season } from "../../pricing/season.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
 import { forecastOf } from "../../pricing/volatility_forecast.ts";
-import { type Bar, endOf, phaseOf } from "../bars.ts";
+import type { SlotPrice } from "../slots.ts";
 import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
@@ -72,9 +72,9 @@ export class HarModel extends ModelMaker {
     }
   }
 
-  observe(bar: Bar): void {
-    this.#spot = bar.close;
-    const candle = bar.durationMs >= CANDLE_MS ? bar : this.#candles.add(bar.timeMs, bar.close);
+  observe({ timeMs: nowMs, price }: SlotPrice): void {
+    this.#spot = price;
+    const candle = this.#candles.add(nowMs, price);
     if (candle === undefined) return;
     const { timeMs, durationMs } = candle;
     const variance = candleVariance(candle, this.#close);
@@ -86,7 +86,7 @@ export class HarModel extends ModelMaker {
       mean.add(plain / durationMs, durationMs);
     }
     this.#sum += plain;
-    this.#learn(endOf(candle), phaseOf(candle));
+    this.#learn(timeMs + durationMs);
   }
 
   probability(box: TrialBox, { durationMs }: TrialKind, nowMs: number): number | undefined {
@@ -129,7 +129,7 @@ export class HarModel extends ModelMaker {
   }
 
   /** Completes rows whose time is over, and begins new ones, until the fit. */
-  #learn(nowMs: number, phaseMs: number): void {
+  #learn(nowMs: number): void {
     for (const [durationMs, horizon] of this.#horizons) {
       if (nowMs > this.#schedule.fitUntilMs) {
         horizon.weights ??= horizon.regression.solve();
@@ -140,7 +140,7 @@ export class HarModel extends ModelMaker {
         const variance = Math.max(VARIANCE_MIN, (this.#sum - row.sumAtStart) / durationMs);
         horizon.regression.add(row.features, Math.log(variance));
       }
-      const features = (nowMs - phaseMs) % FIT_STEP_MS === 0 ? this.#features() : undefined;
+      const features = nowMs % FIT_STEP_MS === 0 ? this.#features() : undefined;
       if (features === undefined) continue;
       horizon.pending.push({ endMs: nowMs + durationMs, features, sumAtStart: this.#sum });
     }

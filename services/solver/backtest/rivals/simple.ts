@@ -2,9 +2,9 @@
 import type { RandomSource } from "../../../../lib/clock.ts";
 import { normalBetween } from "../../pricing/normal.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
-import type { Bar } from "../bars.ts";
+import type { SlotPrice } from "../slots.ts";
 import { type Maker, ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
-import { CloseVolatility } from "./close_volatility.ts";
+import { ReturnVolatility } from "../return_volatility.ts";
 
 /** The specification's test strategy: 1.05 to 1.10 times the bet at random. */
 export class MockMaker implements Maker {
@@ -27,20 +27,24 @@ export class MockMaker implements Maker {
   }
 }
 
+const RETURNS_HALF_LIFE_MS = 600_000;
+
 /** Considers the end of the window only, as if the price could leave the box and return. */
 export class TerminalOnly extends ModelMaker {
   readonly name = "terminal only";
-  readonly #volatility = new CloseVolatility();
+  readonly #returns = new ReturnVolatility(RETURNS_HALF_LIFE_MS);
+  #spot = 0;
 
-  observe(bar: Bar): void {
-    this.#volatility.observe(bar);
+  observe(slot: SlotPrice): void {
+    this.#spot = slot.price;
+    this.#returns.observe(slot);
   }
 
   probability({ lower, upper, endMs }: TrialBox, _kind: TrialKind, nowMs: number) {
-    const { volatility, spot } = this.#volatility;
-    if (volatility === undefined || spot === undefined) return undefined;
+    const { volatility } = this.#returns;
+    if (volatility === undefined) return undefined;
     const variance = volatility * volatility * (endMs - nowMs) / YEAR_MS;
-    const scaled = (price: number) => (Math.log(price / spot) + variance / 2) / Math.sqrt(variance);
+    const scaled = (price: number) => (Math.log(price / this.#spot) + variance / 2) / Math.sqrt(variance);
     return normalBetween(scaled(lower), scaled(upper));
   }
 }

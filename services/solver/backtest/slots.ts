@@ -1,7 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
 import { TapeError, type TapeRow } from "../../../lib/prices/tape.ts";
-import type { Candle } from "../pricing/candle.ts";
 
 /** The backtest cannot run with these options or prices. */
 export class BacktestError extends RangemakerError {
@@ -10,35 +9,21 @@ export class BacktestError extends RangemakerError {
   }
 }
 
-/**
- * Recorded prices of a time span, integers with 6 decimals. A candle is known once it is over; a slot
- * of 100 ms has one price, known when it starts.
- */
-export interface Bar extends Candle {
-  /** When the close is known, Unix milliseconds. */
-  knownMs: number;
+/** The price at a checkpoint, an integer with 6 decimals. */
+export interface SlotPrice {
+  /** Start of the slot of 100 ms, when the price is known: Unix milliseconds. */
+  timeMs: number;
+  price: number;
 }
 
-/** Recorded prices in order of time. */
-export interface BarSource {
-  /** Length of each bar. */
-  durationMs: number;
+/** Prices of slots in order of time. */
+export interface SlotSource {
+  /** Length of what was recorded: it decides boxes of whole multiples only. */
+  recordedMs: number;
   fromMs: number;
   toMs: number;
-  bars(): AsyncIterable<readonly Bar[]>;
-}
-
-/**
- * How long after a multiple of its length a bar begins. Candles of a file may begin at any time, such
- * as 20 s past each minute; what happens every few bars is counted without that.
- */
-export function phaseOf({ timeMs, durationMs }: Candle): number {
-  return timeMs % durationMs;
-}
-
-/** End of a bar. */
-export function endOf({ timeMs, durationMs }: Candle): number {
-  return timeMs + durationMs;
+  /** In pieces of any length. */
+  slots(): AsyncIterable<readonly SlotPrice[]>;
 }
 
 /** Slots of the longest tape: 4.8 days. */
@@ -54,45 +39,32 @@ const PIECE_SLOTS = 10_000;
  * @param rows In order of time, at least two.
  * @throws {TapeError} If the tape is longer than {@link SLOTS_MAX} slots.
  */
-export function tradeBars(rows: readonly TapeRow[]): BarSource {
+export function tradeSlots(rows: readonly TapeRow[]): SlotSource {
   const first = slotFrom(rows[0]?.timeMs ?? 0);
   const end = slotFrom(rows.at(-1)?.timeMs ?? 0) + 1;
   if (end - first > SLOTS_MAX) {
     throw new TapeError(`Expected at most ${SLOTS_MAX} slots of 100 ms: received ${end - first}`);
   }
   return {
-    durationMs: SLOT_MS,
+    recordedMs: SLOT_MS,
     fromMs: first * SLOT_MS,
     toMs: end * SLOT_MS,
-    async *bars() {
+    async *slots() {
       let next = 0;
       let price = 0;
-      let piece: Bar[] = [];
+      let piece: SlotPrice[] = [];
       for (let slot = first; slot < end; slot++) {
         const timeMs = slot * SLOT_MS;
         for (let row = rows[next]; row !== undefined && row.timeMs <= timeMs; row = rows[next]) {
           price = Number(row.price);
           next += 1;
         }
-        piece.push(slotBar(timeMs, price));
+        piece.push({ timeMs, price });
         if (piece.length < PIECE_SLOTS) continue;
         yield await Promise.resolve(piece);
         piece = [];
       }
       if (piece.length > 0) yield piece;
     },
-  };
-}
-
-/** A slot with one price. */
-export function slotBar(timeMs: number, price: number): Bar {
-  return {
-    timeMs,
-    durationMs: SLOT_MS,
-    knownMs: timeMs,
-    open: price,
-    high: price,
-    low: price,
-    close: price,
   };
 }

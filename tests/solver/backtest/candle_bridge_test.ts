@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { readTape } from "../../../lib/prices/tape.ts";
+import { gaussian, seededRandom } from "../../../lib/random.ts";
+import {
+  bridgedSlots,
+  type CandleSource,
+} from "../../../services/solver/backtest/candle_bridge.ts";
+import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
+import type { Candle } from "../../../services/solver/pricing/candle.ts";
+
+const CANDLE_MS = 60_000;
+const TICK = 10_000;
+
+/** Recorded trades (ETH/USDT), where they are at hand. */
+const TRADES = new URL("../../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
+
+function bridged(candles: readonly Candle[], seed = 1): SlotSource {
+  const source: CandleSource = {
+    durationMs: CANDLE_MS,
+    fromMs: candles[0]!.timeMs, // there are several
+    toMs: candles.at(-1)!.timeMs + CANDLE_MS,
+    async *candles() {
+      yield await Promise.resolve(candles);
+    },
+  };
+  return bridgedSlots(source, seed);
+}
+
+async function pricesOf(source: SlotSource): Promise<number[]> {
+  const prices: number[] = [];
+  for await (const slots of source.slots()) {
+    prices.push(...slots.map(({ price }) => price));
+  }
+  return prices;
+}
+
+/** Prices of slots as candles. */
+function candlesOf(prices: readonly number[]): Candle[] {
+  const slots = CANDLE_MS / 100;
+  return Array.from({ length: Math.floor((prices.length - 1) / slots) }, (_, index) => {
+    const part = prices.slice(index * slots, (index + 1) * slots + 1);
+    return {
+      timeMs: index * CANDLE_MS,
+      durationMs: CANDLE_MS,
+      open: part[0]!, // a candle has 601 prices
+      high: Math.max(...part),
+      low: Math.min(...part),
+      close: part.at(-1)!,
+    };
+  });
+}
+
+type Habits = Record<string, number>;
+
+/** What prices do between the ends of candles, without any model. */
+function habitsOf(prices: readonly number[]): Habits {
+  const logs = prices.map(Math.log);
+  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const over = (slots: number, value: (part: number[]) => number) => {
+    const step = Math.ceil(slots / 10);
+    const count = Math.floor((logs.length - slots) / step);
+    return mean(
+      Array.from(
+        { length: count },
+        (_, index) => value(logs.slice(index * step, index * step + slots + 1)),
+      ),
+    );
+  };
+  const varianceOver = (slots: number) =>
+    over(slots, (part) => (part.at(-1)! - part[0]!) ** 2) / slots;
+  const rangeOver = (slots: number) => over(slots, (part) => Math.max(...part) - Math.min(...part));
+  return {
+    stillSlots: over(1, ([a, b]) => a === b ? 1 : 0),
+    stillSeconds: over(10, (part) => part.every((log) => log === part[0]) ? 1 : 0),
+    varianceOfSecond: varianceOver(10) / varianceOver(100),
+    rangeOfSecond: rangeOver(10) / rangeOver(300),
+    rangeOfFiveSeconds: rangeOver(50) / rangeOver(300),
+    rangeOverMove: rangeOver(100) / over(100, (part) => Math.abs(part.at(-1)! - part[0]!)),
+  };
+}
+
+/** Means of the habits of several bridges over the same candles. */
+async function bridgedHabits(prices: readonly number[], seeds: number) {
+  const candles = candlesOf(prices);
+  const all: Habits[] = [];
+  for (let seed = 1; seed <= seeds; seed++) {
+    all.push(habitsOf(await pricesOf(bridged(candles, seed))));
+  }
+  const sums = all.reduce(
+    (total, one) =>
+      Object.fromEntries(
+        Object.entries(one).map(([name, value]) => [name, value + (total[name] ?? 0)]),
+      ),
+    {} as Record<string, number>,
+  );
+  return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / seeds]));
+}
+
+/** A price with the habits of recorded trades. */
+function simulatedPrices(minutes: number): number[] {
+  const random = seededRandom(7);
+  let [log, side] = [Math.log(1.6e9), 0];
+  return Array.from({ length: minutes * 600 + 1 }, () => {
+    if (random() < 0.0164) log += 0.0001 * gaussian(random);
+    else if (random() < 0.1413) side = 1 - side;
+    return (Math.round(Math.exp(log) / TICK) + side) * TICK;
+  });
+}
+
+Deno.test("Candle bridge: each candle has its recorded high, low and close, and nothing beyond", async () => {
+  const candles = candlesOf(simulatedPrices(200));
+  const prices = await pricesOf(bridged(candles));
+  assert.equal(prices.length, candles.length * 600);
+  candles.slice(0, -1).forEach(({ open, high, low, close }, index) => {
+    const part = prices.slice(index * 600, index * 600 + 601);
+    assert.deepEqual([part[0], Math.max(...part), Math.min(...part), part[600]], [
+      open,
+      high,
+      low,
+      close,
+    ]);
+    assert.ok(part.every((price) => price % TICK === 0));
+  });
+  assert.deepEqual(await pricesOf(bridged(candles)), prices, "the same for the same seed");
+  assert.notDeepEqual(await pricesOf(bridged(candles, 2)), prices);
+});
+
+Deno.test("Candle bridge: a candle that is flat stays still, and one after a gap begins with its open", async () => {
+  const flat = { durationMs: CANDLE_MS, open: TICK, high: TICK, low: TICK, close: TICK };
+  const later = { ...flat, timeMs: 5 * CANDLE_MS, open: 4 * TICK, high: 9 * TICK, low: 2 * TICK };
+  const prices = await pricesOf(
+    bridged([{ ...flat, timeMs: CANDLE_MS }, { ...later, close: 3 * TICK }]),
+  );
+  assert.deepEqual(new Set(prices.slice(0, 600)), new Set([TICK]));
+  assert.equal(prices[600], 4 * TICK);
+});
+
+Deno.test("Candle bridge: between candles prices behave as those that the candles are made of", async () => {
+  const prices = simulatedPrices(600);
+  const [expected, found] = [habitsOf(prices), await bridgedHabits(prices, 1)];
+  for (const [name, value] of Object.entries(expected)) {
+    // A candle tells its range but not its volatility: squares over seconds are a fifth too high.
+    const tolerance = name === "varianceOfSecond" ? 0.25 : 0.06;
+    assert.ok(
+      Math.abs(found[name]! / value - 1) < tolerance,
+      `${name}: ${found[name]}, not ${value}`,
+    );
+  }
+});
+
+Deno.test({
+  name: "Candle bridge: still and volatile as recorded trades are",
+  ignore: !existsSync(TRADES),
+  async fn() {
+    const recorded = await pricesOf(tradeSlots(await readTape(fileURLToPath(TRADES))));
+    const [expected, found] = [habitsOf(recorded), await bridgedHabits(recorded, 20)];
+    // Three minutes of trades: their ranges and variances are known to a quarter.
+    for (const [name, value] of Object.entries(expected)) {
+      assert.ok(Math.abs(found[name]! / value - 1) < 0.25, `${name}: ${found[name]}, not ${value}`);
+    }
+  },
+});
