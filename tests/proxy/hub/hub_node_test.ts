@@ -208,18 +208,6 @@ Deno.test("Hub: unknown ids of an earlier connection are forgotten", () => {
   }
 });
 
-Deno.test("Hub: ends no unknown subscription while a subscribe is unanswered", async () => {
-  const scene = new Scene();
-  const outcome = scene.subscribe(scene.client(), "a");
-  for (let n = 0; n < 3; n += 1) {
-    scene.notify("0x1", n);
-    scene.pass(1);
-  }
-  assert.deepEqual(scene.asked.map(({ method }) => method), ["eth_subscribe"]);
-  scene.answer({ result: "0x1" });
-  assert.deepEqual(await outcome, { id: "0x1" });
-});
-
 Deno.test("Hub: ends at most 256 unknown subscriptions a sweep", () => {
   const scene = new Scene();
   for (let sweep = 0; sweep < 2; sweep += 1) {
@@ -298,30 +286,6 @@ Deno.test("Hub: a client gets two ids for equal subscriptions, and no third one"
   scene.reconnect();
   assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "the other one remains");
   assert.equal(scene.hub.table.isLive("a"), false);
-});
-
-Deno.test("Hub: a subscription ends at the node with its last client, and is requested again later", async () => {
-  const scene = new Scene();
-  const clients = [scene.client(), scene.client()];
-  const outcomes = clients.map((client) => scene.subscribe(client, "a"));
-  scene.answer({ result: "0x1" });
-  await Promise.all(outcomes);
-  scene.hub.unsubscribe(clients[0]!, "0x1");
-  assert.deepEqual(scene.ended(), []);
-  scene.hub.disconnect(clients[1]!);
-  assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
-  assert.equal(scene.hub.table.isLive("a"), false);
-  scene.notify("0x1", "late");
-  const again = scene.subscribe(clients[0]!, "a");
-  scene.answer({ result: "0x1" });
-  assert.deepEqual(await again, { id: "0x1" });
-  assert.deepEqual(scene.got, []);
-  assert.deepEqual(scene.hub.table.size, {
-    subscriptions: 1,
-    upstreamIds: 1,
-    publicIds: 1,
-    asks: 0,
-  });
 });
 
 Deno.test("Hub: an id that a client still has is not given to another client", async () => {
