@@ -62,8 +62,8 @@ const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 /** Somebody who waits for the watch. */
 interface Waiter {
   /** Called after each change; resolves the wait if it is over. */
-  look(changed?: Thesis): void;
-  reject(reason: WatchError): void;
+  readonly look: (changed?: Thesis) => void;
+  readonly reject: (reason: WatchError) => void;
 }
 
 /**
