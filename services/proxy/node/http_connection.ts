@@ -59,10 +59,8 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
   #socket: Socket | undefined;
   #exchange: E | undefined;
   #status = 0;
-  /** Whether the present request was sent; whether it was on a reused connection; its answer begun. */
-  #isSent = false;
-  #isKept = false;
-  #isBegun = false;
+  /** What it means if the present request fails now. */
+  #stage: FailureStage = "connecting";
   /** Whether the connection has served a request. */
   #isUsed = false;
   #isDestroyed = false;
@@ -96,7 +94,7 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
   /** Sends a request. @param headers Names and values in turns. */
   send(exchange: E, headers: string[]): void {
     this.#exchange = exchange;
-    this.#isSent = this.#isKept = this.#isBegun = false;
+    this.#stage = "connecting";
     const { text: body, isPlain } = exchange;
     const path = this.#path;
     this.#client.dispatch({ path, method: "POST", headers, body, reset: !isPlain }, this);
@@ -112,13 +110,12 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
   }
 
   onRequestStart(): void {
-    this.#isSent = true;
-    this.#isKept = this.#isUsed;
+    this.#stage = this.#isUsed ? "kept" : "sent";
     this.#isUsed = true;
   }
 
   onResponseStarted(): void {
-    this.#isBegun = true;
+    this.#stage = "sent";
   }
 
   onResponseStart(
@@ -155,11 +152,6 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
     this.#exchange = undefined;
     if (exchange === undefined) return;
     this.#owner.failed(exchange, this, new ConnectionError(this.#stage, reason));
-  }
-
-  get #stage(): FailureStage {
-    if (!this.#isSent) return "connecting";
-    return this.#isKept && !this.#isBegun ? "kept" : "sent";
   }
 }
 
