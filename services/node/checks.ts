@@ -12,14 +12,14 @@ import {
 } from "../../lib/cli/checks/check.ts";
 import { judgeClocks } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
-import { optionLabel } from "../../lib/cli/options.ts";
+import { optionLabel, withDefaults } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { options, ORACLE_SETTINGS } from "./options.ts";
 import { oracleUrl } from "./oracle/oracle_client.ts";
-import { DEFAULTS, type NodeSettings, resolveSettings } from "./settings.ts";
+import { type NodeSettings, resolveSettings } from "./settings.ts";
 import { inspectDataDir } from "./store/open_database.ts";
 
 /** Pulls of the oracle until one is quick enough. */
@@ -30,9 +30,10 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   foreignSettings: ORACLE_SETTINGS,
   health: z.object({ status: z.string(), blockNumber: z.number().optional() }),
-  resolve: (values) => ({ ...values, oracleUrl: values.oracleUrl ?? DEFAULTS.oracleUrl }),
   special(values, context) {
-    const read = async () => resolveSettings(values, await readMarkets(values.markets));
+    // Another check reports an option without a value.
+    const given = withDefaults(options, values);
+    const read = async () => resolveSettings(given, await readMarkets(values.markets));
     const settled = (judge: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
       await judge(await read().catch(blockedIfWrong));
     return [

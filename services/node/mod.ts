@@ -1,19 +1,18 @@
 import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import type { OptionsOf } from "../../lib/cli/options.ts";
 import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { tryPort } from "../../lib/http/listener.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
-import { options, ORACLE_SETTINGS } from "./options.ts";
+import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
 import { openStorage } from "./store/storage.ts";
 
 export { options };
 
-export type NodeOptions = OptionsOf<typeof options>;
+export type { NodeOptions };
 
 /** A running core node. */
 export interface RunningNode extends RunningService {

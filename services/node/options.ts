@@ -8,14 +8,18 @@ import {
   readerOriginsOption,
   retainOption,
 } from "../../lib/cli/shared_options.ts";
-import {
-  DEFAULTS,
-  ORACLE_TIMEOUT_MAX_MS,
-  ringBufferSizeSchema,
-  serviceUrlSchema,
-} from "./settings.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
+import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
+import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
+import { isServiceUrl } from "./oracle/oracle_client.ts";
 import { RETAIN_MIN_MS } from "./store/storage.ts";
 import { optionsFor } from "../../lib/cli/variables.ts";
+
+/** The longest timeout of a pull: the pull must end before the next checkpoint. */
+const ORACLE_TIMEOUT_MAX_MS = 90;
+
+/** The largest ring: 256 MiB per market. */
+const RING_BUFFER_SIZE_MAX = 2 ** 24;
 
 /** `address=amount` several times, as a map. An address with two balances is a mistake. */
 const balances = {
@@ -41,10 +45,17 @@ const balances = {
 } satisfies kinds.OptionKind;
 
 /** The URL of the oracle, with or without a scheme. */
-const serviceUrl = { ...kinds.httpUrl, schema: serviceUrlSchema } satisfies kinds.OptionKind;
+const serviceUrl = {
+  ...kinds.httpUrl,
+  schema: z.string({ error: "Expected a URL as text" })
+    .refine(isServiceUrl, "Expected host:port or an http: or https: URL"),
+} satisfies kinds.OptionKind;
 
 const ringBufferSize = {
-  schema: kinds.integer(1).schema.pipe(ringBufferSizeSchema),
+  schema: kinds.integer(1).schema.refine(
+    (size) => size <= RING_BUFFER_SIZE_MAX && Number.isInteger(Math.log2(size)),
+    `Expected a power of two of at most ${RING_BUFFER_SIZE_MAX}`,
+  ),
   placeholder: "slots",
 } satisfies kinds.OptionKind;
 
@@ -86,46 +97,42 @@ export const options = optionsFor("node", {
     kind: serviceUrl,
     setting: "oracle.service_url",
     description: "URL of the oracle; http:// may be omitted",
-    shownDefault: DEFAULTS.oracleUrl,
+    default: "localhost:8550",
   },
   oracleTimeoutMs: {
     flags: "--oracle-timeout-ms",
     kind: kinds.duration(1, ORACLE_TIMEOUT_MAX_MS),
     setting: "oracle.timeout_ms",
     description: "how long a checkpoint waits for prices",
-    shownDefault: DEFAULTS.oracleTimeoutMs.toString(),
+    default: "10",
   },
   maxStaleMs: {
     flags: "--max-stale-ms",
     kind: kinds.duration(1),
     setting: "oracle.max_stale_ms",
     description: "maximum age of a price",
-    shownDefault: DEFAULTS.maxStaleMs.toString(),
+    default: "3000",
   },
   ringBufferSize: {
     flags: "--ring-buffer-size",
     kind: ringBufferSize,
     setting: "oracle.ring_buffer_size",
     description: "price slots of 100 ms per market, a power of two",
-    shownDefault: DEFAULTS.ringBufferSize.toString(),
+    default: RING_SLOTS_DEFAULT.toString(),
   },
-  chainId: {
-    ...chainIdOption,
-    default: undefined,
-    shownDefault: DEFAULTS.chainId.toString(),
-  },
+  chainId: chainIdOption,
   markets: marketsOption,
   maxStartAheadMs: {
     flags: "--max-start-ahead-ms",
     kind: kinds.duration(0),
     description: "how far ahead of its submission a window may start",
-    shownDefault: DEFAULTS.maxStartAheadMs.toString(),
+    default: START_AHEAD_MAX_MS.toString(),
   },
   minBet: {
     flags: "--min-bet",
     kind: kinds.amount,
     description: "smallest bet of a new thesis, USDC with 6 decimals",
-    shownDefault: DEFAULTS.minBet.toString(),
+    default: "10000",
   },
   relayers: {
     flags: "--relayers",
@@ -165,3 +172,5 @@ export const options = optionsFor("node", {
     default: "false",
   },
 });
+
+export type NodeOptions = OptionsOf<typeof options>;

@@ -15,7 +15,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { formatUnits, oraclePricesSchema } from "../../lib/protocol/price.ts";
-import { DEFAULTS } from "../node/settings.ts";
+import { chainIdOption } from "../../lib/cli/shared_options.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
 
@@ -73,7 +73,12 @@ export async function playBet(
   progress: ShowProgress = () => {},
 ): Promise<BetResult> {
   const wallet = privateKeyToAccount(generatePrivateKey());
-  const client = new RangemakerClient({ urls, chainId: DEFAULTS.chainId, wallet, clock });
+  const client = new RangemakerClient({
+    urls,
+    chainId: Number(chainIdOption.default),
+    wallet,
+    clock,
+  });
   let count = 0;
   const step = async <T>(name: string, play: () => Promise<T>, outcome: (result: T) => string) => {
     const startedMs = performance.now();

@@ -6,7 +6,7 @@
 import { messageOf } from "../../lib/errors.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { DEFAULTS } from "../node/settings.ts";
+import { chainIdOption } from "../../lib/cli/shared_options.ts";
 import { FREE_PORTS, startStack } from "./stack.ts";
 
 await configureLogging({ jsonLogs: false, logLevel: "warning", color: false });
@@ -14,7 +14,7 @@ try {
   // Pages under test have origins of their own.
   const { urls } = await startStack({ ports: FREE_PORTS, seed: 1, corsOrigins: ["*"] });
   const solver = DEV_ACCOUNTS.solver.address;
-  console.log(JSON.stringify({ urls, chainId: DEFAULTS.chainId, solver }));
+  console.log(JSON.stringify({ urls, chainId: Number(chainIdOption.default), solver }));
   for await (const _ of Deno.stdin.readable);
   // All of it is in memory: there is nothing to finish, and no need to wait for open connections.
   Deno.exit(0);

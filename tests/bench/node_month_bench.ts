@@ -11,6 +11,8 @@ import process from "node:process";
 import { setImmediate } from "node:timers";
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { options } from "../../services/node/options.ts";
 import { resolveSettings } from "../../services/node/settings.ts";
 import { openStorage } from "../../services/node/store/storage.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -35,7 +37,9 @@ const silent: ChainEvents = {
 
 function openChain(path: string, clock: FakeClock) {
   const balances = new Map([[solver.address, 10n ** 15n]]);
-  const settings = resolveSettings({ chainId: CHAIN_ID, balances, relayers: [relayer.address] });
+  const settings = resolveSettings(
+    withDefaults(options, { chainId: CHAIN_ID, balances, relayers: [relayer.address] }),
+  );
   const storage = openStorage(settings, path, { clock, retainMs: RETAIN_MS });
   const { records, resumeFrom } = storage;
   const chain = new Chain({

@@ -2,12 +2,8 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { parseOptions, UsageError } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
-import { options, ORACLE_SETTINGS } from "../../services/node/options.ts";
-import {
-  type GivenSettings,
-  type NodeSettings,
-  resolveSettings,
-} from "../../services/node/settings.ts";
+import { type NodeOptions, options, ORACLE_SETTINGS } from "../../services/node/options.ts";
+import { type NodeSettings, resolveSettings } from "../../services/node/settings.ts";
 import { runHere } from "../support/command_context.ts";
 import { actors } from "./support/actors.ts";
 
@@ -34,7 +30,7 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
     const { ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs } = settings;
     return [ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs];
   };
-  assert.deepEqual(oracleOf(resolveSettings({})), [65_536, 3_000, "localhost:8550", 10]);
+  assert.deepEqual(oracleOf(resolveSettings(fromFlags())), [65_536, 3_000, "localhost:8550", 10]);
   const given = fromFile(
     `[oracle]
      min_sources = 3 # of the oracle itself
@@ -88,12 +84,12 @@ Deno.test("Settings: options override the file, key by key", () => {
 });
 
 Deno.test("Settings: the genesis is that of the development accounts unless a part of it is given", () => {
-  const genesisOf = (given: GivenSettings) => {
-    const { permissions, balances, isDevGenesis } = resolveSettings(given);
+  const genesisOf = (given: Partial<NodeOptions>) => {
+    const { permissions, balances, isDevGenesis } = resolveSettings({ ...fromFlags(), ...given });
     return { ...permissions, balances, isDevGenesis };
   };
   const { relayer, admin, solver } = DEV_ACCOUNTS;
-  assert.deepEqual(genesisOf(fromFlags()), {
+  assert.deepEqual(genesisOf({}), {
     ...{ relayers: [relayer.address], admins: [admin.address], isDevGenesis: true },
     balances: new Map([[solver.address, 1_000_000_000_000n]]),
   });

@@ -13,7 +13,6 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { options } from "../../services/node/mod.ts";
 import { OracleClient } from "../../services/node/oracle/oracle_client.ts";
-import { DEFAULTS } from "../../services/node/settings.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { PRICES, pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
 import { SteppedNode, type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
@@ -22,6 +21,8 @@ import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { signedExecution, withSolver } from "./quotes.ts";
 import { newWallet, rpc } from "./support.ts";
+
+const DEFAULTS = withDefaults(options, {});
 
 async function priceOfEth(url: string): Promise<{ price: string; state: string }> {
   return Object((await rpc(url, "core_getPrices")).result)["ETH/USDT"];

@@ -18,13 +18,9 @@ import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { DiskChain } from "../support/disk_chain.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../support/log_of.ts";
-import { SOLVER_BALANCE } from "../support/chain_in_memory.ts";
+import { testOptions } from "../support/running_node.ts";
 
-const settings = resolveSettings({
-  relayers: [actors.relayer.address],
-  balances: new Map([[actors.solver.address, SOLVER_BALANCE]]),
-  ringBufferSize: 1_024,
-});
+const settings = resolveSettings(testOptions({ ringBufferSize: 1_024 }));
 
 /** A node without ports whose disk is full when the test says so. */
 class Node {

@@ -5,7 +5,9 @@ import type { Transaction } from "../../../lib/protocol/transaction.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
-import { type GivenSettings, resolveSettings } from "../../../services/node/settings.ts";
+import { withDefaults } from "../../../lib/cli/options.ts";
+import { type NodeOptions, options } from "../../../services/node/options.ts";
+import { resolveSettings } from "../../../services/node/settings.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { openStorage, type Storage } from "../../../services/node/store/storage.ts";
 import type { FakeClock } from "../../support/fake_clock.ts";
@@ -16,8 +18,7 @@ import { GENESIS } from "./chain_in_memory.ts";
 const { user, solver } = actors;
 
 /** What a test may change of a {@link DiskChain}. */
-export interface DiskChainOptions extends GivenSettings {
-  maxStaleMs?: number;
+export interface DiskChainOptions extends Partial<NodeOptions> {
   retainMs?: number;
 }
 
@@ -33,14 +34,15 @@ export class DiskChain {
   readonly #path: string;
   #db!: Database;
 
-  constructor(path: string, readonly clock: FakeClock, options: DiskChainOptions = {}) {
-    const { retainMs, ...given } = options;
+  constructor(path: string, readonly clock: FakeClock, changes: DiskChainOptions = {}) {
+    const { retainMs, ...given } = changes;
     this.#path = path;
     const base = { chainId: CHAIN_ID, ...GENESIS, ringBufferSize: 1_024, minBet: 0n };
-    const settings = resolveSettings({
-      ...{ ...base, relayers: [...GENESIS.relayers], admins: [...GENESIS.admins] },
-      ...given,
-    });
+    const copies = {
+      ...{ relayers: [...GENESIS.relayers], admins: [...GENESIS.admins] },
+      balances: new Map(GENESIS.balances),
+    };
+    const settings = resolveSettings(withDefaults(options, { ...base, ...copies, ...given }));
     const onOpen = (db: Database) => this.#db = db;
     this.storage = openStorage(settings, path, { clock, retainMs, onOpen });
     const { records, resumeFrom } = this.storage;
