@@ -14,10 +14,10 @@
  *
  * @module
  */
-export type { PricePaths } from "./dev_node.ts";
 export {
   type ChainOptions,
   type ChainUrls,
+  type PricePaths,
   startChain,
   TestChain,
   type TestWallet,

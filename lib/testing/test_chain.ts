@@ -3,10 +3,43 @@ import { keccak256, toHex } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { type Clock, ShiftedClock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
+import { CoreReader } from "../net/core_reader.ts";
 import { SLOT_MS } from "../protocol/constants.ts";
+import { developmentMethods } from "../protocol/methods/development.ts";
 import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
 import { type Child, startChild } from "./child.ts";
-import { DevNode, type PricePaths } from "./dev_node.ts";
+
+/** Prices during a jump by symbol: one, or several for equal parts of it. */
+export type PricePaths = Readonly<Record<string, bigint | readonly bigint[]>>;
+
+/** The methods of development chains (docs/protocol.md, "Development methods of the node"). */
+class DevNode extends CoreReader {
+  async faucet(address: Address, amount: bigint): Promise<void> {
+    const params = { address, amount: amount.toString() };
+    const { error } = await this.call(developmentMethods, "core_faucet", params);
+    if (error !== undefined) throw new RangemakerError(error.code, error.message);
+  }
+
+  snapshot(): Promise<number> {
+    return this.call(developmentMethods, "core_snapshot", {});
+  }
+
+  /** @returns The time of the chain. */
+  async revert(id: number): Promise<number> {
+    return (await this.call(developmentMethods, "core_revert", { id })).now;
+  }
+
+  /** @returns The time of the chain. */
+  async advance(ms: number, paths: PricePaths): Promise<number> {
+    const prices = Object.fromEntries(
+      Object.entries(paths).map(([symbol, path]) => [
+        symbol,
+        typeof path === "bigint" ? path.toString() : path.map(String),
+      ]),
+    );
+    return (await this.call(developmentMethods, "core_advance", { jump: { ms, prices } })).now;
+  }
+}
 
 /** Options of {@link startChain}. */
 export interface ChainOptions {

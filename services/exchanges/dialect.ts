@@ -1,4 +1,3 @@
-import { tryParseJson } from "../../lib/json.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { VenueLimits } from "./limits.ts";
 import type { NumberedTrade } from "./trades.ts";
@@ -41,11 +40,4 @@ export interface Dialect {
   readonly pong?: string;
   /** The frame before the venue closes connections by itself, if it sends one. */
   readonly notice?: string;
-}
-
-/** Reads JSON text as an object of unknown fields. */
-export function readObject(text: string): Record<string, unknown> | undefined {
-  const value = tryParseJson(text);
-  // Every non-null object has string keys, with values of any type.
-  return typeof value === "object" && value !== null ? value as Record<string, unknown> : undefined;
 }

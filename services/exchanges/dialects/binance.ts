@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
-import { type Dialect, readObject } from "../dialect.ts";
+import type { Dialect } from "../dialect.ts";
 
 const STREAM_PATTERN = /^([a-z0-9]+)@aggTrade$/;
 
@@ -21,7 +22,7 @@ export const binance: Dialect = {
     lifetimeMs: 86_400_000,
   },
   read(text) {
-    const parsed = subscribeSchema.safeParse(readObject(text));
+    const parsed = subscribeSchema.safeParse(tryParseJson(text));
     if (!parsed.success) return { kind: "invalid", reason: "Invalid request" };
     const { params, id } = parsed.data;
     const symbols = params.map((stream) => stream.replace(STREAM_PATTERN, "$1").toUpperCase());

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
-import { type Dialect, readObject } from "../dialect.ts";
+import type { Dialect } from "../dialect.ts";
 
 const subscribeSchema = z.object({
   type: z.literal("subscribe"),
@@ -15,7 +16,7 @@ export const coinbase: Dialect = {
   lateMs: 20,
   limits: { subscribeWithinMs: 5_000 },
   read(text) {
-    const parsed = subscribeSchema.safeParse(readObject(text));
+    const parsed = subscribeSchema.safeParse(tryParseJson(text));
     if (!parsed.success) return { kind: "invalid", reason: "Malformed JSON or unknown channel" };
     return { kind: "subscribe", symbols: parsed.data.product_ids };
   },

@@ -1,6 +1,9 @@
 import { z } from "zod";
+import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
-import { type Dialect, readObject } from "../dialect.ts";
+import type { Dialect } from "../dialect.ts";
+
+const pingSchema = z.object({ method: z.literal("ping") });
 
 const subscribeSchema = z.object({
   method: z.literal("subscribe"),
@@ -19,8 +22,8 @@ export const kraken: Dialect = {
   // Kraken asks clients to wait a second or more between connections; a planned one may be sooner.
   limits: { connections: { count: 2, windowMs: 1_000 } },
   read(text) {
-    const frame = readObject(text);
-    if (frame?.method === "ping") return { kind: "ping" };
+    const frame = tryParseJson(text);
+    if (pingSchema.safeParse(frame).success) return { kind: "ping" };
     const parsed = subscribeSchema.safeParse(frame);
     if (!parsed.success) return { kind: "invalid", reason: "Malformed request" };
     return { kind: "subscribe", symbols: parsed.data.params.symbol, id: parsed.data.req_id };

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
-import { type Dialect, readObject } from "../dialect.ts";
+import type { Dialect } from "../dialect.ts";
 
 const subscribeSchema = z.object({
   id: z.string().optional(),
@@ -22,7 +23,7 @@ export const okx: Dialect = {
   },
   read(text) {
     if (text === "ping") return { kind: "ping" };
-    const parsed = subscribeSchema.safeParse(readObject(text));
+    const parsed = subscribeSchema.safeParse(tryParseJson(text));
     if (!parsed.success) return { kind: "invalid", reason: "Invalid request" };
     const { args, id } = parsed.data;
     return { kind: "subscribe", symbols: args.map((arg) => arg.instId), id };
