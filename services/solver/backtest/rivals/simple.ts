@@ -44,7 +44,8 @@ export class TerminalOnly extends ModelMaker {
     const { volatility } = this.#returns;
     if (volatility === undefined) return undefined;
     const variance = volatility * volatility * (endMs - nowMs) / YEAR_MS;
-    const scaled = (price: number) => (Math.log(price / this.#spot) + variance / 2) / Math.sqrt(variance);
+    const scaled = (price: number) =>
+      (Math.log(price / this.#spot) + variance / 2) / Math.sqrt(variance);
     return normalBetween(scaled(lower), scaled(upper));
   }
 }
