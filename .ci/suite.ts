@@ -1,57 +1,56 @@
 /**
  * `deno task suite [flag of deno test]…`: all tests, as the gate runs them. The test files of a folder
- * share an isolate: they load the modules that they have in common once, which saves a fifth of
- * the time. `deno task test` gives each file an isolate of its own.
+ * share an isolate: they load the modules that they have in common once, which takes a second for
+ * each that starts services. `deno task test` gives each file an isolate of its own.
  */
 import { readdirSync } from "node:fs";
 import config from "../deno.json" with { type: "json" };
 import { joinReports } from "./verdict.ts";
 
 /**
- * Test files that run in an isolate of their own, and start first: those of the first line, and so on.
- * They start programs and browsers, or simulate hours, and run beside the others. Coverage would make
- * what they compute twice as long, and the thresholds are reached without it.
+ * Test files that start programs and browsers, or simulate hours. Those of a line share an isolate, and
+ * start in this order, beside all others. Coverage would make what they compute twice as long, and the
+ * thresholds are reached without it.
  */
 const LONG = [
-  /^tests\/ship\/(containers|package|commands)_/,
+  /^tests\/ship\/containers_/,
   /^tests\/e2e\/runbooks_/,
-  /\/death_test\.ts$/,
-  /^tests\/console\/(outage|trade|one_intention|page_feel|board|chart)_test/,
-  /^tests\/ship\/(compile|dockerfile|client_examples|front|prometheus|tutorial|python)_/,
+  /^tests\/ship\/package_/,
+  /^tests\/ship\/commands_/,
+  /^tests\/console\/(one_intention|page_feel)_test/,
+  /^tests\/console\/(board|trade)_test/,
+  /^tests\/console\/(chart|outage)_test/,
+  /^tests\/bridge\/death_test/,
+  /^tests\/solver\/death_test/,
+  /^tests\/ship\/(client_examples|front|prometheus|python|tutorial)_/,
+  /^tests\/e2e\/(client|command_line|restore|solver_keystore|terminal)_/,
   /^tests\/simulation\//,
+  /^tests\/ship\/(compile|dockerfile)_/,
   /^tests\/solver\/pricing\/(recheck|simulated_markets|volatility|window_outcomes)_/,
-  /^tests\/e2e\/(terminal|restore|client|solver_keystore|command_line)_/,
 ];
 
-/**
- * Others that run in an isolate of their own: they take long too, or share services within it, which the
- * leak check of other tests would notice.
- */
-const ALONE = /^tests\/(spec|hostile|e2e\/(stack|demo)_|console\/(api|session)_)/;
+/** Tests of the specification that share no stack: whatever they start has to end with them. */
+const WITHOUT_STACK = /^tests\/spec\/(configuration|price_oracle_node|rpc_proxy_upstream)_/;
 
 /** The test files of each isolate. */
 export interface Isolates {
   /** In the order of {@link LONG}, without coverage. */
   long: string[][];
-  /** With coverage: those that run alone, then folders, those with most files first. */
+  /** With coverage: those of a folder, folders with most files first. */
   covered: string[][];
 }
 
 /** Which test files run in which isolate. */
 export function isolatesOf(files: readonly string[]): Isolates {
-  const rank = (file: string) => LONG.findIndex((pattern) => pattern.test(file));
-  const long = files.filter((file) => rank(file) >= 0).toSorted((a, b) => rank(a) - rank(b));
-  const covered = files.filter((file) => rank(file) < 0);
+  const long = LONG.map((pattern) => files.filter((file) => pattern.test(file)));
+  const isLong = new Set(long.flat());
   const folders = Map.groupBy(
-    covered.filter((file) => !ALONE.test(file)),
-    (file) => file.slice(0, file.lastIndexOf("/")),
+    files.filter((file) => !isLong.has(file)),
+    (file) => `${WITHOUT_STACK.test(file)}${file.slice(0, file.lastIndexOf("/"))}`,
   );
   return {
-    long: long.map((file) => [file]),
-    covered: [
-      ...covered.filter((file) => ALONE.test(file)).map((file) => [file]),
-      ...[...folders.values()].toSorted((a, b) => b.length - a.length),
-    ],
+    long: long.filter((group) => group.length > 0),
+    covered: [...folders.values()].toSorted((a, b) => b.length - a.length),
   };
 }
 
@@ -78,8 +77,7 @@ const root = new URL("../", import.meta.url);
 async function entryOf(files: readonly string[], folder: string): Promise<string> {
   const [only = ""] = files;
   if (files.length === 1) return only;
-  const name = only.slice(0, only.lastIndexOf("/")).replaceAll("/", "_");
-  const entry = `${folder}/${name}_test.ts`;
+  const entry = `${folder}/with_${only.replaceAll("/", "_")}`;
   const imports = files.map((file) => `import ${JSON.stringify(`${root}${file}`)};\n`);
   await Deno.writeTextFile(entry, imports.join(""));
   return entry;

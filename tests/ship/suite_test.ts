@@ -8,25 +8,31 @@ import { denoEnv } from "../support/terminal.ts";
 import { withFolder } from "../support/files.ts";
 import { fileUrl, readText, run } from "./support.ts";
 
-Deno.test("suite: files of a folder share an isolate; long ones run alone, first and without coverage", () => {
+Deno.test("suite: files of a folder share an isolate; long ones do by group, first and without coverage", () => {
   const files = [
+    "tests/console/board_test.ts",
     "tests/console/format_test.ts",
     "tests/console/trade_test.ts",
-    "tests/lib/net/b_test.ts",
     "tests/lib/a_test.ts",
+    "tests/lib/net/b_test.ts",
     "tests/lib/z_test.ts",
+    "tests/ship/package_test.ts",
     "tests/solver/death_test.ts",
-    "tests/spec/c_test.ts",
-    "tests/spec/d_test.ts",
+    "tests/spec/configuration_test.ts",
+    "tests/spec/quote_solver_test.ts",
   ];
   assert.deepEqual(isolatesOf(files), {
-    long: [["tests/solver/death_test.ts"], ["tests/console/trade_test.ts"]],
+    long: [
+      ["tests/ship/package_test.ts"],
+      ["tests/console/board_test.ts", "tests/console/trade_test.ts"],
+      ["tests/solver/death_test.ts"],
+    ],
     covered: [
-      ["tests/spec/c_test.ts"],
-      ["tests/spec/d_test.ts"],
       ["tests/lib/a_test.ts", "tests/lib/z_test.ts"],
       ["tests/console/format_test.ts"],
       ["tests/lib/net/b_test.ts"],
+      ["tests/spec/configuration_test.ts"],
+      ["tests/spec/quote_solver_test.ts"],
     ],
   });
 });

@@ -39,16 +39,22 @@ export const wire = {
   success: z.literal(true),
 } as const;
 
-/** The stack that all tests of one file share. */
+/** The stack that all tests of an isolate share. */
 export interface SharedStack {
   readonly urls: StackUrls;
 }
 
+let shared: SharedStack | undefined;
+
 /**
- * Starts a stack before the first test of the file, with prices, and stops it after the last. It
+ * The stack that starts before the first test of the isolate, with prices, and stops after the last. It
  * works on behind each test, so the sanitizers would hold its sockets and timers against that one.
  */
 export function sharedStack(): SharedStack {
+  return shared ??= startedStack();
+}
+
+function startedStack(): SharedStack {
   let stack: RunningStack | undefined;
   Deno.test.sanitizer({ ops: false, resources: false });
   Deno.test.beforeAll(async () => {
