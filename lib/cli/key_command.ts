@@ -3,7 +3,14 @@ import { generatePrivateKey } from "viem/accounts";
 import type { Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { command, type CommandContext, ExitCode } from "./command.ts";
-import { createKeystore, KEYSTORE_COST, openKeystore, readPassword } from "./keystore.ts";
+import {
+  createKeystore,
+  ensureNoKeystore,
+  ensurePassword,
+  KEYSTORE_COST,
+  openKeystore,
+  readPassword,
+} from "./keystore.ts";
 import * as kinds from "./option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "./options.ts";
 import { keystoreOptions } from "./shared_options.ts";
@@ -13,26 +20,28 @@ const { keystorePasswordFile } = keystoreOptions;
 const newOptions = {
   keystore: {
     flags: "--keystore",
-    kind: kinds.outputFile,
+    kind: kinds.fileOrNew,
     required: true,
     description: "file to create, readable by its owner only",
   },
   keystorePasswordFile: {
     ...keystorePasswordFile,
-    description: "file whose first line is the password; asked for by default",
+    kind: kinds.fileOrNew,
+    description: "file whose first line is the password, made if missing; asked for by default",
   },
 } satisfies OptionTable;
 
-/** Writes a key into a new keystore and prints its address. */
+/** Writes a key into a new keystore and prints its address. Nothing is written if that exists. */
 async function writeKey(
   privateKey: Hex,
   { keystore, keystorePasswordFile }: OptionsOf<typeof newOptions>,
   context: CommandContext,
   cost: number,
 ): Promise<number> {
+  await ensureNoKeystore(keystore);
   const password = keystorePasswordFile === undefined
     ? await askNewPassword(context)
-    : await readPassword(keystorePasswordFile);
+    : await ensurePassword(keystorePasswordFile);
   await createKeystore(keystore, privateKey, password, cost);
   context.print(new Signer(privateKey).address);
   return ExitCode.ok;
@@ -48,7 +57,7 @@ const newKey = (cost: number) =>
       ["rangemaker key new --keystore solver.json", "asks for a password, twice"],
       [
         "rangemaker key new --keystore solver.json --keystore-password-file password",
-        "with the password from a file",
+        "with a password in a file, which is made if there is none",
       ],
     ],
     run: (options, context) => writeKey(generatePrivateKey(), options, context, cost),
@@ -83,12 +92,12 @@ const passwordOptions = {
   keystorePasswordFile: { ...keystorePasswordFile, description: "file with the present password" },
   newPasswordFile: {
     flags: "--new-password-file",
-    kind: kinds.file,
-    description: "file whose first line is the new password; asked for by default",
+    kind: kinds.fileOrNew,
+    description: "file whose first line is the new password, made if missing; asked for by default",
   },
   output: {
     flags: "--output",
-    kind: kinds.outputFile,
+    kind: kinds.fileOrNew,
     required: true,
     description: "file to create; the old one stays as it is",
   },
@@ -127,7 +136,10 @@ async function askNewPassword({ askSecret }: CommandContext): Promise<string> {
 
 const showOptions = {
   keystore: { ...keystoreOptions.keystore, required: true },
-  keystorePasswordFile: newOptions.keystorePasswordFile,
+  keystorePasswordFile: {
+    ...keystorePasswordFile,
+    description: "file whose first line is the password; asked for by default",
+  },
   reveal: {
     flags: "--reveal",
     kind: kinds.flag,

@@ -82,6 +82,22 @@ export async function readPassword(path: string): Promise<string> {
   );
 }
 
+/**
+ * The password in a file. Where there is none, it makes one that nobody can guess, for its owner only.
+ *
+ * @throws {KeystoreError} If the file cannot be read or written, or is empty.
+ */
+export async function ensurePassword(path: string): Promise<string> {
+  const made = crypto.getRandomValues(new Uint8Array(32)).toHex();
+  try {
+    await Deno.writeTextFile(path, `${made}\n`, { createNew: true, mode: 0o600 });
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.AlreadyExists) return await readPassword(path);
+    throw new KeystoreError(`Password file ${path} cannot be written: ${messageOf(thrown)}`);
+  }
+  return made;
+}
+
 async function readText(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
@@ -132,6 +148,23 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
 /** Cost of one guess of the password: `n` of scrypt, the usual value of keystores. About a second. */
 export const KEYSTORE_COST = 262_144;
 
+/** Refuses a path where something exists. @throws {KeystoreError} As {@link createKeystore}. */
+export async function ensureNoKeystore(path: string): Promise<void> {
+  try {
+    await Deno.lstat(path);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return;
+    throw cannotWrite(path, messageOf(thrown));
+  }
+  throw cannotWrite(path, EXISTS);
+}
+
+const EXISTS = "it exists, and may hold a key";
+
+function cannotWrite(path: string, reason: string): KeystoreError {
+  return new KeystoreError(`Keystore ${path} cannot be written: ${reason}`);
+}
+
 /**
  * Writes a key into a new keystore that only its owner may read.
  *
@@ -149,9 +182,7 @@ export async function createKeystore(
   try {
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
   } catch (thrown) {
-    const reason = thrown instanceof Deno.errors.AlreadyExists
-      ? "it exists, and may hold a key"
-      : messageOf(thrown);
-    throw new KeystoreError(`Keystore ${path} cannot be written: ${reason}`);
+    const isTaken = thrown instanceof Deno.errors.AlreadyExists;
+    throw cannotWrite(path, isTaken ? EXISTS : messageOf(thrown));
   }
 }

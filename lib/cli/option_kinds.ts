@@ -126,6 +126,9 @@ export const marketSymbol = {
 /** The path of a TypeScript or JavaScript module. It may import others of its folder. */
 export const module = { ...file, access: "modules" } satisfies OptionKind;
 
+/** The path of a file to read, which is made if it is missing. */
+export const fileOrNew = { ...file, access: "readWrite" } satisfies OptionKind;
+
 /** The path of a file to write. */
 export const outputFile = { ...file, access: "write" } satisfies OptionKind;
 

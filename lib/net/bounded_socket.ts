@@ -74,7 +74,9 @@ export class BoundedSocket implements SocketLike {
         new CloseEvent("close", { code, reason: reason.toString() || this.#error }),
       );
     });
-    this.#client.on("error", ({ message }) => {
+    this.#client.on("error", (error: Error) => {
+      // A host with several addresses fails with one error for each, in one that has no message.
+      const { message } = error instanceof AggregateError ? error.errors[0] ?? error : error;
       this.#error = message;
       this.onerror?.(new ErrorEvent("error", { message }));
     });

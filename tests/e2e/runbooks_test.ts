@@ -21,6 +21,9 @@ import { bundledProgram, hasProgram, type Launch, Program } from "../support/pro
 import { withFolder } from "../support/files.ts";
 
 const bundled = await bundledProgram();
+const programFolder = (bundled.args.at(-1) ?? "").replace(/\/main\.js$/, "");
+const documents = new URL("../../docs", import.meta.url).pathname;
+await Deno.symlink(documents, `${programFolder}/docs`);
 
 /** The blocks of commands of a chapter. */
 function blocksOf(heading: string, count: number): DocumentedCommand[][] {
@@ -53,8 +56,11 @@ console.error("The upgrade failed");
 Deno.exit(1);
 `;
 
-const NAMES = ["node", "bridge", "solver"] as const;
+const NAMES = ["node", "proxy", "bridge", "solver"] as const;
 type Name = typeof NAMES[number];
+
+/** The oracle of a machine is the test's own. */
+const ORACLE_UNIT = "rangemaker-one@oracle";
 
 /** Databases of bridge and solver in PostgreSQL, with a user each, by names of their own. */
 class PostgresDatabases {
@@ -111,14 +117,16 @@ const DISK = "size=96m";
 
 const isZero = (code: number): boolean => code === 0;
 
-/** A machine with three services, whose folders are in one temporary folder. */
+/** A machine with four services, whose folders are in one temporary folder. */
 class Machine {
   readonly #folder: string;
   /** Runs what follows where `/var` is a small disk. */
   readonly #onDisk: string[];
   readonly #disk: Deno.ChildProcess;
   readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
-  readonly #ports = { 8545: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() };
+  readonly #ports = {
+    ...{ 8545: freePort(), 8546: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() },
+  };
   readonly #programs = new Map<Name, Program>();
   /** Undefined where the stores are SQLite files. */
   readonly databases: PostgresDatabases | undefined;
@@ -133,7 +141,7 @@ class Machine {
   }
 
   static async open(folder: string, databases?: PostgresDatabases): Promise<Machine> {
-    for (const name of ["etc", "opt/rangemaker-2", "var"]) {
+    for (const name of ["etc/systemd/system", "opt/rangemaker-2", "var", "usr/local/bin"]) {
       await Deno.mkdir(`${folder}/${name}`, { recursive: true });
     }
     // It is gone with the last process that sees it.
@@ -176,6 +184,10 @@ oracle_timeout_ms = 90
 relayers = ["${relayer.address}"]
 admins = ["${admin.address}"]
 balances = { "${solver.address}" = 1_000_000_000 }
+[proxy]
+port = ${this.#ports[8546]}
+write_${rpcUrl.replace("rpc", "node")}
+read_${rpcUrl.replace("rpc", "node")}
 [bridge]
 port = ${this.#ports[3001]}
 ${rpcUrl}
@@ -192,15 +204,14 @@ history_url = "${this.#oracle.url}"
 `,
     );
     await Deno.writeTextFile(`${this.#folder}/clock.js`, CLOCK);
-    const main = bundled.args.at(-1) ?? assert.fail("The bundle is the last argument");
-    await Deno.symlink(main.replace(/\/main\.js$/, ""), `${this.#folder}/opt/rangemaker-1`);
+    await Deno.symlink(programFolder, `${this.#folder}/opt/rangemaker-1`);
     await Deno.symlink("rangemaker-1", `${this.#folder}/opt/rangemaker`);
-    await this.shell("mkdir -p /var/backups /var/lib/rangemaker/{node,bridge,solver}");
+    await this.shell("mkdir -p /var/backups /var/lib/rangemaker/{node,proxy,bridge,solver}");
   }
 
   urlOf(name: Name): string {
     return `http://127.0.0.1:${
-      this.#ports[({ node: 8545, bridge: 3001, solver: 3000 } as const)[name]]
+      this.#ports[({ node: 8545, proxy: 8546, bridge: 3001, solver: 3000 } as const)[name]]
     }`;
   }
 
@@ -208,7 +219,7 @@ history_url = "${this.#oracle.url}"
   #relocated(text: string): string {
     return text
       .replaceAll(
-        /\/(?:etc\/rangemaker|opt\/|var\/)/g,
+        /\/(?:etc\/rangemaker|etc\/systemd\/|usr\/local\/|opt\/|var\/)/g,
         (path) => `${this.#folder}${path.replace("/rangemaker", "")}`,
       )
       .replaceAll(
@@ -273,10 +284,11 @@ history_url = "${this.#oracle.url}"
     return await this.shell(command, (code) => isZero(code) || /^(curl|rangemaker)/.test(command));
   }
 
-  async #systemctl([verb, ...units]: string[]): Promise<string> {
-    for (const unit of units) {
+  async #systemctl([verb, ...words]: string[]): Promise<string> {
+    for (const unit of words) {
+      if (unit === "--now" || unit === ORACLE_UNIT) continue;
       const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
-      if (verb !== "start") await this.#stop(name);
+      if (verb === "stop" || verb === "restart") await this.#stop(name);
       if (verb !== "stop") await this.#start(name);
     }
     return "";
@@ -331,6 +343,16 @@ history_url = "${this.#oracle.url}"
     if (code === undefined) return await Deno.symlink("rangemaker-1", path);
     await Deno.mkdir(path);
     await Deno.writeTextFile(`${path}/main.js`, code);
+    await Deno.symlink(documents, `${path}/docs`);
+  }
+
+  /** Whether the wrapper and the units of the program that is linked are installed. */
+  async isInstalled(): Promise<boolean> {
+    const files = ["usr/local/bin/rangemaker", "etc/systemd/system/rangemaker-one@.service"];
+    const found = await Promise.allSettled(
+      files.map((file) => Deno.stat(`${this.#folder}/${file}`)),
+    );
+    return found.every(({ status }) => status === "fulfilled");
   }
 
   /** Sends a new deposit of 500 USDC, valid for two hours, until the answer is the expected one. */
@@ -462,6 +484,7 @@ async function upgrade(machine: Machine): Promise<void> {
   await machine.shell("rm -r /var/backups/rangemaker-1");
   await machine.release(undefined);
   await machine.play(forward);
+  assert(await machine.isInstalled());
   await takesDepositsAndBets(machine);
 }
 
@@ -511,7 +534,7 @@ function testMachine(
 ): void {
   Deno.test(
     `Runbooks: ${name}${LEFT_OUT}${databases === undefined ? "" : NEEDS_POSTGRES}`,
-    { ignore: !hasDisk || databases && POSTGRES_URL === undefined, timeout: 180_000 },
+    { ignore: !hasDisk || databases && POSTGRES_URL === undefined, timeout: 300_000 },
     (t) =>
       withFolder(async (folder) => {
         await databases?.create();

@@ -5,7 +5,7 @@ import { withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { withFolder } from "../support/files.ts";
-import { hasProgram, readText } from "./support.ts";
+import { hasProgram, readText, run } from "./support.ts";
 
 const NAMES = ["rpc.example", "solver.example", "bridge.example"];
 
@@ -39,6 +39,17 @@ const FRONTS = {
   },
 } as const;
 
+/** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
+async function getOverHttp2Of(folder: string, port: number, path: string): Promise<string> {
+  const { code, stdout, text } = await run("curl", [
+    ...["-sS", "--http2", "-o", `${folder}/answer`, "-w", "%{http_version} %{http_code}"],
+    ...["--cacert", `${folder}/ca.pem`, "--resolve", `rpc.example:${port}:127.0.0.1`],
+    `https://rpc.example:${port}${path}`,
+  ]);
+  assert.equal(code, 0, text);
+  return stdout;
+}
+
 /** Other spellings of a path that is not public. */
 const SPELLINGS = [
   ...["/metrics", "/%6detrics", "/%6Detrics", "//metrics", "/./metrics", "/x/../metrics"],
@@ -56,6 +67,8 @@ const SPELLINGS = [
 interface Front {
   /** Sends a request to one of the names. @returns The answer's status and text. */
   send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
+  /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
+  getOverHttp2(path: string): Promise<string>;
 }
 
 interface Answer {
@@ -103,7 +116,10 @@ function withFront(
       try {
         await eventually(`${program} answers`, async () =>
           await send("rpc.example", "GET /nowhere").then(() => true, () => undefined));
-        await test({ send });
+        const getOverHttp2 = (path: string) =>
+          getOverHttp2Of(folder, port, path);
+        await Deno.copyFile(authority, `${folder}/ca.pem`);
+        await test({ send, getOverHttp2 });
       } finally {
         child.kill("SIGTERM");
         await child.status;
@@ -116,7 +132,8 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
   Deno.test({
     name:
       `${program}: public paths reach the services over TLS, no other path does, the address is the caller's`,
-    ignore: !hasProgram(program, version) || !hasProgram("openssl", "version"),
+    ignore: !hasProgram(program, version) || !hasProgram("openssl", "version") ||
+      !hasProgram("curl"),
     async fn() {
       const stack = await startStack({ ports: FREE_PORTS, seed: 1, allowedHosts: NAMES });
       const reached: { path: string; forwardedFor: string | null }[] = [];
@@ -137,42 +154,55 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
         "3001": port,
       };
       try {
-        await withFront(program as keyof typeof FRONTS, services, async ({ send }) => {
-          const json = ["Content-Type: application/json"];
-          const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
-          const answer = await send("rpc.example", "POST /", json, call);
-          assert.equal(answer.status, 200, answer.text);
-          const handshake = await send("rpc.example", "GET /ws", [
-            ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-          ]);
-          assert.equal(handshake.status, 101, handshake.text);
+        await withFront(
+          program as keyof typeof FRONTS,
+          services,
+          async ({ send, getOverHttp2 }) => {
+            const json = ["Content-Type: application/json"];
+            const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+            const answer = await send("rpc.example", "POST /", json, call);
+            assert.equal(answer.status, 200, answer.text);
+            const handshake = await send("rpc.example", "GET /ws", [
+              ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
+              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            ]);
+            assert.equal(handshake.status, 101, handshake.text);
+            assert.equal(await getOverHttp2("/ws"), "2 426");
+            assert.equal(await getOverHttp2("/health"), "2 200");
+            // The answer there is for those who look for the program by hand.
+            assert.equal(await getOverHttp2("/"), "2 404");
+            const preflight = [
+              "Origin: https://app.example",
+              "Access-Control-Request-Method: POST",
+            ];
+            assert.equal((await send("rpc.example", "OPTIONS /", preflight)).status, 204);
 
-          const forged = [...json, "X-Forwarded-For: 203.0.113.9"];
-          assert.equal((await send("solver.example", "POST /quote", forged, "{}")).status, 200);
-          assert.equal((await send("bridge.example", "POST /deposit", forged, "{}")).status, 200);
-          assert.deepEqual(reached.splice(0), [
-            { path: "/quote", forwardedFor: "127.0.0.1" },
-            { path: "/deposit", forwardedFor: "127.0.0.1" },
-          ]);
+            const forged = [...json, "X-Forwarded-For: 203.0.113.9"];
+            assert.equal((await send("solver.example", "POST /quote", forged, "{}")).status, 200);
+            assert.equal((await send("bridge.example", "POST /deposit", forged, "{}")).status, 200);
+            assert.deepEqual(reached.splice(0), [
+              { path: "/quote", forwardedFor: "127.0.0.1" },
+              { path: "/deposit", forwardedFor: "127.0.0.1" },
+            ]);
 
-          for (const name of NAMES) {
-            for (const path of SPELLINGS) {
-              const { text } = await send(name, `GET ${path}`);
-              assert.doesNotMatch(
-                text,
-                /process_start_time|# HELP|echo/,
-                `${name} ${path}: ${text}`,
-              );
+            for (const name of NAMES) {
+              for (const path of SPELLINGS) {
+                const { text } = await send(name, `GET ${path}`);
+                assert.doesNotMatch(
+                  text,
+                  /process_start_time|# HELP|echo/,
+                  `${name} ${path}: ${text}`,
+                );
+              }
             }
-          }
-          assert.deepEqual(reached, []);
+            assert.deepEqual(reached, []);
 
-          // Some fronts close the connection while the body is sent.
-          await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
-            .catch(() => {});
-          assert.deepEqual(reached, []);
-        });
+            // Some fronts close the connection while the body is sent.
+            await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
+              .catch(() => {});
+            assert.deepEqual(reached, []);
+          },
+        );
       } finally {
         await echo.shutdown();
         await stack.stop();

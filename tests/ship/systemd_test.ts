@@ -5,6 +5,7 @@ import { createKeystore } from "../../lib/cli/keystore.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFolder } from "../support/files.ts";
 import { Program } from "../support/process.ts";
+import { passagesOf } from "./documents.ts";
 import { fileUrl, hasProgram, readText } from "./support.ts";
 
 /** The highest exposure that systemd may see, of 10. */
@@ -139,3 +140,95 @@ Deno.test("Wrapper: root's rangemaker has the settings of the units, and the dat
     assert.match(stdout, new RegExp(`bridge  key +Signs as ${relayer.address}`));
     assert.match(stdout, /bridge +store +\S+\/of-the-file\.sqlite is empty/);
   }));
+
+/** The block of the chapter on systemd that begins with a command. */
+function blockOf(beginning: string): string {
+  const block =
+    passagesOf("docs/operating.md").find(({ chapter, commands }) =>
+      chapter.startsWith("## systemd\n") && commands[0]?.text.startsWith(beginning)
+    ) ?? assert.fail(beginning);
+  return block.commands.map(({ text }) => text).join("\n");
+}
+
+/** Runs commands of root in `/etc/rangemaker` of a machine in a folder, with stand-ins for its services. */
+async function playIn(folder: string, commands: string, standIns: string): Promise<string> {
+  await Deno.mkdir(`${folder}/bin`, { recursive: true });
+  await Deno.writeTextFile(
+    `${folder}/etc/settings.toml`,
+    readText("docs/deployment/settings.toml"),
+  );
+  const wrapper = `${folder}/bin/rangemaker`;
+  await Deno.writeTextFile(wrapper, installed("rangemaker", folder), { mode: 0o755 });
+  const here = commands
+    .replaceAll(/\/etc\/(?=prometheus\b)/g, `${folder}/`)
+    .replaceAll("/opt/rangemaker/", fileUrl(".").pathname);
+  const { PATH = "", HOME = "", DENO_DIR = `${HOME}/.cache/deno` } = Deno.env.toObject();
+  const program = new Program(["-c", `umask 022\n${standIns}\n${here}`], {
+    ...{ PATH: `${folder}/bin:${PATH}`, DENO_DIR },
+  }, { command: "bash", args: [], cwd: `${folder}/etc` });
+  return (await program.finished()).stdout;
+}
+
+const modeOf = async (path: string) => ((await Deno.stat(path)).mode ?? 0) & 0o777;
+
+Deno.test("systemd: commands that make keys and passwords keep those that exist", {
+  timeout: 180_000,
+}, () =>
+  withFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/etc`);
+    const commands = blockOf("for name in bridge solver admin");
+    const database = 'runuser() { echo "$BRIDGE_DATABASE_PASSWORD" "$SOLVER_DATABASE_PASSWORD"; }';
+    const [relayer, solver, admin, made = ""] = (await playIn(folder, commands, database)).split(
+      "\n",
+    );
+    const [again] = (await playIn(folder, commands, database)).split("\n");
+    assert.equal(again, made);
+    const show = "for name in bridge solver admin; do rangemaker key show " +
+      "--keystore $name.json --keystore-password-file $name.password; done";
+    assert.deepEqual((await playIn(folder, show, "")).trim().split("\n"), [relayer, solver, admin]);
+    const urls = await Promise.all(["bridge", "solver"].map(async (name) => {
+      assert.equal(await modeOf(`${folder}/etc/${name}.database`), 0o600);
+      const { username, password, pathname } = new URL(
+        await Deno.readTextFile(`${folder}/etc/${name}.database`),
+      );
+      assert.deepEqual([username, pathname], [name, `/${name}`]);
+      return password;
+    }));
+    assert.match(made, /^[0-9a-f]{64} [0-9a-f]{64}$/);
+    assert.equal(urls.join(" "), made);
+  }));
+
+Deno.test({
+  name:
+    "systemd: Prometheus and Alertmanager accept the files that the commands make, and may read them",
+  ignore: !hasProgram("promtool", "--version") || !hasProgram("amtool", "--version"),
+  fn: () =>
+    withFolder(async (folder) => {
+      for (const name of ["etc", "prometheus"]) await Deno.mkdir(`${folder}/${name}`);
+      const standIns = `chown() { echo "$@"; }; systemctl() { echo "$@"; }`;
+      const printed = await playIn(folder, blockOf("sed 's/"), standIns);
+      assert.match(
+        printed,
+        /^prometheus: .*slack_url\nrestart prometheus prometheus-alertmanager\n$/,
+      );
+      const at = (name: string) => `${folder}/prometheus/${name}`;
+      for (const name of ["prometheus.yml", "alerts.yml", "alertmanager.yml"]) {
+        assert.equal(await modeOf(at(name)), 0o644, name);
+      }
+      assert.equal(await modeOf(at("slack_url")), 0o600);
+      for (
+        const [tool, verb, ...words] of [
+          ["promtool", "check", "config", at("prometheus.yml")],
+          ["amtool", "check-config", at("alertmanager.yml")],
+        ] as const
+      ) {
+        const { code, text } = await run(tool, [verb, ...words]);
+        assert.equal(code, 0, text);
+      }
+      const targets = [
+        ...(await Deno.readTextFile(at("prometheus.yml"))).matchAll(/targets: \["(\w+):/g),
+      ];
+      assert.deepEqual(new Set(targets.map(([, host]) => host)), new Set(["localhost"]));
+      assert((await Deno.readTextFile(at("alertmanager.yml"))).includes(at("slack_url")));
+    }),
+});

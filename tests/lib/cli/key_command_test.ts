@@ -49,6 +49,23 @@ Deno.test("key new, key show: a new key in a keystore of its owner, with the pas
     assert.equal(await Deno.readTextFile(keystore), text);
   }));
 
+Deno.test("key new: makes a missing password file for its owner, and none where the keystore exists", () =>
+  withFolder(async (folder) => {
+    const [keystore, keystorePasswordFile] = [`${folder}/key.json`, `${folder}/key.password`];
+    const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
+    const made = await runKey(["new", ...files]);
+    assert.equal(made.code, 0, made.errors);
+    assert.equal((await Deno.stat(keystorePasswordFile)).mode! & 0o777, 0o600);
+    assert.match(await Deno.readTextFile(keystorePasswordFile), /^[0-9a-f]{64}\n$/);
+    assert.deepEqual((await runKey(["show", ...files])).printed, made.printed);
+
+    await Deno.remove(keystorePasswordFile);
+    const again = await runKey(["new", ...files]);
+    assert.equal(again.code, 1);
+    assert.match(again.errors, /it exists, and may hold a key$/);
+    await assert.rejects(Deno.stat(keystorePasswordFile), Deno.errors.NotFound);
+  }));
+
 Deno.test("key new, key show: the password from a prompt, asked for twice", () =>
   inFolder(async (keystore) => {
     const differing = await runKey(["new", "--keystore", keystore], ["one", "two"]);

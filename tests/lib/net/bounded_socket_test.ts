@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers";
 import { BoundedSocket, PING_EVERY_MS } from "../../../lib/net/bounded_socket.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { eventually } from "../../support/eventually.ts";
+import { freePort } from "../../support/ports.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, section 1.3
@@ -44,6 +45,15 @@ function newSocket(url: string, clock?: Clock): BoundedSocket {
 function opened(socket: BoundedSocket): Promise<void> {
   return new Promise((resolve) => socket.onopen = () => resolve());
 }
+
+Deno.test("BoundedSocket: the reason of a refusal is reported, also by a host with several addresses", async () => {
+  const port = freePort();
+  for (const host of ["127.0.0.1", "localhost"]) {
+    const socket = newSocket(`ws://${host}:${port}`);
+    const failed = new Promise<object>((resolve) => socket.onerror = resolve);
+    assert.match(String(Object(await failed).message), /ECONNREFUSED/, host);
+  }
+});
 
 Deno.test("BoundedSocket: a peer that answers no ping is given up", async () => {
   const clock = new FakeClock();
