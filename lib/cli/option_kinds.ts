@@ -93,13 +93,15 @@ function listOf(item: z.core.$ZodType<string>) {
   return z.string().transform((text, context) => {
     for (const part of itemsOf(text)) {
       const parsed = z.safeParse(item, part);
-      if (!parsed.success) context.addIssue({ code: "custom", message: messageOf(parsed.error) });
+      if (!parsed.success) {
+        context.addIssue({ code: "custom", message: firstMessage(parsed.error) });
+      }
     }
     return itemsOf(text).join(",");
   });
 }
 
-function messageOf({ issues }: z.core.$ZodError): string {
+function firstMessage({ issues }: z.core.$ZodError): string {
   return issues[0]?.message ?? "";
 }
 

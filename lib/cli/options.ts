@@ -66,7 +66,7 @@ export function parseAllOptions<T extends OptionTable>(
   const errors = new Map<string, UsageError>();
   const sources: Sources = { env };
   const named = optionsFor(text.target ?? text.name, table);
-  // The file comes first, as it has values of the others.
+  // `--config` is read first: its file may contain the values of all other options.
   for (
     const [key, spec] of Object.entries(named).toSorted(([a], [b]) =>
       +(b === FILE_KEY) - +(a === FILE_KEY)

@@ -1,6 +1,6 @@
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
-import { failuresOf } from "../failures.ts";
+import { failuresOf } from "../protocol/failures.ts";
 import { failureSchema } from "../protocol/answers.ts";
 import { shown } from "../protocol/scalars.ts";
 import type { Answer } from "./openapi.ts";

@@ -88,7 +88,7 @@ export interface ListenOptions {
 }
 
 /**
- * Tries a port, before a service does what would be in vain if the port is taken.
+ * Checks that a port is free, before a service does work that it would lose if the port is taken.
  *
  * @throws {ListenError} Like {@link listen}.
  */

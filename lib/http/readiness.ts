@@ -11,7 +11,7 @@ export type ReadinessCheck = () => string | undefined | void | Promise<string | 
  * @returns Whether each check passed, and one sentence per problem. One that several checks found is
  * named once.
  */
-export async function runChecks<Name extends string>(
+export async function findProblems<Name extends string>(
   checks: Record<Name, ReadinessCheck>,
 ): Promise<Record<Name, boolean> & { ready: boolean; problems: string[] }> {
   const names = Object.keys(checks) as Name[]; // the keys of this very record

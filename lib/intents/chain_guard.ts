@@ -38,7 +38,7 @@ export interface ChainGuardOptions {
 }
 
 /** The node's chain is not the one that the store knows: nothing is submitted. */
-export class ChainError extends RangemakerError {
+export class WrongChainError extends RangemakerError {
   constructor(
     code: "CHAIN_MISMATCH" | "CHAIN_REWOUND",
     message: string,
@@ -56,7 +56,7 @@ export class ChainError extends RangemakerError {
  */
 export class ChainGuard {
   /**
-   * @throws {ChainError} If the node has another chain, or an older state of this one.
+   * @throws {WrongChainError} If the node has another chain, or an older state of this one.
    * @throws {RangemakerError} If node or store does not answer.
    */
   readonly require: () => Promise<void>;
@@ -105,7 +105,7 @@ export class ChainGuard {
    * Checks that the node is on this chain, possibly at an older block.
    *
    * @returns Number of its newest block; 0 if it does not report it.
-   * @throws {ChainError} `CHAIN_MISMATCH` if it has another one.
+   * @throws {WrongChainError} `CHAIN_MISMATCH` if it has another one.
    */
   async requireGenesis(): Promise<number> {
     const { store, node } = this.#options;
@@ -219,7 +219,7 @@ function requireSame(url: string, actual: Hex | null, expected: Hex | null): voi
   const has = actual === null
     ? "does not report its first block"
     : `has the chain that begins with ${actual}`;
-  throw new ChainError(
+  throw new WrongChainError(
     "CHAIN_MISMATCH",
     `Core node at ${redactUrls(url)} ${has}, but the database belongs to the chain that begins ` +
       `with ${expected}, so nothing is submitted: set --rpc-url to a node of that chain, or ` +
@@ -228,8 +228,8 @@ function requireSame(url: string, actual: Hex | null, expected: Hex | null): voi
   );
 }
 
-function rewound(url: string, evidence: string): ChainError {
-  return new ChainError(
+function rewound(url: string, evidence: string): WrongChainError {
+  return new WrongChainError(
     "CHAIN_REWOUND",
     `Core node at ${redactUrls(url)} ${evidence}: it was restored from a backup, so nothing is ` +
       "submitted. Restore a newer one, or run bridge replay and solver reconcile " +

@@ -117,10 +117,10 @@ export interface Admission {
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
    *
    * @param inFlight Keys of all other intents that were unfinished at any time from `before` until now.
-   * @param isFresh Whether the book is without the reservations that other processes released. If it
+   * @param isRefreshed Whether the book is without the reservations that other processes released. If it
    * is not and the decision throws, it is asked once more with a fresh book.
    */
-  decide(inFlight: ReadonlySet<string>, isFresh: boolean): void;
+  decide(inFlight: ReadonlySet<string>, isRefreshed: boolean): void;
 }
 
 /** The state of a new intent once it is recorded. */

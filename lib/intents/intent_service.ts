@@ -9,7 +9,7 @@ import { cached } from "../net/cached.ts";
 import { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import type { TransactionKey } from "../protocol/transaction.ts";
-import { ChainError, ChainGuard } from "./chain_guard.ts";
+import { ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { type Intent, StoreError } from "./intent.ts";
 import { openWhenReady } from "./open.ts";
 import { TransactionSigner } from "./signed_transaction.ts";
@@ -137,7 +137,7 @@ export class IntentService {
   }
 
   /**
-   * @throws {ChainError} If the node has another chain than the store, or an older state of it.
+   * @throws {WrongChainError} If the node has another chain than the store, or an older state of it.
    * @throws {RangemakerError} If node or store does not answer.
    */
   readonly requireChain = (): Promise<void> => this.#guard.require();
@@ -203,7 +203,7 @@ export class IntentService {
     try {
       await this.#guard.refresh();
     } catch (thrown) {
-      if (thrown instanceof StoreError || thrown instanceof ChainError) return thrown;
+      if (thrown instanceof StoreError || thrown instanceof WrongChainError) return thrown;
       // An unreachable node is not a problem of health: it is only waited for.
       if (!(thrown instanceof RangemakerError)) throw thrown;
     }

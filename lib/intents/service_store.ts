@@ -53,7 +53,7 @@ function memoryOfRow(row: unknown): StoreMemory {
   const memory = { ...rest, highestBlock };
   const isNew = stored === null && memory.signer === null && highestBlock === 0;
   if (isNew || stored === memoryChecksum(memory)) return memory;
-  throw new StoreDamagedError("Database is damaged: what it says of its chain and key has changed");
+  throw new StoreDamagedError("Database is damaged: the record of its chain and key has changed");
 }
 
 const savedValueSchema = z.object({

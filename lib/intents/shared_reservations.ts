@@ -113,6 +113,7 @@ export class SharedReservations {
     const outcomes = new Map<AdmittedInsertion, Outcome>();
     let refusals = yield* this.#decide(batch, outcomes, inFlight, false);
     if (refusals.size > 0) {
+      // Others may have released what they were refused for: read that, and decide once more.
       yield* this.#refresh(book);
       refusals = yield* this.#decide([...refusals.keys()], outcomes, inFlight, true);
     }
@@ -136,7 +137,7 @@ export class SharedReservations {
     intents: readonly AdmittedInsertion[],
     outcomes: Map<AdmittedInsertion, Outcome>,
     inFlight: Set<string>,
-    isFresh: boolean,
+    isRefreshed: boolean,
   ): Steps<Map<AdmittedInsertion, unknown>> {
     const accepted: AdmittedInsertion[] = [];
     const refusals = new Map<AdmittedInsertion, unknown>();
@@ -145,7 +146,7 @@ export class SharedReservations {
       // It is recorded already.
       if (admission.book.isReserved(key)) continue;
       try {
-        admission.decide(inFlight.union(admission.before.keys), isFresh);
+        admission.decide(inFlight.union(admission.before.keys), isRefreshed);
         inFlight.add(key);
         accepted.push(one);
       } catch (refusal) {

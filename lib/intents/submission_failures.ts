@@ -1,6 +1,6 @@
 /** Why an intent was not submitted, or failed without a receipt; a receipt has the node's own reason. */
 import { RangemakerError } from "../errors.ts";
-import { failuresOf } from "../failures.ts";
+import { failuresOf } from "../protocol/failures.ts";
 import type { Hex } from "../protocol/scalars.ts";
 
 /** The intent must not be submitted: it fails with this code, message and details. */

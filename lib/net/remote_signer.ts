@@ -25,7 +25,7 @@ export type SignerMethod = (typeof SIGNER_METHODS)[number];
 /** How long a signer may take: longer than one that needs no person ever does. */
 const ANSWER_MS = 5_000;
 
-/** Requests at a time: a signer that is slower than its callers must not be sent ever more. */
+/** Requests at a time, so that they do not pile up at a signer that is slower than its callers. */
 const IN_FLIGHT_MAX = 32;
 
 /** A signature, or JSON-RPC's error. */

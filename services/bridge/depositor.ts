@@ -106,7 +106,7 @@ export class Depositor {
    * @returns The hash of the committed deposit transaction.
    * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
-   * @throws {ChainError} If the node has another chain.
+   * @throws {WrongChainError} If the node has another chain.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async deposit(request: DepositRequest): Promise<Hex> {

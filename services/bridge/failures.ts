@@ -1,4 +1,4 @@
-import { failuresOf } from "../../lib/failures.ts";
+import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { RangemakerError } from "../../lib/errors.ts";
 import {
   chainProblem,
+  findProblems,
   healthProblem,
-  runChecks,
   storageProblem,
 } from "../../lib/http/readiness.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
@@ -38,7 +38,7 @@ export interface ReadinessPorts {
 export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   const { intents: { probe: node, problem }, relayer, chainId } = ports;
   const account = node.getAccount(relayer);
-  return runChecks({
+  return findProblems({
     store: () => healthProblem(problem, "store"),
     node: async () =>
       await chainProblem(node, chainId) ?? await healthProblem(problem, "node") ??

@@ -72,6 +72,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     metrics.trades.inc({ provider: trade.provider });
   };
   const pump = new Pump(sources, clock, play);
+  let cancelFaults = () => {};
   const service = startService({
     name: "exchanges",
     host: options.host,
@@ -95,13 +96,13 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     health: () => Response.json({ status: "healthy" }),
     registry,
     drain() {
-      cancelFaults(); // set below, before anybody can stop the service
+      cancelFaults();
       pump.stop();
       for (const venue of venues) venue.stop();
     },
   });
   pump.start();
-  const cancelFaults = planFaults(options.faults, (provider) => byProvider.get(provider), clock);
+  cancelFaults = planFaults(options.faults, (provider) => byProvider.get(provider), clock);
   return {
     ...service,
     providerUrls: urlsOf(venues, service.url),

@@ -11,7 +11,7 @@ import {
 } from "./chain/checkpoints.ts";
 import { DevChain } from "./dev/dev_chain.ts";
 import { devMethods } from "./dev/methods.ts";
-import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
+import { createNodeMetrics, type NodeMetrics, watchNode } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
 import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
@@ -67,42 +67,20 @@ export class CoreNode {
     this.#storage = storage;
     const oraclePrices = new OraclePrices(settings.maxStaleMs, settings.markets);
     const subscriptions = new Subscriptions();
-    const isWritable = () => storage.records.commits.failure === undefined;
-    this.metrics = createNodeMetrics(settings.markets, {
-      unsettledTheses: () => this.chain.state.settler.unsettledCount,
-      thesesWithoutPrices: () => this.chain.state.settler.withoutPrices,
-      clients: () => this.clients.count,
-      isWritable,
-      storageBytes: () => storage.bytes,
-    });
+    this.metrics = createNodeMetrics(settings.markets);
     for (const [{ symbol }, slots] of storage.records.prices.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
     }
     const { oracleUrl: serviceUrl, oracleTimeoutMs } = settings;
     this.#oracleClient = new OracleClient(serviceUrl, oracleTimeoutMs, clock);
     this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
-    this.chain = new Chain({
+    const chain = this.chain = new Chain({
       ...settings,
       clock,
       oraclePrices,
       records: storage.records,
       resumeFrom: storage.resumeFrom,
-      events: this.#chainEvents(subscriptions),
-    });
-    this.dispatcher = new Dispatcher({
-      methods: methodsOf(
-        { chain: this.chain, clock, oracle: this.#oracle, isWritable },
-        devMethods(this.#devChain(development)),
-      ),
-      observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
-      queue: this.#queue,
-      beforeAnswer: () => storage.records.commits.committed(),
-    });
-    this.clients = new Clients({
-      dispatcher: this.dispatcher,
-      subscriptions,
-      clock: this.#clock,
-      onSlowClient: () => this.metrics.slowClients.inc(),
+      events: this.#chainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = new CheckpointLoop(clock, monotonic, {
       // No costly call may run between the oracle's answer and the timeout of the pull.
@@ -115,6 +93,29 @@ export class CoreNode {
       missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
       clockBehind: (byMs) => this.#clockBehind(byMs),
       clockAhead: (byMs) => this.#clockAhead(byMs),
+    });
+    const isWritable = () => storage.records.commits.failure === undefined;
+    this.dispatcher = new Dispatcher({
+      methods: methodsOf(
+        { chain, clock, oracle: this.#oracle, isWritable },
+        devMethods(this.#devChain(development)),
+      ),
+      observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
+      queue: this.#queue,
+      beforeAnswer: () => storage.records.commits.committed(),
+    });
+    const clients = this.clients = new Clients({
+      dispatcher: this.dispatcher,
+      subscriptions,
+      clock: this.#clock,
+      onSlowClient: () => this.metrics.slowClients.inc(),
+    });
+    watchNode(this.metrics.registry, {
+      unsettledTheses: () => chain.state.settler.unsettledCount,
+      thesesWithoutPrices: () => chain.state.settler.withoutPrices,
+      clients: () => clients.count,
+      isWritable,
+      storageBytes: () => storage.bytes,
     });
   }
 
@@ -242,7 +243,7 @@ export class CoreNode {
     });
   }
 
-  #chainEvents(subscriptions: Subscriptions): ChainEvents {
+  #chainEvents(subscriptions: Subscriptions, oraclePrices: OraclePrices): ChainEvents {
     const { metrics } = this;
     return {
       onHead: (block) => {
@@ -250,7 +251,7 @@ export class CoreNode {
         subscriptions.publish("newHeads", () => toHeader(block));
         subscriptions.publish(
           "prices",
-          () => toWire(this.chain.oraclePrices.view(this.#clock.now())),
+          () => toWire(oraclePrices.view(this.#clock.now())),
         );
       },
       onTransaction: (receipt, { type }) => {

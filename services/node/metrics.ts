@@ -1,3 +1,4 @@
+import type { Registry } from "prom-client";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import { createRegistry, metricsIn } from "../../lib/http/metrics.ts";
 
@@ -16,9 +17,9 @@ export interface NodeGauges {
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 
 /** Declares the metrics in a new registry. */
-export function createNodeMetrics({ symbols }: Markets, gauges: NodeGauges) {
+export function createNodeMetrics({ symbols }: Markets) {
   const registry = createRegistry();
-  const { counter, gauge, histogram, reading } = metricsIn(registry);
+  const { counter, gauge, histogram } = metricsIn(registry);
   const metrics = {
     registry,
     blockNumber: gauge("node_block_number", "Number of the newest sealed block."),
@@ -61,32 +62,11 @@ export function createNodeMetrics({ symbols }: Markets, gauges: NodeGauges) {
       "Settlement attempts by outcome: won, lost, needs_backfill.",
       "status",
     ),
-    thesesUnsettled: reading(
-      "node_theses_unsettled",
-      "Theses that are not settled.",
-      gauges.unsettledTheses,
-    ),
-    thesesWithoutPrices: reading(
-      "node_theses_without_prices",
-      "Theses that have ended and cannot be settled until missing prices are backfilled.",
-      gauges.thesesWithoutPrices,
-    ),
-    storageWritable: reading(
-      "node_storage_writable",
-      "1 while transactions and settlements can be stored, 0 after a commit failed.",
-      () => gauges.isWritable() ? 1 : 0,
-    ),
     calls: counter(
       "node_rpc_calls_total",
       "JSON-RPC calls by method and outcome.",
       "method",
       "outcome",
-    ),
-    clients: reading("node_websocket_clients", "WebSocket clients connected.", gauges.clients),
-    storageBytes: reading(
-      "node_storage_bytes",
-      "Size of the chain's database with its log; 0 in memory.",
-      gauges.storageBytes,
     ),
     slowClients: counter(
       "node_websocket_slow_clients_total",
@@ -100,4 +80,30 @@ export function createNodeMetrics({ symbols }: Markets, gauges: NodeGauges) {
   }
   for (const status of ["won", "lost", "needs_backfill"]) metrics.thesesSettled.inc({ status }, 0);
   return metrics;
+}
+
+/** Declares gauges that read the node at each scrape. */
+export function watchNode(registry: Registry, gauges: NodeGauges): void {
+  const { reading } = metricsIn(registry);
+  reading(
+    "node_theses_unsettled",
+    "Theses that are not settled.",
+    gauges.unsettledTheses,
+  );
+  reading(
+    "node_theses_without_prices",
+    "Theses that have ended and cannot be settled until missing prices are backfilled.",
+    gauges.thesesWithoutPrices,
+  );
+  reading(
+    "node_storage_writable",
+    "1 while transactions and settlements can be stored, 0 after a commit failed.",
+    () => gauges.isWritable() ? 1 : 0,
+  );
+  reading("node_websocket_clients", "WebSocket clients connected.", gauges.clients);
+  reading(
+    "node_storage_bytes",
+    "Size of the chain's database with its log; 0 in memory.",
+    gauges.storageBytes,
+  );
 }

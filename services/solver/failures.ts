@@ -1,4 +1,4 @@
-import { failuresOf } from "../../lib/failures.ts";
+import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { MarketPair } from "../../lib/protocol/markets.ts";
 import { formatUnits } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";

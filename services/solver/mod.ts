@@ -8,6 +8,7 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -121,14 +122,9 @@ async function start(
     corsOrigins,
     basePayoutMultiplier: options.multiplier,
   });
-  const health = documented(operations.health, async (c: Context) => {
-    // A dry run needs neither store nor node.
-    const problem = dryRun ? undefined : await intents.problem();
-    if (problem === undefined) return c.json({ status: "ok", solver, dryRun });
-    return c.json({ status: "failed", ...problemFields(problem), solver, dryRun }, 503);
-  });
   if (!dryRun) await store.refreshReservations(exposure);
   const close = () => opened.disposeAsync();
+  const health = healthRoute(intents, solver, dryRun);
   const shared = { host, port, allowedHosts, app, health, registry, drain, close };
   const service = startService({ name: "solver", ...shared });
   if (!dryRun) intents.start(work);
@@ -137,6 +133,15 @@ async function start(
   const report = account.lastKnown().then((own) => businessLog.started(options, solver, own));
   opened.defer(() => report);
   return service;
+}
+
+function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolean) {
+  return documented(operations.health, async (c: Context) => {
+    // A dry run needs neither store nor node.
+    const found = dryRun ? undefined : await problem();
+    if (found === undefined) return c.json({ status: "ok", solver, dryRun });
+    return c.json({ status: "failed", ...problemFields(found), solver, dryRun }, 503);
+  });
 }
 
 /** The `solver` subcommand; `solver backtest` is one of its own. */

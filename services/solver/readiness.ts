@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { RangemakerError } from "../../lib/errors.ts";
 import {
   chainProblem,
+  findProblems,
   healthProblem,
-  runChecks,
   storageProblem,
 } from "../../lib/http/readiness.ts";
 import type { Account } from "../../lib/protocol/account.ts";
@@ -42,7 +42,7 @@ export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   const { store, node, exposure, chainId, wsUrl, dryRun } = ports;
   // A dry run submits nothing.
   const account = dryRun ? undefined : ports.account();
-  return runChecks({
+  return findProblems({
     store: () => dryRun ? store.check() : healthProblem(ports.problem, "store"),
     async node() {
       const problem = await chainProblem(node, chainId);

@@ -42,13 +42,11 @@ const BET = 100_000_000n;
 const WINDOW_MS = 3_000;
 /** From the quote to the start of the window: time to sign and to execute. */
 const LEAD_MS = 1_000;
-/** The widest half width of the range that is tried, as a part of the price: half a percent. */
-const WIDEST_DIVISOR = 200;
-/** Each half width is the one before divided by this. */
-const NARROWER = 1.25;
-/** Half widths that may be tried: the last is a part in 21,000 of the price. */
-const WIDTHS = 22;
-/** The widest range that pays as much is taken, in tenths of the bet. */
+/** The price over half the width of the widest range that is tried: half a percent to each side. */
+const WIDEST_DIVISOR = 200n;
+/** The same of the narrowest range that is tried. */
+const NARROWEST_DIVISOR = 21_000n;
+/** Tenths of the bet that the range should pay. */
 const PAYOUT_TENTHS = 11n;
 const STEP_TIMEOUT_MS = 10_000;
 /** On a busy machine, the price moves away from one quote after the other. */
@@ -168,8 +166,8 @@ async function askForQuote(
 }
 
 /**
- * The widest range that pays well, found by halving: a narrower one pays more. The narrowest that is
- * priced at all if none does.
+ * The widest range that pays well: estimates are asked for narrower and narrower ones, which pay more.
+ * The narrowest that is priced at all if none does.
  */
 async function findBet(
   client: RangemakerClient,
@@ -177,12 +175,10 @@ async function findBet(
 ): Promise<{ bet: Bet; payout: bigint }> {
   let found: { bet: Bet; payout: bigint } | undefined;
   let refusal: unknown;
-  let [tooWide, paysWell] = [-1, WIDTHS];
-  while (paysWell - tooWide > 1) {
-    const width = (tooWide + paysWell) >> 1;
+  for (let divisor = WIDEST_DIVISOR; divisor <= NARROWEST_DIVISOR; divisor = divisor * 4n / 3n) {
     const { price = 0n } = (await client.prices())[SYMBOL] ?? {};
     const startTime = clock.now() + LEAD_MS;
-    const half = price / BigInt(Math.round(WIDEST_DIVISOR * NARROWER ** width));
+    const half = price / divisor;
     const bet = {
       symbol: SYMBOL,
       lowerPrice: price - half,
@@ -192,16 +188,12 @@ async function findBet(
       endTime: startTime + WINDOW_MS,
     };
     try {
-      const { payout } = await client.estimate(bet);
-      const isGood = 10n * payout >= PAYOUT_TENTHS * BET;
-      if (isGood || paysWell === WIDTHS) found = { bet, payout };
-      if (isGood) paysWell = width;
-      else tooWide = width;
+      found = { bet, payout: (await client.estimate(bet)).payout };
+      if (10n * found.payout >= PAYOUT_TENTHS * BET) return found;
     } catch (thrown) {
       if (!isRangemakerError(thrown) || thrown.retryable) throw thrown;
       refusal = thrown;
-      if (isRangemakerError(thrown, "PAYOUT_TOO_LOW")) tooWide = width;
-      else paysWell = width; // too narrow
+      if (thrown.code !== "PAYOUT_TOO_LOW") break; // too narrow
     }
   }
   if (found === undefined) throw refusal;
@@ -225,7 +217,10 @@ async function executeOne(
   }
 }
 
-/** Whether a bet is refused because of the price of now: another quote may be executed. */
+/**
+ * Whether a bet is refused because of the price of now, so that another quote may be executed. Not
+ * `retryable`: that includes bets whose outcome is unknown.
+ */
 function hasMoved(thrown: unknown): boolean {
   const codes = [
     "PRICE_MOVED",

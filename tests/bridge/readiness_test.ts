@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
-import { ChainError } from "../../lib/intents/chain_guard.ts";
+import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
 import { eventually } from "../support/eventually.ts";
@@ -55,7 +55,7 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
   const { node, relayer: isRelayer, ...rest } = await checkReadiness(ports({ getAccount }));
   assert.deepEqual([rest.ready, node, isRelayer], [false, true, false], "the relayer alone");
   // A node with the expected id may still have another chain than the store.
-  const problem = () => Promise.resolve(new ChainError("CHAIN_MISMATCH", "Another chain", {}));
+  const problem = () => Promise.resolve(new WrongChainError("CHAIN_MISMATCH", "Another chain", {}));
   for (const [chainId, expected] of [[1337, /^Another chain$/], [1, /expected 1337$/]] as const) {
     const given = ports({ chainId: () => Promise.resolve(chainId) });
     const intents = { ...given.intents, problem };

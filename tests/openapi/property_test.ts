@@ -76,7 +76,7 @@ for (const { name, run, bodies } of subjects) {
     }));
 }
 
-/** Runs a property; a failure says by which seed and path it is had again. */
+/** Runs a property; a failure names the seed and path that repeat it. */
 async function assertHolds(
   { id, object }: DocumentedOperation,
   calls: fc.Arbitrary<Call>,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { ChainError } from "../../lib/intents/chain_guard.ts";
+import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import {
@@ -49,7 +49,7 @@ const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
   ],
   [
     "node",
-    { problem: () => Promise.resolve(new ChainError("CHAIN_REWOUND", "Older", {})) },
+    { problem: () => Promise.resolve(new WrongChainError("CHAIN_REWOUND", "Older", {})) },
     /^Older$/,
   ],
   [

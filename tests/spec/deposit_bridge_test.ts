@@ -278,7 +278,7 @@ Deno.test(
   },
 );
 
-Deno.test("deposit bridge, Authentication, nonce: one user's says nothing of another's", async () => {
+Deno.test("deposit bridge, Authentication, nonce: the nonces of two users are independent", async () => {
   for (const wallet of [newWallet(), newWallet()]) {
     assert.equal((await send(wallet, { nonce: "77" })).status, 200);
   }

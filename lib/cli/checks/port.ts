@@ -26,10 +26,10 @@ const HEALTHY: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
 export function portCheck(subject: string, target: PortTarget, context: CheckContext): Check {
   const { host, port } = target;
   if (port === 0) return { subject, run: () => ok(`A free port of ${host}`) };
-  return { subject, claims: `${host}:${port}`, run: () => tryPort(target, context) };
+  return { subject, claims: `${host}:${port}`, run: () => checkPort(target, context) };
 }
 
-function tryPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {
+function checkPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {
   const { host, port, option } = target;
   try {
     Deno.listen({ hostname: host, port }).close();

@@ -1,6 +1,6 @@
 import type { Permission } from "../../../lib/protocol/account.ts";
 import { SLOT_MS, THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
-import { failuresOf } from "../../../lib/failures.ts";
+import { failuresOf } from "../../../lib/protocol/failures.ts";
 import type { MarketPair } from "../../../lib/protocol/markets.ts";
 import { formatUnits } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";

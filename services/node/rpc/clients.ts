@@ -126,7 +126,7 @@ export class Clients {
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);
     socket.onmessage = async ({ data }) => {
-      const text = textOf(data);
+      const text = textOfFrame(data);
       const refuse = (message: string) =>
         send(JSON.stringify(rpcFailure(idAtStart(text), RpcCode.limitExceeded, message)));
       if (text.length > FRAME_CHARS_MAX) {
@@ -163,6 +163,6 @@ export class Clients {
 }
 
 /** The text of a frame; a binary one is read as UTF-8. */
-function textOf(data: unknown): string {
+function textOfFrame(data: unknown): string {
   return data instanceof ArrayBuffer ? new TextDecoder().decode(data) : String(data);
 }

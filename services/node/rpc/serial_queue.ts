@@ -2,9 +2,10 @@ import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
 
 /**
- * Tasks that may wait in each lane. A proxy has 1,024 requests open at once, and its share is half of
- * the places: two proxies' fit, so that strangers wait. If they were refused, they would ask again at
- * once, which costs more than to wait. Callers take turns, so nobody else waits for them.
+ * Tasks that may wait in each lane. One caller gets half of the places, a second one a quarter (see
+ * {@link WaitingTasks.hasRoom}): enough for two proxies with 1,024 open requests each. To wait costs
+ * less than a refusal, after which callers ask again at once; and since callers take turns, the tasks of
+ * one do not delay another.
  */
 export const WAITING_MAX = 4_096;
 
@@ -132,8 +133,8 @@ class WaitingTasks {
    * Whether one more task of a caller may wait: only while more places are free than the caller's
    * tasks take. So one caller takes half of the places at most, and another one always finds some.
    *
-   * @param path The caller as the last of its groups, each a part of the one before: what a group may
-   *   have more, its members share by the same rule.
+   * @param path The groups of the caller, the widest first, and the caller last. The members of a group
+   *   share the places that are left to it by the same rule.
    * @param max Places for all together.
    */
   hasRoom(path: readonly string[], max: number): boolean {

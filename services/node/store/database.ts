@@ -76,9 +76,9 @@ export class Database {
     return Number(this.get("PRAGMA data_version")?.data_version);
   }
 
-  /** Copies everything that is committed now; changes of other connections go on meanwhile. */
+  /** Copies everything that is committed now, while other connections may go on to write. */
   async copyTo(path: string): Promise<void> {
-    // At one go: it would begin again with every change. VACUUM INTO is not permitted.
+    // In one step: between two, any change would make it start over. VACUUM INTO is not permitted.
     await backup(this.#db, path, { rate: 2 ** 30 });
   }
 

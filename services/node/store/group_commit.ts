@@ -77,7 +77,7 @@ export class GroupCommit {
     await (this.#waiting ??= Promise.withResolvers()).promise;
   }
 
-  /** Commits now. Does not throw: those that wait are told. */
+  /** Commits now. Does not throw: a failure rejects {@link committed}. */
   commit(): void {
     if (!this.#isOpen) return;
     try {

@@ -53,7 +53,7 @@ export function openDatabase(
   const isRestored = found === "backup";
   if (isRestored) setLogAside(dir);
   if (found !== "nothing") requireChain(dir, isRestored ? undefined : record, identity);
-  createPrivately(dir, path);
+  createDatabaseFile(dir, path);
   const db = new Database(path);
   try {
     db.useLog();
@@ -104,7 +104,8 @@ function requireChain(dir: string, record: LockRecord | undefined, identity: Cha
     if (chain === undefined) throw new DataDirError(`${path} is damaged: restore a backup`);
     const { chainId, balances } = identity;
     const isOther = chain.chainId !== chainId ||
-      (balances !== undefined && textOf(balances) !== textOf(Object.entries(chain.balances)));
+      (balances !== undefined &&
+        balancesText(balances) !== balancesText(Object.entries(chain.balances)));
     if (isOther) {
       throw new DataDirError(
         `${dir} contains a chain with another genesis or chain id: use the settings it was created with, ` +
@@ -127,7 +128,7 @@ function requireChain(dir: string, record: LockRecord | undefined, identity: Cha
 }
 
 /** Equal for equal balances, whatever their order. */
-function textOf(balances: Iterable<readonly [string, bigint]>): string {
+function balancesText(balances: Iterable<readonly [string, bigint]>): string {
   return [...balances].filter(([, balance]) => balance > 0n).map(String).sort().join();
 }
 
@@ -149,7 +150,7 @@ function beginRun(db: Database, lock: LockFile): number {
 }
 
 /** SQLite gives its log the mode of the database. */
-function createPrivately(dir: string, path: string): void {
+function createDatabaseFile(dir: string, path: string): void {
   if (statOf(path) !== undefined) return;
   try {
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();

@@ -22,7 +22,7 @@ export interface Codec<V> {
 /** A row is not what was written. */
 export class DamagedRowError extends StorageError {
   constructor(table: string, key: Key) {
-    super(`Row ${textOf(key)} of the table ${table} is damaged: restore a backup`, {
+    super(`Row ${keyText(key)} of the table ${table} is damaged: restore a backup`, {
       isFinal: true,
     });
   }
@@ -113,11 +113,12 @@ export function declaration(
 
 /** CRC-32 of a row. */
 function checksumOf(table: string, key: Key, text: string): number {
-  return crc32(`${table}\n${textOf(key)}\n${text}`);
+  return crc32(`${table}\n${keyText(key)}\n${text}`);
 }
 
-function textOf(key: Key): string {
-  return typeof key === "object" ? key.toHex() : `${key}`;
+/** A damaged page may have a key of NULL in spite of its column, which is then written as such. */
+function keyText(key: Key): string {
+  return key instanceof Uint8Array ? key.toHex() : `${key}`;
 }
 
 function statementsOf(table: string) {

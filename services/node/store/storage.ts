@@ -177,12 +177,12 @@ class DiskStorage implements Storage {
   /** Records permissions that differ from those of the last start. */
   #applyPermissions(permissions: PermissionLists): void {
     const before = this.records.permissions;
-    if (before !== undefined && textOf(before) === textOf(permissions)) return;
+    if (before !== undefined && permissionsText(before) === permissionsText(permissions)) return;
     this.records.recordPermissions(this.#clock.now(), permissions);
     if (before === undefined) return;
     this.#log.warning("Permissions changed from {before} to {now}", {
-      before: textOf(before),
-      now: textOf(permissions),
+      before: permissionsText(before),
+      now: permissionsText(permissions),
     });
   }
 
@@ -262,7 +262,7 @@ function requireConsistent(records: ChainRecords, markets: Markets, dir: string)
 }
 
 /** Equal for equal permissions, whatever their order. */
-function textOf({ relayers, admins }: PermissionLists): string {
+function permissionsText({ relayers, admins }: PermissionLists): string {
   return `relayers ${[...relayers].sort().join(" ") || "none"}, ` +
     `admins ${[...admins].sort().join(" ") || "none"}`;
 }

@@ -22,13 +22,13 @@ export interface DamageSearch {
  */
 export function findDamage(search: DamageSearch): string | undefined {
   const { rows, crc32, tables, modulus, isStopped } = search;
-  const textOf = (key: unknown) => key instanceof Uint8Array ? key.toHex() : `${key}`;
+  const keyText = (key: unknown) => key instanceof Uint8Array ? key.toHex() : `${key}`;
   let state = "";
   for (const table of ["meta", ...tables]) {
     let [count, sum] = [0, 0];
     for (const { key, value, crc } of rows(`SELECT key, value, crc FROM ${table}`)) {
-      if (crc32(`${table}\n${textOf(key)}\n${value}`) !== crc) {
-        return `row ${textOf(key)} of the table ${table}`;
+      if (crc32(`${table}\n${keyText(key)}\n${value}`) !== crc) {
+        return `row ${keyText(key)} of the table ${table}`;
       }
       if (table === "meta" && key === "state") state = `${value}`;
       count += 1;

@@ -17,8 +17,8 @@ interface Flight {
 /** Reads without an answer yet, so that an equal read can wait for the same answer. */
 export class InFlightReads {
   /**
-   * The newest flight of each slot; an older one in the same slot can no longer be joined. A `Map` of
-   * short-lived texts takes twice as long.
+   * The newest flight of each slot; an older one in the same slot can no longer be joined. A `Map` would
+   * hash each text whole, and take twice as long.
    */
   readonly #slots: (Flight | undefined)[] = new Array(SLOTS).fill(undefined);
 

@@ -65,9 +65,9 @@ export class FairShares {
   }
 
   /**
-   * Of the addresses with the highest load, the client with most subscriptions, and of these the newest
-   * that fewest clients use. Nobody loses one to a caller that would then have as many, or callers would
-   * keep displacing each other.
+   * The subscription that has to go: one of the address with the highest load, of these one that fewest
+   * clients use, of these one of the client that has most, and of these the newest. Nobody loses one to
+   * a caller that would then have as many, or callers would keep displacing each other.
    *
    * @param peerKey If given, only addresses behind this peer are considered.
    */

@@ -20,6 +20,20 @@ export interface FanOutOptions {
 /**
  * Delivers notifications to the members of their subscriptions: at the next {@link flush} to those
  * that are up to date, from a shared ring to those whose connection had no room for everything.
+ *
+ * Positions in the ring count the notifications of all subscriptions:
+ *
+ * ```
+ * overwritten | kept for clients that are behind | for the next flush |
+ *          ring.start        client.cursor   #freshFrom           ring.end
+ * ```
+ *
+ * Numbers of a subscription count its own notifications:
+ *
+ * ```
+ * overwritten | sent to a client | not sent yet    | for the next flush |
+ *          evicted          the client's `due`     emitted - fresh.length   emitted
+ * ```
  */
 export class FanOut {
   readonly #options: FanOutOptions;

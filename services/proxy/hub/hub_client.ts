@@ -70,7 +70,7 @@ export interface Notification {
 export class HubClient {
   readonly sink: ClientSink;
   readonly address: CallerAddress;
-  /** For each subscription, the notification due next; kept only while there is a cursor. */
+  /** For each subscription, the number of the notification due next; valid only with a cursor. */
   readonly #due = new Map<HubSubscription, number>();
   readonly #byId = new Map<string, HubSubscription>();
   /** Subscriptions that the node has not granted yet. */

@@ -23,7 +23,7 @@ export class ConnectionError extends RangemakerError {
   readonly stage: FailureStage;
 
   constructor(stage: FailureStage, cause: unknown) {
-    super("NODE_CONNECTION", reasonOf(cause), { cause });
+    super("NODE_CONNECTION", withoutAddress(cause), { cause });
     this.stage = stage;
   }
 
@@ -182,7 +182,7 @@ function openSocket({ protocol, hostname, port }: URL, callback: Opened): Socket
 }
 
 /** Messages of sockets contain addresses, which callers must not see; their codes do not. */
-function reasonOf(cause: unknown): string {
+function withoutAddress(cause: unknown): string {
   if (cause instanceof RangemakerError || !(cause instanceof Error)) return messageOf(cause);
   if (cause instanceof errors.SocketError) {
     const isBad = cause.message.startsWith("bad");

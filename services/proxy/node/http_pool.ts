@@ -221,7 +221,16 @@ export class HttpPool implements NodePort, ConnectionOwner<Post> {
   }
 }
 
-/** One call of {@link HttpPool.post}: an object, because a closure per step would be slower. */
+/**
+ * One call of {@link HttpPool.post}: an object, because a closure per step would be slower. Each attempt
+ * ends in {@link HttpPool.replied} or {@link HttpPool.failed}. There are up to four of a plain read:
+ *
+ * 1. `#send` over a kept connection, or a new one;
+ * 2. `#repeat` over a new one, if the kept one was closed or answered another call (`isRepeated`);
+ * 3. and 4. `#move` to another node, if this one failed or refused (`isMoved`), where 1. and 2. follow.
+ *
+ * Everything else is sent once.
+ */
 class Post implements Exchange {
   connection: HttpConnection<Post> | undefined;
   deadline: Deadline<Post> | undefined;

@@ -46,8 +46,8 @@ export class OpenRead {
 const SEQUENCE_MAX = 2 ** 20;
 
 /**
- * The reads that are open on a socket, by their ids. Each has a slot, which is a part of its id: a
- * `Map` would keep answered reads in memory for as long as {@link Deadlines} says.
+ * The reads that are open on a socket, by their ids. Each has a slot, which is a part of its id; why
+ * this is no `Map` stands at {@link Deadlines}.
  */
 export class OpenReads {
   readonly #slots: (OpenRead | undefined)[];

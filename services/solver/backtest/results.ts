@@ -19,7 +19,7 @@ export const PARTS = ["margin", "cap", "lead"] as const;
 /** @returns The parts in the order of {@link PARTS}. */
 export function partsOf(offer: Offer, probability: number): [number, number, number] {
   const { ratio = 0, chargedProbability = offer.probability ?? probability } = offer;
-  // Of a maker without a margin of its own, all that it expects is one.
+  // If a maker names no margin, all of its expected gain counts as margin.
   const margin = offer.margin ?? 1 - chargedProbability * ratio;
   const full = (1 - margin) / chargedProbability;
   return [

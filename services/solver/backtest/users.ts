@@ -34,9 +34,9 @@ export interface QuotedMaker {
 }
 
 /**
- * The recheck by the maker of an offer that is accepted now.
+ * Plans the maker's recheck of an offer that is accepted now.
  *
- * @returns Adds the bet of a user, once it is executed.
+ * @returns A function that adds the bet of a user: once the offer is executed, and not if it is refused.
  */
 function recheckLater(
   trial: Trial,

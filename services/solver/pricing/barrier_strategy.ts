@@ -175,7 +175,10 @@ function requireForecast(
   throw refusal("VOLATILITY_UNAVAILABLE", { symbol, lagMs, maxLagMs: HISTORY_LAG_MAX_MS });
 }
 
-/** Where the price is at the start is another matter than how far it goes until then. */
+/**
+ * Volatility until the start of a later window, as a share of the forecast's. It decides where the price
+ * is at the start; how far the price went on the way there does not matter, hence `endFactor`.
+ */
 function startFactorOf(
   { volatility }: MarketView,
   forecast: VolatilityForecast,

@@ -67,9 +67,9 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
 
 /**
  * Whether a user who sees prices `leadMs` earlier gains more than {@link LEAD_GAIN_MAX} per bet. Such a
- * user bets if the box is worth more than it costs after the lead. How much more follows from the
- * distance to the bounds in deviations of the price over the lead: near a bound the probability is as
- * good as linear in the price, in the middle it only falls, and far from both nothing changes.
+ * user bets if the box is worth more than it costs after the lead. How much more depends on the
+ * distance to the bounds, in deviations of the price over the lead: near a bound the probability rises
+ * and falls with the price, in the middle every move lowers it, and far from both it stays.
  *
  * @param worth Probability times payout over bet: what a bet of 1 is worth now.
  */
@@ -85,7 +85,8 @@ export function leadPays(box: OpenBox, model: MarketModel, leadMs: number, worth
     const moved = { ...later, toLower: toLower + move, toUpper: toUpper - move };
     return noTouchAtChecks(moved, { volatility, stillShare, startFactor });
   };
-  // Between the three, it is as good as a parabola. Its mean over all moves is the worth of today.
+  // After a move of d deviations the probability is close to p(d) = middle + slope d + bend d². Its
+  // mean over d ~ N(0, 1) is middle + bend: the probability of now, at which the bet is worth `worth`.
   const [low, middle, high] = [after(-reach), after(0), after(reach)];
   const slope = (high - low) / (2 * LEAD_REACH);
   const bend = (high + low - 2 * middle) / (2 * LEAD_REACH ** 2);

@@ -120,8 +120,9 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
         stepDeviation,
       });
     };
-  // The number of moves is binomial. Where there are many, survival near a barrier falls like their
-  // inverse root: its mean is the survival of 0.75 `still` fewer moves, rounded up here.
+  // The number of moves n is binomial, with mean m = `moves` and variance m · still. Near a barrier,
+  // survival falls like n^-1/2, whose mean is about (m - 0.75 still)^-1/2. A whole `still` is
+  // subtracted: of so many moves, a quarter of one makes no difference.
   if (moves > COUNTED_MOVES_MAX || still === 0) return noTouchAfter(moves - still);
   // Otherwise three counts have its mean and variance.
   const reach = OUTER_DEVIATIONS * Math.sqrt(moves * still);

@@ -1,4 +1,4 @@
-import { failuresOf } from "../../../lib/failures.ts";
+import { failuresOf } from "../../../lib/protocol/failures.ts";
 import { formatUnits } from "../../../lib/protocol/price.ts";
 import { type PricingDetails, PricingRefusedError } from "./strategy.ts";
 

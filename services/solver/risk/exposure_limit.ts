@@ -42,9 +42,9 @@ export class ExposureLimit {
     return {
       book,
       before,
-      decide: (inFlight, isFresh) => {
+      decide: (inFlight, isRefreshed) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        if (book.max !== undefined) this.#requireRoom(bet, book.max, isFresh);
+        if (book.max !== undefined) this.#requireRoom(bet, book.max, isRefreshed);
         book.reserve(quoteHash, bet);
       },
     };
@@ -61,12 +61,13 @@ export class ExposureLimit {
     onNear?.(isNear, total, max);
   }
 
-  #requireRoom(bet: BetAtRisk, max: bigint, isFresh: boolean): void {
+  #requireRoom(bet: BetAtRisk, max: bigint, isRefreshed: boolean): void {
     if (!this.#options.book.complete) throw failure("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     const wouldWarn = !this.#isNear && this.#isNearBy(total, max);
-    // It fits, but would warn: refused once, so that the store refreshes the book and asks again.
-    if (total <= max && (isFresh || !wouldWarn)) return;
+    // A warning must not come from bets that others have released. So a bet that would cause one is
+    // refused at first: the store then refreshes the book and decides once more.
+    if (total <= max && (isRefreshed || !wouldWarn)) return;
     throw failure("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
   }
 

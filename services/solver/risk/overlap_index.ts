@@ -19,14 +19,14 @@ export class OverlapIndex {
 
   /** Adds a bet that is not there yet. */
   add(quoteHash: string, bet: BetAtRisk): void {
-    const key = marketOf(bet);
+    const key = marketKey(bet);
     const boxes = this.#markets.get(key) ?? new Map<string, BoxInNumbers>();
     this.#markets.set(key, boxes.set(quoteHash, { ...boxOf(bet), risk: Number(riskOf(bet)) }));
   }
 
   /** Removes a bet. Does nothing if it is not there. */
   delete(quoteHash: string, bet: BetTerms): void {
-    this.#markets.get(marketOf(bet))?.delete(quoteHash);
+    this.#markets.get(marketKey(bet))?.delete(quoteHash);
   }
 
   /**
@@ -39,7 +39,7 @@ export class OverlapIndex {
     const { startTime, endTime, lower, upper } = boxOf(bet);
     const start = Math.max(startTime, nowMs);
     let sum = 0;
-    for (const other of this.#markets.get(marketOf(bet))?.values() ?? []) {
+    for (const other of this.#markets.get(marketKey(bet))?.values() ?? []) {
       const otherStart = Math.max(other.startTime, nowMs);
       const sharedMs = Math.min(endTime, other.endTime) - Math.max(start, otherStart);
       if (sharedMs <= 0) continue;
@@ -60,6 +60,6 @@ function boxOf(
   return { startTime, endTime, lower: Number(lowerPrice), upper: Number(upperPrice) + 1 };
 }
 
-function marketOf({ base, quote }: BetTerms): string {
+function marketKey({ base, quote }: BetTerms): string {
   return `${base}/${quote}`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
-import { ChainError, ChainGuard } from "../../../lib/intents/chain_guard.ts";
+import { ChainGuard, WrongChainError } from "../../../lib/intents/chain_guard.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -87,14 +87,14 @@ async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
   }
 }
 
-const rewound = { name: "ChainError", code: "CHAIN_REWOUND", retryable: true };
+const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND", retryable: true };
 
 Deno.test("ChainGuard: a store learns the first chain it meets, and refuses every other one", () =>
   withWorld(async (world) => {
     await world.newGuard().require();
     world.genesis = TWO;
     await assert.rejects(world.newGuard().require(), (thrown) => {
-      assert.ok(thrown instanceof ChainError);
+      assert.ok(thrown instanceof WrongChainError);
       assert.equal(thrown.code, "CHAIN_MISMATCH");
       assert.match(thrown.message, new RegExp(`begins with ${TWO}, but .* begins with ${ONE}`));
       assert.match(thrown.message, /set --rpc-url .* or --database to a new database$/);
@@ -113,7 +113,7 @@ Deno.test("ChainGuard: a chain that changes while the process runs is noticed wi
     await guard.require();
     assert.equal(world.asked, 1);
     world.clock.advance(100);
-    await assert.rejects(guard.require(), ChainError);
+    await assert.rejects(guard.require(), WrongChainError);
     world.genesis = ONE;
     world.clock.advance(100);
     await guard.require();
@@ -137,7 +137,7 @@ Deno.test("ChainGuard: services that share a database have a chain each", () =>
     await world.newGuard().require();
     world.genesis = TWO;
     await world.newGuard(new IntentStore(world.driver, "other")).require();
-    await assert.rejects(world.newGuard().require(), ChainError);
+    await assert.rejects(world.newGuard().require(), WrongChainError);
   }));
 
 Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", () =>
@@ -154,7 +154,7 @@ Deno.test("ChainGuard: a node below the highest block that the store remembers i
     await world.newGuard().require(); // a read node may lag by 50 blocks
     world.head = 949;
     await assert.rejects(world.newGuard().require(), (thrown) => {
-      assert.ok(thrown instanceof ChainError);
+      assert.ok(thrown instanceof WrongChainError);
       assert.equal(thrown.code, "CHAIN_REWOUND");
       assert.match(thrown.message, /is at block 949, but was at block 1000 before/);
       return true;

@@ -203,9 +203,9 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     const count = new Count(1_000);
     const decideSince = async (key: string, before: InFlight) => {
       const admission = count.admission(key, 1);
-      const decide = (inFlight: ReadonlySet<string>, isFresh: boolean) => {
+      const decide = (inFlight: ReadonlySet<string>, isRefreshed: boolean) => {
         seen.push([...inFlight].sort());
-        admission.decide(inFlight, isFresh);
+        admission.decide(inFlight, isRefreshed);
       };
       const options = { reserves: true, admission: { ...admission, before, decide } };
       await store.insert(newIntent(key), options);
@@ -247,9 +247,9 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     await other.finish(intent, failed, 3);
     const admission = count.admission("b", 5);
     const asked: boolean[] = [];
-    const decide = (inFlight: ReadonlySet<string>, isFresh: boolean) => {
-      asked.push(isFresh);
-      admission.decide(inFlight, isFresh);
+    const decide = (inFlight: ReadonlySet<string>, isRefreshed: boolean) => {
+      asked.push(isRefreshed);
+      admission.decide(inFlight, isRefreshed);
     };
     const options = { reserves: true, admission: { ...admission, decide } };
     assert.equal((await store.insert(newIntent("b", 5), options)).inserted, true);

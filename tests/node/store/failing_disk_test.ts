@@ -131,7 +131,9 @@ Deno.test("Node: on a full disk it refuses with a stable code, reports failed, l
     const { http, status, error: reason } = await node.health();
     assert.deepEqual([http, status], [503, "failed"]);
     assert.match(reason, /^The chain cannot be written: database or disk is full/);
-    const writable = async () => (await node.core.metrics.storageWritable.get()).values[0]?.value;
+    const { registry } = node.core.metrics;
+    const gauge = registry.getSingleMetric("node_storage_writable") ?? assert.fail("no gauge");
+    const writable = async () => (await gauge.get()).values[0]?.value;
     assert.equal(await writable(), 0);
     assert.equal((await node.account()).frozen, true);
     assert.equal(await node.balance(), `${committed * 5_000_000}`, "what was answered, no more");

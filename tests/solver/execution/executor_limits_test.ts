@@ -134,7 +134,7 @@ Deno.test("Executor: a user without the money gets a refusal, and the same quote
   }, clock);
 });
 
-Deno.test("Executor: of a late quote with a bad user signature the deadline is what it speaks of", async () => {
+Deno.test("Executor: a late quote with a bad user signature is refused for its deadline", async () => {
   const clock = new FakeClock();
   await withExecutor(noHedge, async ({ executor }) => {
     const { execution } = signed(clock);
