@@ -175,6 +175,7 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
     { tolerance: 10, payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n], signatures: 3 },
     { tolerance: 5, payouts: [12_000_000n], signatures: 4 },
     { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1 },
+    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1 }, // less than the stake
   ];
   for (const { tolerance, payouts, signatures } of cases) {
     const { slip, signed, said, open } = moving(9, payouts);

@@ -4,6 +4,7 @@ import {
   type DraftFields,
   draftOf,
   fieldsOf,
+  movedDraft,
   parseFields,
   repeatedDraft,
   suggestedDraft,
@@ -122,6 +123,18 @@ Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
   }
 });
 
+Deno.test("movedDraft: keeps size and times, and lies around the new price", () => {
+  const draft = {
+    ...{ lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n },
+    ...{ startsInMs: 7_000, durationMs: 15_000 },
+  };
+  assert.deepEqual(movedDraft(draft, 3_500_000_000n), {
+    ...draft,
+    ...{ lowerPrice: 3_490_000_000n, upperPrice: 3_510_000_000n },
+  });
+  assert(movedDraft(draft, 5_000_000n).lowerPrice > 0n, "a box taller than the price");
+});
+
 Deno.test("suggestedDraft: is taller the more the price moves, within bounds", () => {
   const heights = [0, 0.0001, 0.0002, 1].map((move) => {
     const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, move);
@@ -129,8 +142,8 @@ Deno.test("suggestedDraft: is taller the more the price moves, within bounds", (
   });
   assert.deepEqual(heights.map((height) => Number(height.toFixed(4))), [
     0.0004,
-    0.0017,
-    0.0035,
+    0.0019,
+    0.0038,
     0.02,
   ]);
 });

@@ -9,7 +9,7 @@ import {
   pageOf,
   sorted,
 } from "../../services/console/page/trade/history.ts";
-import { oddsOf, probabilityAt } from "../../services/console/page/trade/odds.ts";
+import { leastPayout, oddsOf, probabilityAt } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { OTHER, thesisOf } from "./offers.ts";
@@ -66,14 +66,28 @@ Deno.test("oddsOf: says chance, break-even chance, and where the payout is cappe
     multiplier: "× 2.50",
     chance: "33.3 %",
     breakEven: "40.0 %",
-    cap: undefined,
+    warning: undefined,
   });
   const capped = oddsOf({ ...estimate, payout: 1_000n, probability: 0.0004 }, 10);
   assert.deepEqual([capped.multiplier, capped.chance], ["× 10.00", "under 0.1 %"]);
-  assert.match(capped.cap ?? "", /capped at × 10/);
-  assert.equal(oddsOf({ ...estimate, payout: 999n }, 10).cap, undefined);
+  assert.match(capped.warning ?? "", /capped at × 10/);
+  assert.equal(oddsOf({ ...estimate, payout: 999n }, 10).warning, undefined);
   assert.equal(oddsOf({ ...estimate, probability: 0.9995 }, undefined).chance, "over 99.9 %");
   assert.equal(oddsOf(estimate, undefined).chance, undefined);
+});
+
+Deno.test("oddsOf: a payout that barely exceeds the stake says what is risked for what", () => {
+  const warning = (payout: bigint) => oddsOf({ betAmount: 10_000_000n, payout }, 10).warning;
+  assert.match(warning(10_060_000n) ?? "", /you risk 10\.00 USDC to win 0\.06\.$/);
+  assert.match(warning(10_999_999n) ?? "", /^It barely pays more than you bet/);
+  assert.equal(warning(11_000_000n), undefined);
+});
+
+Deno.test("leastPayout: never less than the stake, whatever the tolerance", () => {
+  const quote = { betAmount: 10_000_000n, payout: 10_060_000n };
+  assert.equal(leastPayout(quote, 0), 10_060_000n);
+  for (const tolerance of [2, 5, 50]) assert.equal(leastPayout(quote, tolerance), 10_000_000n);
+  assert.equal(leastPayout({ ...quote, payout: 20_000_000n }, 5), 19_000_000n);
 });
 
 Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {

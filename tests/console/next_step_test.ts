@@ -64,6 +64,12 @@ const obstacles: readonly [
     QUOTE,
     /^The maker takes bets up to 9\.99 USDC\.$/,
   ],
+  [
+    "a price that left the box",
+    { unpriceable: { code: "OUTSIDE_RANGE", text: "It left." } },
+    "Move the box to the price",
+    /^It left\.$/,
+  ],
   ["no price for the box", { unpriceable: { code: "X", text: "Too low." } }, QUOTE, /^Too low\.$/],
 ];
 
@@ -82,6 +88,7 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
       assert.equal(found?.button, button);
       assert.match(found?.text ?? "", text);
       assert.equal(found?.switchesChain ?? false, name === "a wallet on another chain");
+      assert.equal(found?.movesBox ?? false, name === "a price that left the box");
     }
   });
 }

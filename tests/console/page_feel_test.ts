@@ -43,19 +43,22 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
+          assert.equal(await visitor.textOf(".legend"), "Pinch to zoom");
           await visitor.press("Suggest a box");
           await visitor.sees(/Times your bet/);
           await visitor.sees(/Break-even chance/);
+          assert.deepEqual(await hiddenFocus(page), []);
           // 45 s from 10 s on do not fit beside the past of the minute shown before.
           await page.waitForSelector('[aria-label="Time shown: 5 min"]');
           for (
             const [action, then] of [
-              ["Get a firm quote", /can be signed for/],
+              ["Get a firm quote", /Sign within \d+ s\. The window starts in \d+ s\./],
               ["Sign and place the bet", /is placed/],
               ["Make another bet", /Draw on the chart/],
             ] as const
           ) {
             await assertInReach(page, action);
+            if (action === "Sign and place the bet") await assertTermsInBar(page);
             assert.deepEqual(await seriousViolations(page), [], action);
             assert.deepEqual(await smallTargets(page), [], action);
             await visitor.press(action);
@@ -69,6 +72,40 @@ Deno.test({
           await visitor.close({ outages: true });
         },
       );
+
+      await t.step("a box that the price has left is moved back by its button", async () => {
+        const visitor = await open((page) => page.setViewport(PHONE));
+        const { page } = visitor;
+        await visitor.enter();
+        await visitor.press("Suggest a box");
+        await visitor.press("Get a firm quote");
+        await visitor.sees(/Sign within/);
+        // Refused as it is asked for, and by each estimate after it.
+        await visitor.press("Change the box");
+        await visitor.sees(/Times your bet/);
+        await page.evaluate(`for (const [name, value] of [["upper", 9000], ["lower", 8990]]) {
+          const input = document.querySelector("input[name=" + name + "]");
+          input.value = value;
+          input.dispatchEvent(new Event("input", { bubbles: true }));
+          if (name === "lower") input.form.requestSubmit();
+        }`);
+        await visitor.sees(/Move the box to the price/);
+        const said = await page.$$eval(
+          ".action-bar p",
+          (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
+        );
+        assert.equal(said.length, 1);
+        await visitor.press("Move the box to the price");
+        await visitor.sees(/Times your bet/);
+        const [lower = 0, upper = 0] = await page.$$eval(
+          "input[name=lower], input[name=upper]",
+          (inputs) => inputs.map(({ value }) => Number(value)),
+        );
+        assert(upper < 4_000 && Math.abs(upper - lower - 10) < 0.1, `${lower} to ${upper}`);
+        await visitor.press("Get a firm quote");
+        await visitor.sees(/Sign within/);
+        await visitor.close({ outages: true });
+      });
 
       await t.step(
         "a finger on the past scrolls the page, and one on the future draws without scrolling",
@@ -93,7 +130,7 @@ Deno.test({
           await swipe(visitor, [0.55, 0.5], [0.55, 0.3]);
           await eventually("a higher box", async () => Number(await lower()) > before || undefined);
           assert.equal(await scrolled(), 0);
-          await visitor.close();
+          await visitor.close({ outages: true }); // the price may be outside
         },
       );
 
@@ -280,6 +317,37 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert(box.height >= 44, `${name} is ${box.height} high`);
   const width = await page.$eval("html", ({ scrollWidth }) => scrollWidth);
   assert.equal(width, PHONE.width);
+}
+
+/** What is signed is read above the button: stake, payout, least payout and chance. */
+async function assertTermsInBar(page: Page): Promise<void> {
+  const line = await page.waitForSelector(".action-bar .bar-terms");
+  const { text, top, bottom } = await line?.evaluate((found) => {
+    const { top, bottom } = found.getBoundingClientRect();
+    return { text: found.innerText, top, bottom };
+  }) ?? assert.fail();
+  assert.match(text, /^Bet 10\.00, get [\d.]+ \(at least [\d.]+\), chance [\d.]+ %$/);
+  assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
+}
+
+/** What Tab reaches on the page although the bar with the next step, or a message, lies over it. */
+async function hiddenFocus(page: Page): Promise<string[]> {
+  const hidden: string[] = [];
+  await page.focus("header a");
+  for (let pressed = 0; pressed < 60; pressed++) {
+    await page.keyboard.press("Tab");
+    const found = await page.evaluate(`(() => {
+      const { activeElement } = document;
+      const bar = document.querySelector(".action-bar");
+      if (activeElement === document.body || activeElement === null) return "end";
+      if (bar.contains(activeElement) || activeElement.classList.contains("area")) return "";
+      const isUnder = activeElement.getBoundingClientRect().bottom > bar.getBoundingClientRect().top;
+      return isUnder ? activeElement.outerHTML.slice(0, 80) : "";
+    })()`);
+    if (found === "end") break;
+    if (found !== "") hidden.push(String(found));
+  }
+  return hidden;
 }
 
 /** Moves a finger over the chart in steps, between shares of its width and height. */

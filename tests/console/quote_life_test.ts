@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { quoteLife } from "../../services/console/page/trade/quote_life.ts";
+import { quoteLife, windowText } from "../../services/console/page/trade/quote_life.ts";
 
 const quote = { deadline: 30_000, endTime: 60_000 };
 
@@ -14,4 +14,12 @@ Deno.test("quoteLife: ends with the window where that is sooner, also for a page
   assert.deepEqual(quoteLife(short, 1_000), { state: "valid", remainingMs: 3_000 });
   assert.deepEqual(quoteLife(short, 4_000), { state: "window_over", remainingMs: 0 });
   assert.deepEqual(quoteLife(quote, 3_600_000), { state: "window_over", remainingMs: 0 });
+});
+
+Deno.test("windowText: says when the window starts, and what is left of one that has begun", () => {
+  const window = { startTime: 10_000, endTime: 30_000 };
+  assert.equal(windowText(window, 8_100), "The window starts in 2 s.");
+  assert.equal(windowText(window, 9_999), "The window starts in 1 s.");
+  assert.match(windowText(window, 10_000), /^The window has begun: you bet on its last 20 s\. /);
+  assert.match(windowText(window, 27_500), /its last 3 s\. .* already left the box, nothing is/);
 });

@@ -1,5 +1,8 @@
 /** A strategy of the tests: its probability rises with the width of the box, whatever the market does. */
-import type { StrategyFactory } from "../../services/solver/pricing/strategy.ts";
+import {
+  PricingRefusedError,
+  type StrategyFactory,
+} from "../../services/solver/pricing/strategy.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 
 /** Of the payout at a fair price. */
@@ -13,6 +16,10 @@ function probabilityOf({ lowerPrice, upperPrice }: BetTerms): number {
 const create: StrategyFactory = ({ market }) => ({
   name: "by-width",
   price(bet) {
+    const spot = market(bet).spot?.price ?? 0n;
+    if (spot < bet.lowerPrice || spot > bet.upperPrice) {
+      throw new PricingRefusedError("OUTSIDE_RANGE", "The price is outside the range");
+    }
     const probability = probabilityOf(bet);
     const multiplier = Math.max(1.01, SHARE / probability);
     return {
@@ -22,7 +29,7 @@ const create: StrategyFactory = ({ market }) => ({
         chargedProbability: probability,
         ...{ volatility: 0, volatilitySpread: 0, stillShare: 0, spotAgeMs: 0, margin: 0 },
         skew: 0,
-        spot: (market(bet).spot?.price ?? 0n).toString(),
+        spot: spot.toString(),
       },
     };
   },

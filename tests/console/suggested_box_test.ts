@@ -33,11 +33,11 @@ function suggestAndSign(symbol: string, seed: number, tolerancePercent: number) 
   const series = new PriceSeries();
   const newest = new Map<string, bigint>();
   const signed: { atMs: number; bet: BetTerms; payout: bigint }[] = [];
-  const found = { quotes: 0, placed: 0, payouts: 0 };
+  const found = { quotes: 0, placed: 0, payouts: 0, likely: 0 };
   /** Undefined for a box without a price: it counts as one that was not placed. */
-  const payoutOf = (bet: BetTerms) => {
+  const priceOf = (bet: BetTerms) => {
     try {
-      return strategy.price(bet).payout;
+      return strategy.price(bet);
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return undefined;
       throw thrown;
@@ -48,7 +48,7 @@ function suggestAndSign(symbol: string, seed: number, tolerancePercent: number) 
       strategy.recheck(bet, payout);
     } catch {
       const least = Number(payout) * (1 - tolerancePercent / 100);
-      if (Number(payoutOf(bet) ?? 0n) < least) return;
+      if (Number(priceOf(bet)?.payout ?? 0n) < least) return;
     }
     found.placed += 1;
   };
@@ -70,24 +70,27 @@ function suggestAndSign(symbol: string, seed: number, tolerancePercent: number) 
     const { symbol: _, deadline: __, ...terms } = betOf(symbol, draft, AMOUNT, nowMs);
     const bet: BetTerms = { ...terms, thesisType: "box", base, quote };
     found.quotes += 1;
-    const payout = payoutOf(bet);
-    if (payout === undefined) continue;
+    const priced = priceOf(bet);
+    if (priced === undefined) continue;
+    const { payout, details } = priced;
     found.payouts += Number(payout) / Number(AMOUNT);
+    if ((details?.probability ?? 0) > 0.5) found.likely += 1;
     signed.push({ atMs: nowMs + 1_000 + found.quotes % 21 * SLOT_MS, bet, payout });
   }
   found.quotes -= signed.length; // still being looked at
   return found;
 }
 
-Deno.test("A suggested box is placed nine times in ten with the tolerance of a new user, and pays well", () => {
+Deno.test("A suggested box is placed nine times in ten with the tolerance of a new user, is mostly more likely won than lost, and pays well", () => {
   const { tolerancePercent } = new DraftStore(memoryStore(), new FakeClock());
   for (const symbol of SPEC_MARKETS.symbols) {
     const runs = [1, 2, 3].map((seed) => suggestAndSign(symbol, seed, tolerancePercent));
-    const [quotes, placed, payouts] = (["quotes", "placed", "payouts"] as const)
-      .map((name) => runs.reduce((sum, run) => sum + run[name], 0)) as [number, number, number];
+    const sum = (name: keyof typeof runs[number]) => runs.reduce((sum, run) => sum + run[name], 0);
+    const [quotes, placed, likely] = [sum("quotes"), sum("placed"), sum("likely")];
     assert(quotes > 200, `${symbol}: ${quotes} quotes`);
     assert(placed >= 0.9 * quotes, `${symbol}: ${placed} of ${quotes} placed`);
-    const mean = payouts / quotes;
+    assert(likely >= 0.7 * quotes, `${symbol}: ${likely} of ${quotes} more likely won than lost`);
+    const mean = sum("payouts") / quotes;
     assert(mean > 1.5 && mean < 2.5, `${symbol}: pays × ${mean}`);
   }
 });

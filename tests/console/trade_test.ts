@@ -111,10 +111,10 @@ Deno.test({
         await visitor.sees(/Times your bet/);
         await tabTo(visitor, "Get a firm quote");
         await keyboard.down("Enter");
-        await visitor.sees(/This quote can be signed for/);
+        await visitor.sees(/Sign within \d+ s\./);
         await keyboard.down("Enter"); // is held: repeats
         await keyboard.up("Enter");
-        await visitor.sees(/This quote can be signed for/);
+        await visitor.sees(/Sign within \d+ s\./);
         await tabTo(visitor, "Sign and place the bet");
         await keyboard.press("Enter");
         await visitor.sees(/Bet \d+ is placed/);

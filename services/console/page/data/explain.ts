@@ -13,7 +13,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   INSUFFICIENT_BALANCE:
     "Your balance is too small for this bet. Bet less, or add money to your account.",
   RANGE_BROKEN: "The price has already left the box. Draw another one.",
-  OUTSIDE_RANGE: "The price is outside the box now. Draw one around the price.",
+  OUTSIDE_RANGE: "The price is outside the box now. Move it, or draw one around the price.",
   RANGE_TOO_NARROW: "The box is too low for the maker to price. Make it taller.",
   WINDOW_ENDED: "The box lies in the past. Draw another one.",
   PAYOUT_TOO_LOW:

@@ -5,14 +5,16 @@ import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   describeDraft,
+  type Draft,
   type DraftFields,
+  movedDraft,
   parseFields,
   repeatedDraft,
   suggestedDraft,
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { oddsOf } from "./odds.ts";
-import { Failure, obstacleNow, QuoteButton } from "./quote_button.tsx";
+import { obstacleNow, QuoteButton } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 
 interface BetPanelProps {
@@ -58,6 +60,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
     event.preventDefault();
     const obstacle = obstacleNow(model, slip);
     if (obstacle === undefined) void slip.quote();
+    else if (obstacle.movesBox) placeBox(model, slip, "Moved box", slip.draft);
     else model.announce(obstacle.text, { isSpoken: true });
   };
   const token = slip.symbol.value.split("/")[1];
@@ -80,7 +83,6 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       <Stakes model={model} slip={slip} />
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Failure slip={slip} />
         <Field
           {...{ model, slip, name: "amount", label: "You bet", unit: "USDC" }}
           error={errors.amount}
@@ -190,12 +192,19 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
 
 /** Draws a box around the price, and says where it is. */
 export function suggestBox(model: PageModel, slip: BetSlip): void {
+  placeBox(model, slip, "Suggested box");
+}
+
+/** @param moved A box that keeps its size; undefined for one that fits the market. */
+function placeBox({ feed, announce }: PageModel, slip: BetSlip, name: string, moved?: Draft): void {
   const symbol = slip.symbol.value;
-  const price = model.feed.latest.value[symbol]?.price;
+  const price = feed.latest.value[symbol]?.price;
   if (price === undefined) return;
-  const draft = suggestedDraft(price, model.feed.seriesOf(symbol).secondMove());
+  const draft = moved === undefined
+    ? suggestedDraft(price, feed.seriesOf(symbol).secondMove())
+    : movedDraft(moved, price);
   slip.draw(draft);
-  model.announce(`Suggested box: ${describeDraft(draft)}`, { isSpoken: true });
+  announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
 }
 
 /** What the box pays while it is drawn. What cannot be priced is said at the button. */
@@ -215,7 +224,7 @@ function EstimateCard({ model, slip }: BetPanelProps) {
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
       <p class="note">
-        {odds.cap ?? (odds.chance === undefined
+        {odds.warning ?? (odds.chance === undefined
           ? "This maker prices at random, for tests: its payout says nothing about the chance."
           : "The maker's model sees the price, how much it moves, and how long the box lasts.")}
       </p>

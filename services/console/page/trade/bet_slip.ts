@@ -186,7 +186,7 @@ export class BetSlip {
     if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
     const version = this.#version;
     const first = stage.offer.quote;
-    const least = leastPayout(first.payout, this.tolerancePercent.value);
+    const least = leastPayout(first, this.tolerancePercent.value);
     this.#voice.endQuote();
     try {
       for (let signedAgain = 0;; signedAgain++) {

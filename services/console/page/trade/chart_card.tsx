@@ -29,6 +29,8 @@ interface ChartCardProps {
 /** The market: its prices, the user's boxes, and the place to draw one. */
 export function ChartCard(props: ChartCardProps) {
   const { model, slip, spanMs } = props;
+  const hasBets = (model.session.user.value?.portfolio.theses.value.length ?? 0) > 0;
+  const isTouched = matchMedia("(pointer: coarse)").matches;
   return (
     <section class="card chart-card" aria-label="Market">
       <div class="market-bar">
@@ -37,10 +39,14 @@ export function ChartCard(props: ChartCardProps) {
       </div>
       <Chart {...props} />
       <ul class="legend" aria-label="Legend">
-        <li class="open">● open, fills as time passes</li>
-        <li class="won">✓ won: the price stayed inside</li>
-        <li class="lost">✕ lost: marked where it left</li>
-        <li class="note">Wheel or pinch to zoom</li>
+        {hasBets && (
+          <>
+            <li class="open">● open</li>
+            <li class="won">✓ won: stayed inside</li>
+            <li class="lost">✕ lost: where it left</li>
+          </>
+        )}
+        <li class="note">{isTouched ? "Pinch" : "Turn the wheel"} to zoom</li>
       </ul>
     </section>
   );

@@ -131,8 +131,8 @@ const HALF_MIN = 0.0002;
 /** Most half the height of a suggested box as a share of the price. */
 const HALF_MAX = 0.01;
 
-/** In standard deviations of the price over the window: it stays inside about every second time. */
-const HALF_DEVIATIONS = 1.3;
+/** In standard deviations of the price over the window: it rather stays inside than not. */
+const HALF_DEVIATIONS = 1.4;
 
 /**
  * Half the height, as a share of the price, of a box that is neither sure to win, which no maker pays
@@ -163,20 +163,30 @@ export function suggestedDraft(price: bigint, move?: number): Draft {
   };
 }
 
+/** A box of the same size and times around another price. */
+export function movedDraft(
+  { lowerPrice, upperPrice, startsInMs, durationMs }: Draft,
+  price: bigint,
+): Draft {
+  const half = (upperPrice - lowerPrice) / 2n;
+  return draftOf({
+    fromMs: startsInMs,
+    toMs: startsInMs + durationMs,
+    low: Math.max(0.000001, Number(price - half) / 1e6),
+    high: Number(price + half) / 1e6,
+  }) ?? suggestedDraft(price);
+}
+
 /** The fields of an earlier bet's box around the price of today, with the same amount. */
 export function repeatedDraft(
-  { lowerPrice, upperPrice, startTime, endTime, betAmount }: Omit<Bet, "symbol">,
+  { startTime, endTime, betAmount, ...prices }: Omit<Bet, "symbol">,
   price: bigint,
 ): DraftFields {
-  const half = (upperPrice - lowerPrice) / 2n;
-  const [low, high] = [Number(price - half) / 1e6, Number(price + half) / 1e6];
-  const draft = draftOf({
-    fromMs: SUGGESTED_START_MS,
-    toMs: SUGGESTED_START_MS + endTime - startTime,
-    low: Math.max(0.000001, low),
-    high,
-  }) ?? suggestedDraft(price);
-  return { ...fieldsOf(draft), amount: formatUnits(betAmount) };
+  const times = { startsInMs: SUGGESTED_START_MS, durationMs: endTime - startTime };
+  return {
+    ...fieldsOf(movedDraft({ ...prices, ...times }, price)),
+    amount: formatUnits(betAmount),
+  };
 }
 
 /** The bet that a draft stands for if it is quoted now. */

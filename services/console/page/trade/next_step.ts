@@ -33,6 +33,8 @@ export interface Obstacle {
   text: string;
   /** The button switches the wallet's chain. */
   switchesChain?: boolean;
+  /** The button moves the box to the price. */
+  movesBox?: boolean;
 }
 
 const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: string) => Obstacle>> =
@@ -100,6 +102,9 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
     return say(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
+  }
+  if (unpriceable?.code === "OUTSIDE_RANGE") {
+    return { button: "Move the box to the price", text: unpriceable.text, movesBox: true };
   }
   return unpriceable && say(unpriceable.text);
 }

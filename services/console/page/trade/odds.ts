@@ -1,5 +1,6 @@
 /** What an estimate says, in the words of the slip. */
-import type { Estimate } from "@rangemaker/client";
+import type { Estimate, Quote } from "@rangemaker/client";
+import { formatAmount } from "../format.ts";
 
 export interface Odds {
   /** Such as `× 1.85`. */
@@ -8,9 +9,12 @@ export interface Odds {
   chance: string | undefined;
   /** The chance at which payouts equal stakes. */
   breakEven: string;
-  /** Set if the payout is the largest that the maker pays. */
-  cap: string | undefined;
+  /** Set if the payout is the largest that the maker pays, or barely more than the stake. */
+  warning: string | undefined;
 }
+
+/** A gain under this share of the stake is barely one. */
+const SMALL_GAIN = 0.1;
 
 /** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
 export function oddsOf(
@@ -23,8 +27,11 @@ export function oddsOf(
     multiplier: `× ${ratio.toFixed(2)}`,
     chance: probability === undefined ? undefined : chanceText(probability),
     breakEven: chanceText(1 / ratio),
-    cap: isCapped
+    warning: isCapped
       ? `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`
+      : ratio < 1 + SMALL_GAIN
+      ? `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
+        `${formatAmount(payout - betAmount)}.`
       : undefined,
   };
 }
@@ -38,9 +45,16 @@ export function probabilityAt(
   return Math.min(1, probability * Number(estimated) / Number(payout));
 }
 
-/** The least that a bet pays if its signed quote is replaced without asking. */
-export function leastPayout(payout: bigint, tolerancePercent: number): bigint {
-  return payout * BigInt(Math.round(10_000 - 100 * tolerancePercent)) / 10_000n;
+/**
+ * The least that a bet pays if its signed quote is replaced without asking: never less than the
+ * stake, or a winner would lose.
+ */
+export function leastPayout(
+  { payout, betAmount }: Pick<Quote, "payout" | "betAmount">,
+  tolerancePercent: number,
+): bigint {
+  const least = payout * BigInt(Math.round(10_000 - 100 * tolerancePercent)) / 10_000n;
+  return least > betAmount ? least : betAmount;
 }
 
 /** A probability in percent, never 0 or 100. */

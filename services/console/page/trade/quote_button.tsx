@@ -72,12 +72,13 @@ export function QuoteButton({ model, slip }: QuoteButtonProps) {
           pays <strong>{formatAmount(estimate.payout)}</strong>
         </p>
       )}
+      <Failure slip={slip} obstacle={obstacle} />
       <button
         type="submit"
         class="primary wide"
         data-next
         // Within reach of the keyboard, so that it can say why it waits.
-        aria-disabled={obstacle !== undefined || isQuoting}
+        aria-disabled={isQuoting || (obstacle !== undefined && !obstacle.movesBox)}
         aria-describedby="obstacle"
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
@@ -109,12 +110,20 @@ export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: O
   );
 }
 
-/** Why the last attempt failed, in sight of the button that failed. The slip says it aloud. */
-export function Failure({ slip }: { slip: BetSlip }) {
+interface FailureProps {
+  slip: BetSlip;
+  obstacle: Obstacle | undefined;
+}
+
+/**
+ * Why the last attempt failed, in sight of the button that failed, unless the obstacle says so. The
+ * slip says it aloud.
+ */
+function Failure({ slip, obstacle }: FailureProps) {
   const stage = slip.stage.value;
   const failure = stage.name === "draft" ? stage.failure : undefined;
   const line = useRef<HTMLParagraphElement>(null);
   useEffect(() => line.current?.scrollIntoView({ block: "nearest" }), [failure]);
-  if (failure === undefined) return null;
+  if (failure === undefined || obstacle?.text.startsWith(failure.text)) return null;
   return <p ref={line} class="failure bar-failure" data-code={failure.code}>{failure.text}</p>;
 }

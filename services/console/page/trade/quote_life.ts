@@ -1,5 +1,6 @@
 /** How long a quote can still be signed. */
 import type { Quote } from "@rangemaker/client";
+import { durationText } from "./input.ts";
 
 /** A signature needs time to arrive: under this, nothing is signed. */
 export const SIGN_MARGIN_MS = 5_000;
@@ -19,4 +20,17 @@ export function quoteLife(
   const remainingMs = Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, endTime) - nowMs);
   if (nowMs >= endTime) return { state: "window_over", remainingMs };
   return { state: remainingMs > 0 ? "valid" : "expired", remainingMs };
+}
+
+/** When the window begins; once it has, what a bet is on, since the chain counts it from its start. */
+export function windowText(
+  { startTime, endTime }: Pick<Quote, "startTime" | "endTime">,
+  nowMs: number,
+): string {
+  const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
+  if (nowMs < startTime) return `The window starts in ${seconds(startTime)}.`;
+  return `The window has begun: you bet on its last ${
+    seconds(endTime)
+  }. If the price has already ` +
+    "left the box, nothing is taken.";
 }

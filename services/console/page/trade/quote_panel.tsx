@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import {
@@ -11,7 +12,7 @@ import {
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
-import { quoteLife } from "./quote_life.ts";
+import { quoteLife, windowText } from "./quote_life.ts";
 
 type QuoteStage = Extract<Stage, { offer: unknown }>;
 
@@ -40,7 +41,7 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
   const estimated = stage.name === "quoted" ? stage.estimated : undefined;
   const probability = estimated && probabilityAt(quote.payout, estimated);
   const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
-  const least = leastPayout(quote.payout, slip.tolerancePercent.value);
+  const least = leastPayout(quote, slip.tolerancePercent.value);
   return (
     <>
       <dl class="facts">
@@ -62,9 +63,13 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
         {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
-      {odds.cap !== undefined && <p class="note">{odds.cap}</p>}
+      {odds.warning !== undefined && <p class="note">{odds.warning}</p>}
       <Changes stage={stage} />
-      <Signing model={model} slip={slip} stage={stage} />
+      <Signing model={model} slip={slip} stage={stage}>
+        Bet {formatAmount(quote.betAmount)}, get <strong>{formatAmount(quote.payout)}</strong>
+        {least < quote.payout && ` (at least ${formatAmount(least)})`}
+        {odds.chance !== undefined && `, chance ${odds.chance}`}
+      </Signing>
     </>
   );
 }
@@ -113,14 +118,14 @@ function Changes({ stage }: { stage: QuoteStage }) {
   if (stage.name !== "quoted") return null;
   const { estimated, replaces, offer: { quote } } = stage;
   const seen = replaces?.quote ?? estimated;
-  const difference = seen === undefined ? 0n : quote.payout - seen.payout;
+  const difference = seen && quote.payout - seen.payout;
   const movedMs = replaces === undefined ? 0 : quote.startTime - replaces.quote.startTime;
   return (
     <>
-      {(difference <= -CENT || difference >= CENT) && (
+      {seen && difference && (difference <= -CENT || difference >= CENT) && (
         <p class="note changed">
           It pays {formatGain(difference)} USDC compared with the{" "}
-          {replaces === undefined ? "estimate" : "quote before"}.
+          {replaces === undefined ? "estimate" : "quote before"}, {formatAmount(seen.payout)} USDC.
         </p>
       )}
       {movedMs > 0 && (
@@ -133,8 +138,10 @@ function Changes({ stage }: { stage: QuoteStage }) {
   );
 }
 
-/** The button for the next step, and how long it can be pressed. */
-function Signing({ model, slip, stage }: QuotePanelProps) {
+/** The button for the next step, and how long it can be pressed; the terms are on a phone. */
+function Signing(
+  { model, slip, stage, children }: QuotePanelProps & { children: ComponentChildren },
+) {
   const nowMs = useNow(() => model.serverClock.now(), 250);
   const { state, remainingMs } = quoteLife(stage.offer.quote, nowMs);
   const bets = model.session.user.value?.portfolio.bets.unresolved.value ?? [];
@@ -192,8 +199,10 @@ function Signing({ model, slip, stage }: QuotePanelProps) {
     <>
       <Action
         text="Sign and place the bet"
-        note={`This quote can be signed for ${Math.ceil(remainingMs / 1000)} s.`}
-        payout={stage.offer.quote.payout}
+        note={`Sign within ${Math.ceil(remainingMs / 1000)} s. ${
+          windowText(stage.offer.quote, nowMs)
+        }`}
+        terms={children}
         onPress={() => void slip.place()}
       />
       {change("Change the box")}
@@ -205,19 +214,16 @@ interface ActionProps {
   text: string;
   note?: string;
   isFailure?: boolean;
-  payout?: bigint;
+  /** What is signed: on a phone, the facts are out of sight. */
+  terms?: ComponentChildren;
   /** Without it, the button waits. */
   onPress?: () => void;
 }
 
-function Action({ text, note, isFailure = false, payout, onPress }: ActionProps) {
+function Action({ text, note, isFailure = false, terms, onPress }: ActionProps) {
   return (
     <div class="action-bar">
-      {payout !== undefined && (
-        <p class="bar-payout">
-          pays <strong>{formatAmount(payout)}</strong>
-        </p>
-      )}
+      {terms !== undefined && <p class="bar-payout bar-terms">{terms}</p>}
       <button
         key={text}
         type="button"
