@@ -25,6 +25,7 @@ const LONG = [
   /^tests\/ship\/(client_examples|front|prometheus|python|tutorial)_/,
   /^tests\/e2e\/(client|command_line|restore|solver_keystore|terminal)_/,
   /^tests\/simulation\//,
+  /^tests\/console\/suggested_box_test/,
   /^tests\/ship\/(compile|dockerfile)_/,
   /^tests\/solver\/pricing\/(recheck|simulated_markets|volatility|window_outcomes)_/,
 ];
