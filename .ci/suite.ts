@@ -30,8 +30,13 @@ const LONG = [
   /^tests\/solver\/pricing\/(recheck|simulated_markets|volatility|window_outcomes)_/,
 ];
 
-/** Tests of the specification that share no stack: whatever they start has to end with them. */
-const WITHOUT_STACK = /^tests\/spec\/(configuration|price_oracle_node|rpc_proxy_upstream)_/;
+/**
+ * Test files that share no isolate with the others of their folder: those of the specification
+ * without its stack, since whatever they start has to end with them, and those whose requests to
+ * services that are away end after them.
+ */
+const APART =
+  /^tests\/(spec\/(configuration|price_oracle_node|rpc_proxy_upstream)|console\/session)_/;
 
 /** The test files of each isolate. */
 export interface Isolates {
@@ -47,7 +52,7 @@ export function isolatesOf(files: readonly string[]): Isolates {
   const isLong = new Set(long.flat());
   const folders = Map.groupBy(
     files.filter((file) => !isLong.has(file)),
-    (file) => `${WITHOUT_STACK.test(file)}${file.slice(0, file.lastIndexOf("/"))}`,
+    (file) => `${APART.test(file)}${file.slice(0, file.lastIndexOf("/"))}`,
   );
   return {
     long: long.filter((group) => group.length > 0),

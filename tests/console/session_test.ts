@@ -70,25 +70,6 @@ const settle = () => new Promise((resolve) => setTimeout(resolve));
 const ALICE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
-const { WebSocket } = globalThis;
-const sockets: WebSocket[] = [];
-Deno.test.beforeAll(() => {
-  globalThis.WebSocket = class extends WebSocket {
-    constructor(...args: ConstructorParameters<typeof WebSocket>) {
-      super(...args);
-      sockets.push(this);
-    }
-  };
-});
-// One that ended during another test of the isolate would count as a leak there.
-Deno.test.afterAll(async () => {
-  globalThis.WebSocket = WebSocket;
-  await eventually(
-    "every socket has ended",
-    () => sockets.every(({ readyState }) => readyState === WebSocket.CLOSED) || undefined,
-  );
-});
-
 // Requests to services that are away end after the tests, by their own timeouts.
 const options = { sanitizeOps: false, sanitizeResources: false };
 
