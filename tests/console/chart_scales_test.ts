@@ -19,11 +19,10 @@ Deno.test("scalesOf: now divides the plot, and prices rise upwards", () => {
   assert.equal(y(20), plot.top);
 });
 
-Deno.test("spanFor: the next button's span, or what a later future needs", () => {
-  assert.equal(spanFor(25_000, 0.42), 60_000);
-  assert.equal(spanFor(26_000, 0.42), 300_000);
-  const longMs = spanFor(6_000_000, 0.5);
-  assert(longMs > 12_000_000 && longMs < 14_000_000);
+Deno.test("spanFor: shows a future and a little more, in half minutes, up to the longest span", () => {
+  assert.equal(spanFor(11_000, 0.42), 30_000);
+  assert.equal(spanFor(55_000, 0.58), 120_000);
+  assert.equal(spanFor(55_000, 0.42), 150_000);
   assert.equal(spanFor(4 * 86_400_000, 0.42), SPAN_MAX_MS);
 });
 

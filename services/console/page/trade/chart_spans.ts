@@ -22,10 +22,12 @@ export function zoomed(spanMs: number, factor: number): number {
   return Math.min(SPAN_MAX_MS, Math.max(SPAN_MIN_MS, spanMs * factor));
 }
 
-/** The least span that shows `futureMs` ahead of now, which has `share` of the chart. */
+/** Spans that are made to fit end on half a minute. */
+const FIT_STEP_MS = 30_000;
+
+/** A span that shows `futureMs` ahead of now and a little more; the future has `share` of the chart. */
 export function spanFor(futureMs: number, share: number): number {
-  const leastMs = futureMs / share;
-  return SPANS.find(({ ms }) => ms >= leastMs)?.ms ?? zoomed(leastMs, 1.1);
+  return zoomed(Math.ceil(futureMs * 1.1 / share / FIT_STEP_MS) * FIT_STEP_MS, 1);
 }
 
 export function labelOf(spanMs: number): string {
