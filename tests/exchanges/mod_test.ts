@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
-import { parseOptions, withDefaults } from "../../lib/cli/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
 import { eventually } from "../support/eventually.ts";
-import { runProgram } from "../support/process.ts";
-
-const text = { name: "exchanges", description: "", examples: [] };
 
 /** Runs with stand-ins on a free port and ends them. */
 async function withExchanges(
@@ -14,17 +11,6 @@ async function withExchanges(
 ): Promise<void> {
   await using exchanges = await startExchanges(withDefaults(options, { port: 0, ...given }));
   await run(exchanges);
-}
-
-/** Sends a request that `fetch` would not, and reads the answer. */
-async function rawRequest(url: string, head: string): Promise<string> {
-  const { hostname, port } = new URL(url);
-  using connection = await Deno.connect({ hostname, port: Number(port) });
-  const text = `${head}Host: ${hostname}\r\nConnection: upgrade, close\r\n\r\n`;
-  await connection.write(new TextEncoder().encode(text));
-  const bytes = new Uint8Array(4_096);
-  const length = await connection.read(bytes);
-  return new TextDecoder().decode(bytes.subarray(0, length ?? 0));
 }
 
 Deno.test("Exchanges: a tape's trades come over the socket and are in the history", async () => {
@@ -61,27 +47,6 @@ Deno.test("Exchanges: a tape's trades come over the socket and are in the histor
   }
 });
 
-Deno.test("Exchanges: plain requests and unknown paths get 426 and 404", async () => {
-  await withExchanges({}, async ({ url }) => {
-    const plain = await fetch(`${url}/kraken/v2`);
-    assert.equal(plain.status, 426);
-    await plain.body?.cancel();
-    const half = await rawRequest(url, "GET /coinbase HTTP/1.1\r\nUpgrade: websocket\r\n");
-    assert.match(half, /^HTTP\/1\.1 400 /, "a handshake without its key");
-    const missing = await fetch(`${url}/nothing`);
-    assert.equal(missing.status, 404);
-    assert.deepEqual(await missing.json(), {
-      success: false,
-      code: "NOT_FOUND",
-      error: "NOT_FOUND: No route GET /nothing: GET / says where the endpoints are described",
-      details: { method: "GET", path: "/nothing" },
-    });
-    const wrong = await fetch(`${url}/api/v3/aggTrades?symbol=NOPE`);
-    assert.equal(wrong.status, 400);
-    assert.equal((await wrong.json()).code, -1121);
-  });
-});
-
 Deno.test("Exchanges: a client that sends bytes gets an error: text is expected", async () => {
   await withExchanges({}, async ({ providerUrls }) => {
     const socket = new WebSocket(providerUrls.provider_b);
@@ -105,22 +70,4 @@ Deno.test("Exchanges: connections and trades are counted", async () => {
 Deno.test("Exchanges: a bad tape is one clear line", async () => {
   const bad = withDefaults(options, { port: 0, tape: "no/such/tape.csv" });
   await assert.rejects(startExchanges(bad), TapeError);
-  const tape = new URL("../../deno.json", import.meta.url).pathname;
-  const { code, stdout, stderr } = await runProgram(["exchanges", "--port", "0", "--tape", tape]);
-  assert.deepEqual([code, stdout], [1, ""]);
-  assert.match(
-    stderr,
-    /^Tape \S+ cannot be used: Expected time_ms,.* in line 1: received "{"\n$/,
-  );
-});
-
-Deno.test("Exchanges options: seed, rate, market and faults are checked", () => {
-  const parse = (argv: string[]) => parseOptions(text, options, argv, () => undefined);
-  assert.equal(parse([]).port, 8560);
-  assert.deepEqual(parse(["--fault", "okx=stall", "--fault", "binance=gap@5"]).faults.length, 2);
-  for (
-    const argv of [["--seed", "-1"], ["--rate", "0"], ["--tape-market", "X"], ["--fault", "x"]]
-  ) {
-    assert.throws(() => parse(argv), /^UsageError: Invalid/);
-  }
 });

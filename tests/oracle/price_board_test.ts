@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema, type PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import { average, deviations, median } from "../../services/oracle/aggregation.ts";
+import { average, median } from "../../services/oracle/aggregation.ts";
 import { PriceBoard, type PriceBoardOptions } from "../../services/oracle/price_board.ts";
 
 function board(options: Partial<PriceBoardOptions> = {}): PriceBoard {
@@ -38,16 +38,6 @@ Deno.test("PriceBoard: the answer is as in the spec (oracle spec, Price entry)",
       },
     },
   });
-});
-
-Deno.test("PriceBoard: a pair below the minimum of sources has no entry", () => {
-  const prices = board({ minSources: 2 });
-  prices.update("provider_a", "BTC/USDT", 5n, T);
-  assert.deepEqual(served(prices).prices, {});
-  prices.update("provider_c", "BTC/USDT", 7n, T + 1);
-  assert.equal(served(prices).prices["BTC/USDT"]?.price, 6n);
-  prices.drop("provider_a", T + 2);
-  assert.deepEqual(served(prices), { timestamp: T + 2, prices: {} });
 });
 
 Deno.test("PriceBoard: drop takes one market of a provider, or all", () => {
@@ -337,25 +327,4 @@ Deno.test("median and average: exact, and blind to the order of the sources", ()
     assert.equal(median([...list].reverse()), median(list));
     assert.equal(average([...list].reverse()), average(list));
   }));
-});
-
-Deno.test("deviations: in basis points from the median, once three sources can outvote one", () => {
-  const prices = new PriceBoard({
-    markets: MARKETS,
-    aggregation: "median",
-    minSources: 1,
-    maxSourceAgeMs: 10_000,
-  });
-  prices.update("provider_a", "BTC/USDT", 60_000_000_000n, T);
-  prices.update("provider_b", "BTC/USDT", 60_006_000_000n, T);
-  assert.equal(deviations(prices.sources("BTC/USDT")), undefined);
-  prices.update("provider_d", "BTC/USDT", 54_000_000_000n, T);
-  assert.deepEqual(
-    deviations(prices.sources("BTC/USDT")),
-    new Map([
-      ["provider_a", 0],
-      ["provider_b", 1],
-      ["provider_d", -1000],
-    ]),
-  );
 });

@@ -9,8 +9,8 @@ import { okx } from "../../services/oracle/providers/okx.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { FakeNetwork, type FakeSocket } from "../support/fake_socket.ts";
+import { ACK, aggTrade, krakenAnswer } from "./frames.ts";
 
-const ACK = '{"result":null,"id":1}';
 const NOTICE = '{"e":"serverShutdown"}';
 
 function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
@@ -39,16 +39,10 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
   return { clock, network, connection, news };
 }
 
-function krakenAnswer(symbol: string, success: boolean): string {
-  const outcome = success ? { result: { channel: "trade", symbol } } : { error: "no", symbol };
-  return JSON.stringify({ method: "subscribe", success, ...outcome });
-}
-
 let nextId = 1;
 
 function print(clock: FakeClock, price: number, id = nextId++): string {
-  const data = { e: "aggTrade", s: "BTCUSDT", a: id, p: String(price), T: clock.now() };
-  return JSON.stringify({ data });
+  return aggTrade(id, clock.now(), String(price));
 }
 
 /** Lets time pass on a connection that keeps trading. */

@@ -15,6 +15,7 @@ import {
 } from "../../services/oracle/session.ts";
 import { STUCK_TIME_MS } from "../../services/oracle/stream.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { ACK, aggTrade, krakenAnswer } from "./frames.ts";
 
 function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
   const clock = new FakeClock();
@@ -40,20 +41,6 @@ function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
   session.start();
   const news = () => events.splice(0);
   return { clock, sent, session, news };
-}
-
-function aggTrade(id: number, timeMs: number, price = "100", symbol = "BTCUSDT") {
-  return JSON.stringify({ data: { e: "aggTrade", s: symbol, a: id, p: price, T: timeMs } });
-}
-
-const ACK = '{"result":null,"id":1}';
-
-function krakenAnswer(symbol: string, success: boolean) {
-  return JSON.stringify(
-    success
-      ? { method: "subscribe", success, result: { channel: "trade", symbol } }
-      : { method: "subscribe", success, error: `not supported ${symbol}`, symbol },
-  );
 }
 
 function krakenTrade(id: number, timeMs: number) {
@@ -205,24 +192,6 @@ Deno.test("OracleSession: a gap is reported, many gaps cause a new connection", 
   session.end();
 });
 
-Deno.test("OracleSession: Coinbase's heartbeat shows a ticker that was lost", () => {
-  const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
-  const products = ["BTC-USDT"];
-  session.receive(
-    JSON.stringify({
-      type: "subscriptions",
-      channels: [{ name: "ticker", product_ids: products }],
-    }),
-  );
-  const beat = '{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}';
-  for (let second = 0; second < 4; second++) {
-    session.receive(beat);
-    clock.advance(1_000);
-  }
-  assert.deepEqual(news(), ["subscribed", "sequence_gap note: message lost: BTC/USDT at 9"]);
-  session.end();
-});
-
 Deno.test("OracleSession: Coinbase's heartbeat confirms the price of the trade that it names, and no other", () => {
   const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
   const beat = (last_trade_id: number, product_id = "BTC-USDT") =>
@@ -269,13 +238,6 @@ Deno.test("OracleSession: a count that restarts is reported, its price is used",
   news();
   session.receive(aggTrade(1, clock.now() + 5, "7"));
   assert.deepEqual(news(), ["sequence_restart note: BTC/USDT continues at 1", "BTC/USDT 7000000"]);
-  session.end();
-});
-
-Deno.test("OracleSession: a notice of shutdown asks for a new connection", () => {
-  const { session, news } = setUp(okx);
-  session.receive('{"event":"notice","code":"64008","msg":"soon"}');
-  assert.deepEqual(news(), ["shutdown_notice replace: notice 64008"]);
   session.end();
 });
 

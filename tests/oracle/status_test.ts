@@ -1,35 +1,35 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Registry } from "prom-client";
-import { createOracleMetrics } from "../../services/oracle/metrics.ts";
+import { createOracleMetrics, observeBoard } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { healthBody, providersBody } from "../../services/oracle/status.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
+import { aggTrade } from "./frames.ts";
+import type { ProviderName } from "../../lib/protocol/providers.ts";
 
-function setUp() {
+function setUp(names: ProviderName[] = ["provider_a", "provider_d"], maxSourceAgeMs = 30_000) {
   const clock = new FakeClock();
   const network = new FakeNetwork();
+  const registry = new Registry();
   const oracle = new Oracle({
-    providers: [PROVIDERS.provider_a, PROVIDERS.provider_d]
-      .map((provider) => ({ provider, url: provider.url })),
+    providers: names.map((name) => ({ provider: PROVIDERS[name], url: PROVIDERS[name].url })),
     markets: MARKETS,
-    board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 30_000 },
+    board: { aggregation: "median", minSources: 1, maxSourceAgeMs },
     clock,
     random: () => 1,
-    metrics: createOracleMetrics(new Registry()),
+    metrics: createOracleMetrics(registry),
     connect: network.connect,
   });
   oracle.start();
-  const [binance, okx] = network.sockets;
-  assert(binance !== undefined && okx !== undefined);
-  return { clock, oracle, binance, okx };
+  const [first = assert.fail(), second = first] = network.sockets;
+  return { clock, network, registry, oracle, binance: first, okx: second };
 }
 
-function aggTrade(symbol: string, timeMs: number): string {
-  return JSON.stringify({ data: { e: "aggTrade", s: symbol, a: 1, p: "5", T: timeMs } });
-}
+/** The first trade of a market. */
+const trade = (symbol: string, timeMs: number) => aggTrade(1, timeMs, "5", symbol);
 
 Deno.test("healthBody: unhealthy, degraded, healthy by how many pairs have a price (oracle spec, GET /health)", () => {
   const { clock, oracle, binance } = setUp();
@@ -48,10 +48,10 @@ Deno.test("healthBody: unhealthy, degraded, healthy by how many pairs have a pri
     },
   );
   binance.open();
-  binance.deliver(aggTrade("BTCUSDT", clock.now()));
+  binance.deliver(trade("BTCUSDT", clock.now()));
   assert.equal(health().status, "degraded");
-  binance.deliver(aggTrade("ETHUSDT", clock.now()));
-  binance.deliver(aggTrade("SOLUSDT", clock.now()));
+  binance.deliver(trade("ETHUSDT", clock.now()));
+  binance.deliver(trade("SOLUSDT", clock.now()));
   assert.equal(health().status, "healthy");
   assert.equal(health().lastPriceUpdate, clock.now());
   assert.equal(health().pairsWithPrices, 3);
@@ -64,7 +64,7 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
   clock.advance(100);
   binance.deliver('{"result":null,"id":1}');
   clock.advance(200);
-  binance.deliver(aggTrade("BTCUSDT", clock.now() - 12));
+  binance.deliver(trade("BTCUSDT", clock.now() - 12));
   clock.advance(300);
   binance.deliver("{");
   okx.fail("refused");
@@ -166,18 +166,7 @@ Deno.test("Oracle: a quiet source contributes up to its bound and not a moment l
 });
 
 Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its trade, with no frame to show it", () => {
-  const clock = new FakeClock();
-  const network = new FakeNetwork();
-  const oracle = new Oracle({
-    providers: [{ provider: PROVIDERS.provider_c, url: "ws://venue" }],
-    markets: MARKETS,
-    board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 2_500 },
-    clock,
-    random: () => 1,
-    metrics: createOracleMetrics(new Registry()),
-    connect: network.connect,
-  });
-  oracle.start();
+  const { clock, network, oracle } = setUp(["provider_c"], 2_500);
   network.newest.open();
   network.newest.deliver(
     '{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price":5,"trade_id":1,' +
@@ -198,5 +187,48 @@ Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its t
   assert.deepEqual(sources(), ["provider_a", "provider_b", "provider_c"]);
   clock.advance(1);
   assert.deepEqual(sources(), ["provider_a", "provider_b"]);
+  oracle.stop();
+});
+
+Deno.test("Oracle metrics: prints, ages, sources, reconnects, faults, dropped frames and times", async () => {
+  const { clock, network, registry, oracle } = setUp(["provider_a"]);
+  observeBoard(registry, oracle.board, clock);
+  network.newest.fail("refused");
+  clock.advance(500);
+  network.newest.open();
+  for (let id = 1; id <= 128; id++) {
+    network.newest.deliver(aggTrade(id, clock.now(), "5"));
+  }
+  network.newest.deliver("{");
+  clock.advance(1_500);
+  const text = await registry.metrics();
+  for (
+    const line of [
+      'oracle_prints_total{provider="provider_a"} 128',
+      'oracle_reconnects_total{provider="provider_a"} 1',
+      'oracle_faults_total{provider="provider_a",fault="not_opened"} 1',
+      'oracle_dropped_frames_total{provider="provider_a",reason="not_json"} 1',
+      'oracle_sources{pair="BTC/USDT"} 1',
+      'oracle_sources{pair="ETH/USDT"} 0',
+      'oracle_price_age_seconds{pair="BTC/USDT"} 1.5',
+      "oracle_aggregation_seconds_count 2",
+    ]
+  ) {
+    assert(text.includes(line), `${line} is not in\n${text}`);
+  }
+  assert(!text.includes('oracle_price_age_seconds{pair="ETH/USDT"}'), "no price has no age");
+  assert(!text.includes("oracle_source_deviation_ratio{"), "one source has no median");
+  for (
+    const [provider, price] of [["provider_b", 100n], ["provider_c", 100n], [
+      "provider_d",
+      90n,
+    ]] as const
+  ) {
+    oracle.board.update(provider, "SOL/USDT", price, clock.now());
+  }
+  assert.match(
+    await registry.metrics(),
+    /oracle_source_deviation_ratio\{pair="SOL\/USDT",provider="provider_d"\} -0\.1\n/,
+  );
   oracle.stop();
 });

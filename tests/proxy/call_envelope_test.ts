@@ -5,7 +5,6 @@ import {
   callText,
   readAnswer,
   readEnvelope,
-  restOf,
 } from "../../services/proxy/call_envelope.ts";
 import { isBroken, readMessage } from "../../services/proxy/calls/message.ts";
 
@@ -83,14 +82,6 @@ Deno.test("Envelope: whatever a caller adds, a node parses the method and parame
     const sent = callText(call.rest, 7);
     assert.equal(sent, '{"jsonrpc":"2.0","id":7,"method":"eth_call","params":[1.0]}');
   }));
-});
-
-Deno.test("Envelope: the text of a call without an id, and without parameters", () => {
-  assert.equal(callText(restOf("a", undefined), undefined), '{"jsonrpc":"2.0","method":"a"}');
-  assert.equal(
-    callText(restOf('"', "[]"), 1),
-    '{"jsonrpc":"2.0","id":1,"method":"\\"","params":[]}',
-  );
 });
 
 Deno.test("Envelope: an answer comes under the caller's id wherever the node writes it, every other byte unchanged", () => {

@@ -1,3 +1,5 @@
+import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
+
 /** A WebSocket client on a bare connection: it sends, and reads only on request. */
 export interface DeafClient {
   send(message: unknown): Promise<void>;
@@ -8,14 +10,7 @@ export interface DeafClient {
 
 /** Connects, and stops reading after the handshake. `header` is a line of the handshake. */
 export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<DeafClient> {
-  const { hostname, port, pathname } = new URL(wsUrl);
-  const connection = await Deno.connect({ hostname, port: Number(port) });
-  await connection.write(new TextEncoder().encode(
-    `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${header}\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
-      "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-  ));
-  const answer = new Uint8Array(1_024);
-  await connection.read(answer);
+  const [connection] = await handshake(wsUrl, WEBSOCKET_KEY, header);
   return {
     async send(message) {
       await connection.write(maskedFrame(JSON.stringify(message)));

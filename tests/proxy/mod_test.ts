@@ -3,7 +3,7 @@ import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { call, post, withProxy } from "./support.ts";
+import { withProxy } from "./support.ts";
 
 Deno.test("Proxy: --reconnect-initial-ms over --reconnect-max-ms is a usage error, an equal one is not", async () => {
   const given = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
@@ -55,20 +55,3 @@ Deno.test("Proxy: without --reuse-port, or on a port of others, it does not star
   }
   await first.stop();
 });
-
-Deno.test("Proxy: a query behind the path of POST / is allowed, another path is not found", () =>
-  withProxy(async ({ url }) => {
-    for (const [path, status] of [["/?key=1", 200], ["/?", 200], ["/other", 404]] as const) {
-      const answer = await post(`${url}${path}`, call(1, "core_getAccount"));
-      await answer.text();
-      assert.equal(answer.status, status, path);
-    }
-  }));
-
-Deno.test("Proxy: accepts WebSockets on / and /ws only", () =>
-  withProxy(async ({ wsUrl }) => {
-    for (const path of ["/", "/ws", "/ws?key=1"]) {
-      await (await RpcSocket.open(wsUrl.replace("/ws", path))).close();
-    }
-    await assert.rejects(RpcSocket.open(wsUrl.replace("/ws", "/other")));
-  }));

@@ -3,8 +3,6 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
-import type { OutgoingMessage } from "../../services/proxy/hub/messages.ts";
-import { ClientConnection } from "../../services/proxy/clients/client_buffers.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
 import { Proxy } from "../../services/proxy/proxy.ts";
@@ -14,32 +12,13 @@ import { address } from "./address.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcMessage } from "../support/rpc_socket.ts";
 import { call } from "./support.ts";
+import { FakeConnection } from "./clients/fake_connection.ts";
 
 /** Longer than any wait before a reconnect. */
 const RECONNECT_MS = 100;
 
 /** A client whose other end is the test. */
-class Client extends ClientConnection {
-  readonly unsentBytes = 0;
-  readonly isCuttable = false;
-  roomBytes = Infinity;
-  readonly frames: RpcMessage[] = [];
-  readonly closed: number[] = [];
-
-  protected freeQueueBytes(): number {
-    return this.roomBytes;
-  }
-
-  send(messages: readonly OutgoingMessage[]): void {
-    this.frames.push(...messages.map(({ text }) => JSON.parse(text)));
-  }
-
-  close(code: number): void {
-    this.closed.push(code);
-  }
-
-  cut(): void {}
-
+class Client extends FakeConnection {
   ask(message: unknown): void {
     this.onText(JSON.stringify(message));
   }

@@ -7,6 +7,7 @@ import { ChainNode } from "./chain_nodes.ts";
 import { EchoNode } from "./echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post } from "./support.ts";
+import { readSeries } from "../support/metrics.ts";
 
 interface Scene {
   url: string;
@@ -30,10 +31,7 @@ async function withNodes(
     reconnectMaxMs: 20,
     ...given,
   }));
-  const metric = async (name: string) => {
-    const text = await (await fetch(`${proxy.url}/metrics`)).text();
-    return Number(text.split("\n").find((line) => line.startsWith(`${name} `))?.split(" ").at(-1));
-  };
+  const metric = (name: string) => readSeries(proxy.url, name);
   try {
     await eventually("every node was probed", async () => {
       const heads = nodes.map(({ node }) =>
@@ -104,50 +102,6 @@ Deno.test("Several read nodes: one that says to try again later is left for anot
     await eventually("it is in again", async () => await metric(isUp) === 1 || undefined);
     assert.equal(next.node.subscriptions.length, 1, "the other one still leads");
     await client.close();
-  }));
-
-Deno.test("Several read nodes: heads that clients have seen are dropped when the next node is behind", () =>
-  withNodes(async ({ wsUrl, nodes }) => {
-    const client = await RpcSocket.open(wsUrl);
-    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
-    const [first, ...others] = nodes;
-    assert(first);
-    await first.node.until(() => first.node.subscriptions.length === 1);
-    for (let n = 0; n < 3; n += 1) first.announce();
-    await eventually("three heads", () => client.notifications(id).length === 3 || undefined);
-    await first.node.stop();
-    const next = await eventually(
-      "another node is followed",
-      () => others.find(({ node }) => node.subscriptions.length > 0),
-    );
-    for (let n = 0; n < 5; n += 1) next.announce();
-    await eventually("two further heads", () => client.notifications(id).length >= 5 || undefined);
-    const numbers = client.notifications(id).map((head) => (head as { number: string }).number);
-    assert.deepEqual(numbers, ["0x65", "0x66", "0x67", "0x68", "0x69"]);
-    await client.close();
-  }));
-
-Deno.test("Several read nodes: health and metrics name the node that is removed", () =>
-  withNodes(async ({ url, nodes, metric }) => {
-    assert.equal(await (await fetch(`${url}/health`)).text(), "OK");
-    const label = `{node="127.0.0.1:${nodes[0]!.node.port}"}`;
-    assert.deepEqual(
-      await Promise.all(["up", "leads"].map((name) => metric(`proxy_read_node_${name}${label}`))),
-      [1, 1],
-    );
-    await nodes[0]!.node.stop();
-    await eventually(
-      "it is removed",
-      async () => await metric(`proxy_read_node_up${label}`) === 0 || undefined,
-    );
-    assert.equal(await metric(`proxy_read_node_leads${label}`), 0);
-    const health = await fetch(`${url}/health`);
-    const text = await health.text();
-    assert.equal(health.status, 200);
-    assert(
-      text.startsWith(`OK\nRead node 127.0.0.1:${nodes[0]!.node.port} does not serve: `),
-      text,
-    );
   }));
 
 Deno.test("Several read nodes: each needs its WebSocket, where one is given", async () => {

@@ -3,6 +3,7 @@ import { STOP_DEADLINE_MS } from "../../lib/cli/command.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, withProxy } from "./support.ts";
 import { deafClient } from "./deaf_client.ts";
+import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
 
 Deno.test.each(BOTH_PORTS)(
   "Proxy, shutdown: closes clients with 1012 and accepts no new ones (%s)",
@@ -52,14 +53,7 @@ Deno.test.each(BOTH_PORTS)(
   "Proxy, shutdown: is not delayed by a refused client that keeps its connection (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, stopProxy }) => {
-      const { hostname, port, pathname } = new URL(wsUrl);
-      const refused = await Deno.connect({ hostname, port: Number(port) });
-      await refused.write(new TextEncoder().encode(
-        `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\norigin: https://bad\r\n` +
-          "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" +
-          "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-      ));
-      await refused.read(new Uint8Array(1_024));
+      const [refused] = await handshake(wsUrl, WEBSOCKET_KEY, "Origin: https://bad");
       const startedAt = performance.now();
       await stopProxy();
       assert(performance.now() - startedAt < STOP_DEADLINE_MS);

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, withProxy } from "./support.ts";
+import { handshakeText, WEBSOCKET_KEY } from "../support/handshake.ts";
 
 Deno.test.each(BOTH_PORTS)(
   "Proxy, WebSocket: calls and batches are routed as over HTTP, also with subscribes among them (%s)",
@@ -33,55 +34,23 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: the id comes before the first notification, also in a slow batch (%s)",
-  (_port, withProxy) => {
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    const answer = async (text: string) => {
-      await gate;
-      return Response.json(
-        JSON.parse(text).map(({ id }: { id: number }) => ({ jsonrpc: "2.0", id, result: 0 })),
+  "Proxy, WebSocket: handshakes at once do not exceed --max-ws-clients (%s)",
+  (_port, withProxy) =>
+    withProxy(async ({ url, wsUrl }) => {
+      const attempts = Array.from({ length: 20 }, () => RpcSocket.open(wsUrl));
+      const opened = (await Promise.allSettled(attempts)).filter((one) =>
+        one.status === "fulfilled"
       );
-    };
-    return withProxy(async ({ wsUrl, read }) => {
-      const client = await RpcSocket.open(wsUrl);
-      client.send([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
-      await read.until(() => read.subscriptions.length === 1 && read.requests.length === 1);
-      for (const number of [1, 2, 3]) read.notify(["newHeads"], number);
-      // The notifications are in the proxy once another client has them.
-      const witness = await RpcSocket.open(wsUrl);
-      const id = (await witness.call("eth_subscribe", ["newHeads"])).result;
-      read.notify(["newHeads"], 4);
-      await witness.waitFor((frame) => Number(frame.params?.result) === 4);
-      assert.deepEqual(client.frames, []);
-      open();
-      await client.waitFor((frame) => Number(frame.params?.result) === 4);
-      assert(Array.isArray(JSON.parse(client.frames[0] ?? "")));
-      assert.deepEqual(client.notifications(id), [1, 2, 3, 4]);
-      await Promise.all([client.close(), witness.close()]);
-    }, { read: { answer } });
-  },
+      const codes: number[] = [];
+      for (const { value } of opened) value.closed.then(({ code }) => codes.push(code));
+      const served = () => opened.length - codes.length;
+      await eventually("the others are closed", () => served() <= 3 || undefined, 5_000);
+      assert(codes.every((code) => code === 1013), `try again later: ${codes}`);
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      assert.match(metrics, new RegExp(`^proxy_ws_connections_active ${served()}$`, "m"));
+      await Promise.all(opened.map(({ value }) => value.close()));
+    }, { proxy: { maxWsClients: 3 } }),
 );
-
-for (const limit of ["maxWsClients", "maxConnectionsPerAddress"] as const) {
-  Deno.test.each(BOTH_PORTS)(
-    `Proxy, WebSocket: handshakes at once do not exceed ${limit} (%s)`,
-    (_port, withProxy) =>
-      withProxy(async ({ url, wsUrl }) => {
-        const attempts = Array.from({ length: 20 }, () => RpcSocket.open(wsUrl));
-        const opened = (await Promise.allSettled(attempts)).filter((one) =>
-          one.status === "fulfilled"
-        );
-        const codes: number[] = [];
-        for (const { value } of opened) value.closed.then(({ code }) => codes.push(code));
-        const served = () => opened.length - codes.length;
-        await eventually("the others are closed", () => served() <= 3 || undefined, 5_000);
-        assert(codes.every((code) => code === 1013), `try again later: ${codes}`);
-        const metrics = await (await fetch(`${url}/metrics`)).text();
-        assert.match(metrics, new RegExp(`^proxy_ws_connections_active ${served()}$`, "m"));
-        await Promise.all(opened.map(({ value }) => value.close()));
-      }, { proxy: { [limit]: 3 } }),
-  );
-}
 
 for (const clientPort of ["main port", "WebSocket port"] as const) {
   Deno.test({
@@ -104,12 +73,11 @@ for (const clientPort of ["main port", "WebSocket port"] as const) {
 
 /** Sends a handshake and resets the connection at once. */
 async function resetHandshake(wsUrl: string): Promise<void> {
-  const { hostname, port, pathname } = new URL(wsUrl);
+  const { hostname, port } = new URL(wsUrl);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");
-  const head = `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: upgrade\r\n` +
-    "upgrade: websocket\r\nsec-websocket-version: 13\r\n" +
-    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-  await new Promise<void>((resolve) => socket.write(head, () => resolve()));
+  await new Promise<void>((resolve) =>
+    socket.write(handshakeText(wsUrl, WEBSOCKET_KEY), () => resolve())
+  );
   socket.resetAndDestroy();
 }

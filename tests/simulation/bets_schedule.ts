@@ -12,7 +12,7 @@ import { toWire } from "../../lib/protocol/wire.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
 import { BetsSolver, loyal } from "./bets_solver.ts";
 import { BetsWorld } from "./bets_world.ts";
-import { reservedIntents } from "../support/reserved_intents.ts";
+import { reservedIntents } from "../support/intents.ts";
 
 /** A quote with what the world knows of it. */
 interface KnownQuote {

@@ -24,7 +24,7 @@ import {
   USER_BALANCE,
 } from "./support.ts";
 import { executeBody, termsAt, thesisOf } from "./theses.ts";
-import { reservedIntents } from "../support/reserved_intents.ts";
+import { reservedIntents } from "../support/intents.ts";
 
 const BOUND = 20_000_000n;
 const BET = 10_000_000n;

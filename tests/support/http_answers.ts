@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { listen } from "../../lib/http/listener.ts";
 
 const failureSchema = z.strictObject({
   success: z.literal(false),
@@ -54,4 +55,13 @@ export function withField(source: unknown, path: string, value: unknown): unknow
   for (const key of keys) target = target[key] as Record<string, unknown>;
   target[String(last)] = value;
   return copy;
+}
+
+/** Runs a test against a service that answers every request in one way. */
+export async function withAnswer(
+  answer: (request: Request) => Response | Promise<Response>,
+  test: (url: string) => Promise<void>,
+): Promise<void> {
+  await using service = listen("127.0.0.1", 0, answer);
+  await test(service.url);
 }

@@ -4,14 +4,14 @@ import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";
 import { KeystoreError, signerFrom } from "../../../lib/cli/keystore.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
+import { withFolder } from "../../support/files.ts";
 
 const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
 const privateKey = new Signer(key);
 const LABEL = "--private-key or BRIDGE_PRIVATE_KEY";
 
-Deno.test("signerFrom: a keystore that another library wrote gives its key; nothing leaks", async () => {
-  const directory = await Deno.makeTempDir();
-  try {
+Deno.test("signerFrom: a keystore that another library wrote gives its key; nothing leaks", () =>
+  withFolder(async (directory) => {
     const wallet = new Wallet(key);
     const scrypt = { N: 1 << 10, r: 8, p: 1 };
     const { encryptKeystoreJson } = await import("ethers");
@@ -53,10 +53,7 @@ Deno.test("signerFrom: a keystore that another library wrote gives its key; noth
     );
     await Deno.mkdir(keystore);
     await assert.rejects(() => signerFrom(source, LABEL), /cannot be read: Is a directory/);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
-});
+  }));
 
 Deno.test("signerFrom: a key given as the name of a file shows in no error", async () => {
   const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };

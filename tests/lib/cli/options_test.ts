@@ -8,7 +8,6 @@ import {
   type OptionTable,
   parseOptions,
   UsageError,
-  withDefaults,
 } from "../../../lib/cli/options.ts";
 import { loggingOptions } from "../../../lib/cli/shared_options.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
@@ -205,11 +204,6 @@ for (const [argv, env] of passwordSlips) {
   });
 }
 
-Deno.test("parseOptions: a private key becomes a signer", () => {
-  const { privateKey } = parse(["-k", DEV_ACCOUNTS.solver.privateKey]);
-  assert.equal(privateKey?.address, DEV_ACCOUNTS.solver.address);
-});
-
 Deno.test("parseOptions: --help shows flags, defaults, variables and examples, and no secret", () => {
   assert.throws(
     () => parse(["--help"], { SAMPLE_KEY: DEV_ACCOUNTS.solver.privateKey }),
@@ -234,13 +228,6 @@ Deno.test("parseOptions: a missing required option is named with its variable", 
   );
 });
 
-Deno.test("withDefaults: given values stay, the others are the table's defaults", () => {
-  const options = withDefaults(table, { port: 0, trustProxy: false });
-  assert.equal(options.port, 0);
-  assert.equal(options.trustProxy, false);
-  assert.equal(options.limit, 5);
-});
-
 Deno.test("parseOptions: the types of values follow from kinds, defaults and required", () => {
   // A wrong type here fails deno check.
   const values: OptionsOf<typeof table> = parse([]);
@@ -261,11 +248,6 @@ Deno.test("flagsOf: a kind gives the placeholder unless the flags do", () => {
   assert.equal(of("--level <level>", kinds.choice(["low", "high"])), "--level <level>");
   assert.equal(of("--dry-run", kinds.flag), "--dry-run");
   assert.equal(of("--trust-proxy", kinds.toggle), "--trust-proxy [boolean]");
-});
-
-Deno.test("kinds.choice: the rule lists the words", () => {
-  const { error } = kinds.choice(["a", "b", "c"]).schema.safeParse("d");
-  assert.equal(error?.issues[0]?.message, "Expected a, b or c");
 });
 
 Deno.test("kinds.addresses: commas and spaces separate, an empty text is an empty list", () => {

@@ -16,48 +16,17 @@ import {
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";
 import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
+import { bet, clock, offerOn, solver } from "./bet_terms.ts";
 
 const TEST_CHAIN = 1337;
 const PRODUCTION = 4_242;
-const clock = new FakeClock();
-const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
 const other = new Signer(DEV_ACCOUNTS.relayer.privateKey);
 const { address, privateKey } = DEV_ACCOUNTS.admin;
 const account = privateKeyToAccount(privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;
-const bet = {
-  symbol: "ETH/USDT",
-  lowerPrice: 2_900_000_000n,
-  upperPrice: 3_100_000_000n,
-  betAmount: 1_000_000n,
-  startTime: clock.now() + 1_000,
-  endTime: clock.now() + 4_000,
-};
-
-/** The offer of a solver for {@link bet}, on a chain. */
-function offerOn(chainId: number, signer: Signer = solver) {
-  const { base, quote } = SPEC_MARKETS.bySymbol("ETH/USDT")!; // a market of the specification
-  const { symbol: _, ...plainBet } = bet;
-  const terms = {
-    ...plainBet,
-    solver: signer.address,
-    user: address,
-    thesisType: "box" as const,
-    base,
-    quote,
-    payout: 1_070_000n,
-    deadline: clock.now() + 60_000,
-  };
-  const quoteHash = hashQuote(terms, chainId);
-  return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash };
-}
-
 /** The chain that each service says it is of. */
 interface Claims {
   node: number;

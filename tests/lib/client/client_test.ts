@@ -16,10 +16,8 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
-import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import { recoverSigner } from "../../../lib/protocol/signature.ts";
 import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -27,35 +25,13 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
 import { thesisOf } from "../../solver/theses.ts";
+import { bet, clock, offerOn, solver, terms } from "./bet_terms.ts";
 
 const CHAIN_ID = 1337;
-const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
 const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
-const clock = new FakeClock();
 const txHash = `0x${"ab".repeat(32)}` as const;
-const bet = {
-  symbol: "ETH/USDT",
-  lowerPrice: 2_900_000_000n,
-  upperPrice: 3_100_000_000n,
-  betAmount: 1_000_000n,
-  startTime: clock.now() + 1_000,
-  endTime: clock.now() + 4_000,
-};
-
-const { base, quote } = SPEC_MARKETS.bySymbol("ETH/USDT")!; // a market of the specification
-const { symbol: _, ...plainBet } = bet;
-const terms = {
-  ...plainBet,
-  solver: solver.address,
-  user: wallet.address,
-  thesisType: "box" as const,
-  base,
-  quote,
-  payout: 1_070_000n,
-  deadline: clock.now() + 60_000,
-};
-const quoteHash = hashQuote(terms, CHAIN_ID);
-const offer = { quote: { ...terms, signature: solver.sign(quoteHash) }, quoteHash };
+const offer = offerOn(CHAIN_ID);
+const { quote: { base, quote }, quoteHash } = offer;
 
 /** What each route answers, and what it was sent. */
 type Routes = Record<string, (body: Record<string, unknown>) => unknown>;

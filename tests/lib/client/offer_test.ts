@@ -72,35 +72,6 @@ for (const change of CHANGES) {
   });
 }
 
-Deno.test("checkOffer: a hash that is not that of the quote is refused", () => {
-  const claimedHash = `0x${"11".repeat(32)}` as const;
-  assert.throws(() => check(signed(terms), { claimedHash }), {
-    code: "QUOTE_HASH_MISMATCH",
-    details: { quoteHash: hashQuote(terms, CHAIN_ID), claimedHash, chainId: CHAIN_ID },
-  });
-  // The hash of the same quote on another chain.
-  assert.throws(() => check(signed(terms), { chainId: 1 }), refuses("QUOTE_HASH_MISMATCH"));
-});
-
-Deno.test("checkOffer: a signature by another key, a broken one and another solver are refused", () => {
-  const stranger = new Signer(DEV_ACCOUNTS.admin.privateKey);
-  const quotes = [
-    signed(terms, stranger),
-    { ...signed(terms), signature: "0x1234" as const },
-    signed({ ...terms, solver: stranger.address }, stranger),
-    signed({ ...terms, solver: stranger.address }),
-  ];
-  for (const quote of quotes) {
-    assert.throws(() => check(quote), refuses("QUOTE_SIGNER_MISMATCH"));
-  }
-  const [, broken = assert.fail()] = quotes;
-  const quoteHash = hashQuote(terms, CHAIN_ID);
-  assert.throws(() => check(broken), {
-    message: `Quote of ${solver.address} is signed by nobody: expected ${solver.address}`,
-    details: { quoteHash, signer: undefined, expected: solver.address },
-  });
-});
-
 Deno.test("offerFromJson: gives the offer that was stored, and refuses anything else", () => {
   const offer = check(signed(terms));
   const stored = JSON.stringify(offerToJson(offer));

@@ -57,12 +57,3 @@ Deno.test("PriceWatch: a connection without prices is given up, and made again w
   assert.equal(events.at(-1), "live");
   watch.close();
 });
-
-Deno.test("PriceWatch: closed for good", () => {
-  const { clock, network, watch, accept } = setUp();
-  accept();
-  watch.close();
-  clock.advance(60_000);
-  assert.equal(network.sockets.length, 1);
-  assert(network.newest.closed);
-});

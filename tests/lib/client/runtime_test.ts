@@ -5,6 +5,7 @@ import { RangemakerClient } from "../../../lib/client/mod.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { waitForPrices } from "../../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../../services/stack/stack.ts";
+import { withFolder } from "../../support/files.ts";
 
 const root = new URL("../../../", import.meta.url);
 
@@ -82,32 +83,33 @@ async function bundle(folder: string): Promise<string> {
   return path;
 }
 
+/** Plays the bundled program with Node against a stack that has prices. */
+async function playWithNode(...flags: string[]) {
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  try {
+    const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+    await waitForPrices(stack.urls, client, systemClock);
+    let played: Awaited<ReturnType<typeof run>> | undefined;
+    await withFolder(async (folder) => {
+      const path = await bundle(folder);
+      played = await run("node", [...flags, path, JSON.stringify(stack.urls)]);
+    });
+    return played ?? assert.fail();
+  } finally {
+    await stack.stop();
+  }
+}
+
 Deno.test({
   name: "Client: Node plays a bet from deposit to settlement",
   ignore: nodeMajor < 20,
   async fn() {
-    const folder = await Deno.makeTempDir();
-    const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-    try {
-      const { solver, bridge, proxy, proxyWs } = stack.urls;
-      const urls = JSON.stringify({ solver, bridge, proxy, proxyWs });
-      const path = await bundle(folder);
-      await waitForPrices(
-        stack.urls,
-        new RangemakerClient({ urls: stack.urls, chainId: 1337 }),
-        systemClock,
-      );
-      const webSocket = nodeMajor < 22 ? ["--experimental-websocket"] : [];
-      const played = await run("node", [...webSocket, path, urls]);
-      assert.equal(played.code, 0, played.stderr);
-      const { multiplier, outcome, balance } = JSON.parse(played.stdout);
-      assert.match(multiplier, /^1\.(0[5-9]|10)\d\d$/);
-      assert.match(outcome, /^(won|lost)$/);
-      assert.equal(BigInt(balance) > 100_000_000n, outcome === "won");
-    } finally {
-      await stack.stop();
-      await Deno.remove(folder, { recursive: true });
-    }
+    const played = await playWithNode(...nodeMajor < 22 ? ["--experimental-websocket"] : []);
+    assert.equal(played.code, 0, played.stderr);
+    const { multiplier, outcome, balance } = JSON.parse(played.stdout);
+    assert.match(multiplier, /^1\.(0[5-9]|10)\d\d$/);
+    assert.match(outcome, /^(won|lost)$/);
+    assert.equal(BigInt(balance) > 100_000_000n, outcome === "won");
   },
 });
 
@@ -115,20 +117,7 @@ Deno.test({
   name: "Client: Node 20 has no WebSocket, and a watch says what to do",
   ignore: nodeMajor < 20 || nodeMajor >= 22,
   async fn() {
-    const folder = await Deno.makeTempDir();
-    const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-    try {
-      const path = await bundle(folder);
-      await waitForPrices(
-        stack.urls,
-        new RangemakerClient({ urls: stack.urls, chainId: 1337 }),
-        systemClock,
-      );
-      const played = await run("node", [path, JSON.stringify(stack.urls)]);
-      assert.equal(JSON.parse(played.stdout).outcome, "NO_WEBSOCKET", played.stderr);
-    } finally {
-      await stack.stop();
-      await Deno.remove(folder, { recursive: true });
-    }
+    const played = await playWithNode();
+    assert.equal(JSON.parse(played.stdout).outcome, "NO_WEBSOCKET", played.stderr);
   },
 });

@@ -7,6 +7,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
 import { thesisOf } from "../../solver/theses.ts";
+import { nextTurn } from "../../support/turns.ts";
 
 const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
@@ -56,17 +57,12 @@ function setUp(options: Partial<ThesisWatchOptions> = {}) {
   const accept = async () => {
     network.newest.open();
     network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
-    await settled();
+    await nextTurn();
   };
   const publish = (thesis: Thesis) => {
     network.newest.deliver(JSON.stringify(subscriptionNotice("0xab", toWire(thesis))));
   };
   return { clock, network, node, events, watch, accept, publish };
-}
-
-/** Runs everything that is ready. */
-function settled(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 const is = (id: number, ...statuses: ThesisStatus[]) => (thesis: Thesis) =>
@@ -141,20 +137,6 @@ Deno.test("ThesisWatch: a state is reported once, and a lower one never after it
   watch.close();
 });
 
-Deno.test("ThesisWatch: an answer over a lost connection does not make it live", async () => {
-  const { network, node, watch, accept } = setUp();
-  const gate = Promise.withResolvers<void>();
-  node.gate = gate.promise;
-  const opened = assert.rejects(watch.open(5_000), { code: "WATCH_CLOSED" });
-  await accept();
-  network.newest.end();
-  gate.resolve();
-  await settled();
-  assert.equal(watch.state, "connecting");
-  watch.close();
-  await opened;
-});
-
 Deno.test("ThesisWatch: the same id with another hash is a thesis of a new chain", async () => {
   const { watch, accept, publish, events } = setUp();
   const opened = watch.open(5_000);
@@ -176,22 +158,9 @@ Deno.test("ThesisWatch: reads unsettled theses again every 30 s, since a proxy m
   clock.advance(20_000);
   network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
   clock.advance(10_000);
-  await settled();
+  await nextTurn();
   assert.deepEqual(node.reads, ["theses", 2]);
   assert.equal(events.at(-1), "2 lost");
-  watch.close();
-});
-
-Deno.test("ThesisWatch: a node that cannot be read is read again while the subscription stays", async () => {
-  const { clock, network, node, watch, accept } = setUp();
-  node.isAway = true;
-  const opened = watch.open(5_000);
-  await accept();
-  assert.equal(watch.state, "connecting");
-  node.isAway = false;
-  clock.advance(100);
-  await opened;
-  assert.equal(network.sockets.length, 1);
   watch.close();
 });
 
@@ -205,23 +174,11 @@ Deno.test("ThesisWatch: a node that stays away is the reason why it did not open
   node.isAway = false;
   node.theses = [thesis(1, "open")];
   for (let turn = 0; turn < 3; turn += 1) {
-    await settled();
+    await nextTurn();
     clock.advance(1_000);
   }
-  await settled();
+  await nextTurn();
   assert.equal(watch.state, "live", "it went on, though nobody listens");
-  watch.close();
-});
-
-Deno.test("ThesisWatch: a connection that went dead without a close is replaced", async () => {
-  const { clock, network, events, watch, accept } = setUp();
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
-  clock.advance(30_000);
-  assert.deepEqual(events, ["live", "connecting"]);
-  clock.advance(100);
-  assert.equal(network.sockets.length, 2);
   watch.close();
 });
 

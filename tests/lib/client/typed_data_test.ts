@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { TypedDataEncoder } from "ethers";
 import * as fc from "fast-check";
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { hashTypedData, recoverSigner, typedDataOf } from "../../../lib/client/typed_data.ts";
+import { hashTypedData, typedDataOf } from "../../../lib/client/typed_data.ts";
 import { checksumAddress } from "../../../lib/protocol/address.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE } from "../../../lib/protocol/quote.ts";
@@ -38,13 +37,4 @@ for (const type of [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE]) {
 Deno.test("hashTypedData: a field of a type that it does not know is an error, not a wrong digest", () => {
   const typedData = typedDataOf(flatType("Core:Other(bytes data)"), 1337, { data: "0x" });
   assert.throws(() => hashTypedData(typedData), /type bytes: not supported/);
-});
-
-Deno.test("recoverSigner: names the account behind a signature of viem", async () => {
-  const account = privateKeyToAccount(generatePrivateKey());
-  const message = { user: account.address, amount: 5n, nonce: 2n ** 200n, deadline: 7n };
-  const typedData = typedDataOf(DEPOSIT_REQUEST_TYPE, 1337, message);
-  const signature = await account.signTypedData({ ...typedData });
-  assert.equal(recoverSigner(hashTypedData(typedData), signature), account.address);
-  assert.throws(() => recoverSigner(hashTypedData(typedData), `0x${"00".repeat(65)}`));
 });

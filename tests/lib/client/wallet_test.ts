@@ -1,11 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  BrowserProvider,
-  JsonRpcSigner,
-  TypedDataEncoder,
-  verifyTypedData,
-  Wallet as EthersWallet,
-} from "ethers";
+import { BrowserProvider, JsonRpcSigner, verifyTypedData, Wallet as EthersWallet } from "ethers";
 import { createWalletClient, custom, type Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { type ProviderWallet, type Wallet, WalletError } from "../../../lib/client/mod.ts";
@@ -13,7 +7,6 @@ import { type TypedData, typedDataOf } from "../../../lib/client/typed_data.ts";
 import { signingOf } from "../../../lib/client/wallet.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { hashDepositRequest } from "../../../lib/protocol/hashes.ts";
 
 const CHAIN_ID = 1337;
 const { address, privateKey } = DEV_ACCOUNTS.solver;
@@ -118,25 +111,6 @@ for (const [name, make] of Object.entries(WALLETS)) {
     await signing.switchChain(CHAIN_ID, chain);
   });
 }
-
-Deno.test("typedDataOf: names every type and field, and has the digest that services check", () => {
-  assert.deepEqual(typedData.types.EIP712Domain, [
-    { name: "name", type: "string" },
-    { name: "version", type: "string" },
-    { name: "chainId", type: "uint256" },
-  ]);
-  assert.deepEqual(typedData.message, {
-    user: address,
-    amount: `${2n ** 63n}`,
-    nonce: `${2n ** 200n}`,
-    deadline: "1700000000000",
-  });
-  const { EIP712Domain: _, ...types } = typedData.types;
-  assert.equal(
-    TypedDataEncoder.hash(typedData.domain, types, typedData.message),
-    hashDepositRequest(request, CHAIN_ID),
-  );
-});
 
 Deno.test("signingOf: a value that is not a wallet is refused at once", () => {
   const noSigner = { address, signTypedData: "no function" };

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { Hono } from "hono";
 import { z } from "zod";
 import { RangemakerError } from "../../../lib/errors.ts";
@@ -14,7 +13,8 @@ import { SignatureError } from "../../../lib/protocol/signature.ts";
 import { INTENT_STATUSES } from "../../../lib/intents/error_status.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { listen } from "../../../lib/http/listener.ts";
-import { LOG_ROOT } from "../../../lib/log/logging.ts";
+import { withAnswer } from "../../support/http_answers.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 
 const thrown: [error: Error, status: number, code: string][] = [
   [new RangemakerError("NONCE_USED", "Nonce is used"), 409, "NONCE_USED"],
@@ -39,6 +39,14 @@ const ADDED: Partial<Record<string, [words: string, advice: string]>> = {
 };
 
 const JSON_TYPE = { "content-type": "application/json" };
+
+/** An application that reads JSON from pages of some origins, and gives it back. */
+function echoing(origins: string[] = ["*"]): Hono {
+  const app = new Hono();
+  useEnvelope(app, "test", origins, INTENT_STATUSES);
+  app.post("/", acceptJson(origins), async (c) => c.json(await readBody(c, z.unknown())));
+  return app;
+}
 
 function appThatThrows(error: Error): Hono {
   const app = new Hono();
@@ -127,9 +135,7 @@ const types: [type: string | undefined, status: number][] = [
 ];
 for (const [type, status] of types) {
   Deno.test(`acceptJson: Content-Type ${type} is answered with ${status}`, async () => {
-    const app = new Hono();
-    useEnvelope(app, "test", ["*"], INTENT_STATUSES);
-    app.post("/", acceptJson(["*"]), async (c) => c.json(await readBody(c, z.unknown())));
+    const app = echoing();
     const headers = type === undefined ? undefined : { "content-type": type };
     const body = new TextEncoder().encode("{}");
     assert.equal((await app.request("/", { method: "POST", body, headers })).status, status);
@@ -147,18 +153,14 @@ const callers: [origins: string[], origin: string | undefined, status: number][]
 ];
 for (const [origins, origin, status] of callers) {
   Deno.test(`acceptJson: a page of ${origin} is answered with ${status} if [${origins}] may call`, async () => {
-    const app = new Hono();
-    useEnvelope(app, "test", origins, INTENT_STATUSES);
-    app.post("/", acceptJson(origins), async (c) => c.json(await readBody(c, z.unknown())));
+    const app = echoing(origins);
     const headers = { ...JSON_TYPE, ...(origin !== undefined && { origin }) };
     assert.equal((await app.request("/", { method: "POST", body: "{}", headers })).status, status);
   });
 }
 
 Deno.test("useEnvelope: with * every page may read answers and failures, and its preflight is answered", async () => {
-  const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
-  app.post("/", acceptJson(["*"]), async (c) => c.json(await readBody(c, z.unknown())));
+  const app = echoing();
   const ask = async (path: string, method: string, body?: string) => {
     const headers = { ...JSON_TYPE, origin: "https://any.example" };
     const answer = await app.request(path, { method, headers, body: body ?? null });
@@ -189,42 +191,32 @@ const UNFINISHED_BODIES = {
 };
 
 for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
-  Deno.test(`readBody: a caller that hangs up within a body ${kind} is a bad request, not an error of ours`, async () => {
-    const records: LogRecord[] = [];
-    await configure({
-      sinks: { memory: (record) => void records.push(record) },
-      loggers: [
-        { category: LOG_ROOT, lowestLevel: "debug", sinks: ["memory"] },
-        { category: ["logtape", "meta"], lowestLevel: "error" },
-      ],
-      reset: true,
-    });
-    const app = new Hono();
-    const started = Promise.withResolvers<void>();
-    const answered = Promise.withResolvers<Response>();
-    app.use(async (c, next) => {
-      started.resolve();
-      await next();
-      answered.resolve(c.res);
-    });
-    useEnvelope(app, "test", ["*"], INTENT_STATUSES);
-    app.post("/", acceptJson([]), async (c) => c.json(await readBody(c, z.unknown())));
-    const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
-    try {
-      const { port } = new URL(listener.url);
-      const caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
-      const head =
-        `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}`;
-      await caller.write(new TextEncoder().encode(head));
-      await started.promise;
-      caller.close();
-      const answer = await answered.promise;
-      assert.equal(answer.status, 400);
-      assert.equal((await answer.json()).error, "INVALID_REQUEST: Body ended early");
-      assert.deepEqual(records.map(({ level }) => level), []);
-    } finally {
-      await listener.stop();
-      await reset();
-    }
-  });
+  Deno.test(`readBody: a caller that hangs up within a body ${kind} is a bad request, not an error of ours`, () =>
+    withLogs("debug", async (records) => {
+      const app = new Hono();
+      const started = Promise.withResolvers<void>();
+      const answered = Promise.withResolvers<Response>();
+      app.use(async (c, next) => {
+        started.resolve();
+        await next();
+        answered.resolve(c.res);
+      });
+      useEnvelope(app, "test", ["*"], INTENT_STATUSES);
+      app.post("/", acceptJson([]), async (c) => c.json(await readBody(c, z.unknown())));
+      await withAnswer((request) => app.fetch(request), async (url) => {
+        const caller = await Deno.connect({
+          hostname: "127.0.0.1",
+          port: Number(new URL(url).port),
+        });
+        const head =
+          `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}`;
+        await caller.write(new TextEncoder().encode(head));
+        await started.promise;
+        caller.close();
+        const answer = await answered.promise;
+        assert.equal(answer.status, 400);
+        assert.equal((await answer.json()).error, "INVALID_REQUEST: Body ended early");
+        assert.deepEqual(records.map(({ level }) => level), []);
+      });
+    }));
 }

@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { listen, ListenError } from "../../../lib/http/listener.ts";
 import { startService } from "../../../lib/http/service.ts";
+import { handshake, WEBSOCKET_KEY } from "../../support/handshake.ts";
 
 function definition(app = new Hono()) {
   return {
@@ -14,16 +15,6 @@ function definition(app = new Hono()) {
     registry: createRegistry(),
   };
 }
-
-Deno.test("startService: answers /health and /metrics on a free port", async () => {
-  const service = startService(definition());
-  const health = await fetch(`${service.url}/health`);
-  assert.deepEqual(await health.json(), { status: "ok" });
-  const metrics = await fetch(`${service.url}/metrics`);
-  assert.match(metrics.headers.get("content-type") ?? "", /^text\/plain/);
-  assert.match(await metrics.text(), /^process_resident_memory_bytes \d+$/m);
-  await service.stop();
-});
 
 Deno.test("startService: a taken port is a clear error", async () => {
   const first = startService(definition());
@@ -83,23 +74,6 @@ function flood(request: Request, flooded: (socket: WebSocket) => void): Response
   return response;
 }
 
-/** Opens a WebSocket and never reads: a raw peer, since the platform's client would read. */
-async function connectDeafPeer(url: string): Promise<Deno.TcpConn> {
-  const peer = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(url).port) });
-  const upgrade = [
-    "GET / HTTP/1.1",
-    "Host: localhost",
-    "Connection: Upgrade",
-    "Upgrade: websocket",
-    "Sec-WebSocket-Version: 13",
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-    "",
-    "",
-  ].join("\r\n");
-  await peer.write(new TextEncoder().encode(upgrade));
-  return peer;
-}
-
 Deno.test({
   name: "startService: ends in time though a WebSocket client reads nothing",
   // The operation that sends the close frame ends with the peer, without an event.
@@ -111,7 +85,8 @@ Deno.test({
       upgrade: (request) => flood(request, flooded.resolve),
       drain: async () => (await flooded.promise).close(1012),
     });
-    const peer = await connectDeafPeer(service.url);
+    // A raw peer, since the platform's client would read.
+    const [peer] = await handshake(service.url, WEBSOCKET_KEY);
     await flooded.promise;
     const startedMs = performance.now();
     await service.stop();

@@ -9,6 +9,7 @@ import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 const ONE: Hex = `0x${"01".repeat(32)}`;
 const TWO: Hex = `0x${"02".repeat(32)}`;
@@ -63,17 +64,11 @@ class World {
   /** Commits an intent on the node and in the store. */
   async commit(key: string): Promise<Intent> {
     const txHash: Hex = `0x${key.padStart(64, "0")}`;
-    const { intent } = await this.store.insert({
-      ...{ key, subject: "s", payload: "{}", transaction: { txHash, text: "{}" } },
-      ...{ expiresAtMs: 0, createdAtMs: this.clock.now() },
-    });
+    const transaction = { txHash, text: "{}" };
+    const { intent } = await this.store.insert(newIntent(key, { transaction }));
     const receipt: Receipt = { txHash, status: "committed", blockNumber: this.head };
     this.receipts.set(txHash, receipt);
-    const outcome = {
-      state: "committed",
-      receipt: JSON.stringify(receipt),
-      failure: null,
-    } as const;
+    const outcome = { ...COMMITTED, receipt: JSON.stringify(receipt) };
     return await this.store.finish(intent, outcome, this.clock.now());
   }
 }

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
-import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
 import { addMigration, testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
+import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 const STUCK_BEFORE_MS = 1_000;
 
-function intent(key: string, createdAtMs: number): NewIntent {
-  const expiresAtMs = createdAtMs + 60_000;
-  return { key, subject: "user", payload: "{}", transaction: null, expiresAtMs, createdAtMs };
+function intent(key: string, createdAtMs: number) {
+  return newIntent(key, { expiresAtMs: createdAtMs + 60_000, createdAtMs });
 }
 
 /** Creates the store of a bridge with one finished and two unfinished intents, one of them old. */
@@ -20,7 +19,7 @@ async function useStore(database: string): Promise<void> {
   for (const [key, atMs] of [["done", 1], ["old", 2], ["new", 2_000]] as const) {
     const recorded = await store.insert(intent(key, atMs));
     if (key !== "done") continue;
-    await store.finish(recorded.intent, { state: "committed", receipt: null, failure: null }, 3);
+    await store.finish(recorded.intent, COMMITTED, 3);
   }
   await store.close();
   const other = await openIntentStore(database, "solver");

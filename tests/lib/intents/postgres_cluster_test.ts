@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { type NewIntent, StoreConnectionLostError } from "../../../lib/intents/intent.ts";
+import { StoreConnectionLostError } from "../../../lib/intents/intent.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
@@ -9,17 +9,7 @@ import {
   withPair,
   withPgbouncer,
 } from "../../support/postgres_cluster.ts";
-
-function intentOf(key: string): NewIntent {
-  return {
-    key,
-    subject: "alice",
-    payload: "{}",
-    transaction: null,
-    expiresAtMs: 2,
-    createdAtMs: 1,
-  };
-}
+import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 Deno.test({
   name:
@@ -30,9 +20,9 @@ Deno.test({
       const store = await openIntentStore(pair.url("store"), "test");
       const admin = postgres(pair.primary.url("store"), { max: 1 });
       try {
-        assert.equal((await store.insert(intentOf("before"))).inserted, true);
+        assert.equal((await store.insert(newIntent("before"))).inserted, true);
         await pair.standby.end("SIGKILL");
-        const insert = assert.rejects(store.insert(intentOf("after")), StoreConnectionLostError);
+        const insert = assert.rejects(store.insert(newIntent("after")), StoreConnectionLostError);
         // Cancels it, and then the attempt to find out whether it is recorded.
         for (let cancelled = 0; cancelled < 2;) {
           const rows = await admin`
@@ -69,7 +59,7 @@ Deno.test({
         };
         const admission = { book, before, decide() {} };
         const inserted = await Promise.all(keys.flatMap((key) =>
-          stores.map((store) => store.insert(intentOf(key), { reserves: true, admission }))
+          stores.map((store) => store.insert(newIntent(key), { reserves: true, admission }))
         ));
         assert.equal(
           inserted.filter((one) =>
@@ -78,9 +68,7 @@ Deno.test({
           keys.length,
         );
         await Promise.all(
-          inserted.map(({ intent }) =>
-            stores[0].finish(intent, { state: "committed", receipt: null, failure: null }, 3)
-          ),
+          inserted.map(({ intent }) => stores[0].finish(intent, COMMITTED, 3)),
         );
         await eventually(
           "every intent is finished",
@@ -108,7 +96,7 @@ Deno.test({
     withPgbouncer(async (url) => {
       await using store = await openIntentStore(`${url}?prepare=false`, "test");
       const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`);
-      const inserted = await Promise.all(keys.map((key) => store.insert(intentOf(key))));
+      const inserted = await Promise.all(keys.map((key) => store.insert(newIntent(key))));
       assert.ok(inserted.every((one) => one.inserted));
       const found = await Promise.all(keys.map((key) => store.find(key)));
       assert.deepEqual(found.map((intent) => intent?.key), keys);

@@ -1,28 +1,18 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import postgres from "postgres";
-import {
-  type NewIntent,
-  StoreConnectionLostError,
-  StoreError,
-} from "../../../lib/intents/intent.ts";
+import { StoreConnectionLostError, StoreError } from "../../../lib/intents/intent.ts";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
 import { addMigration, testOnPostgres } from "../../support/postgres.ts";
+import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 const HASH: Hex = `0x${"01".repeat(32)}`;
 
-const intent: NewIntent = {
-  key: "a",
-  subject: "alice",
-  payload: "{}",
-  transaction: null,
-  expiresAtMs: 2,
-  createdAtMs: 1,
-};
+const intent = newIntent("a");
 
 /** Declares a test with a store, and a client of the server beside it. */
 function testStore(
@@ -158,7 +148,7 @@ testStore(
     const recorded = await store.insert(intent);
     await store.setTransaction(recorded.intent, { txHash: HASH, text: "{}" }, 2);
     const noted = await store.recordAttempt("a", 3);
-    await store.finish(noted, { state: "committed", receipt: null, failure: null }, 4);
+    await store.finish(noted, COMMITTED, 4);
     const seen = await admin`SELECT settings FROM seen`;
     assert.deepEqual(seen.map(({ settings }) => settings), Array(4).fill("on 3s"));
   },

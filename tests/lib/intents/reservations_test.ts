@@ -5,7 +5,6 @@ import type {
   Admission,
   InFlight,
   IntentOutcome,
-  NewIntent,
   Reservation,
   ReservationBook,
 } from "../../../lib/intents/intent.ts";
@@ -15,14 +14,13 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { DATABASE_KINDS, testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
-import { reservedIntents } from "../../support/reserved_intents.ts";
+import { newIntent, reservedIntents } from "../../support/intents.ts";
 
 const committed: IntentOutcome = { state: "committed", receipt: "{}", failure: null };
 const failed: IntentOutcome = { state: "failed", receipt: null, failure: null };
 
-function newIntent(key: string, amount = 1): NewIntent {
-  const payload = String(amount);
-  return { key, subject: "alice", payload, transaction: null, expiresAtMs: 2, createdAtMs: 1 };
+function amountOf(key: string, amount = 1) {
+  return newIntent(key, { payload: String(amount) });
 }
 
 /** One process's count of amounts, with a bound. */
@@ -72,7 +70,7 @@ class Count implements ReservationBook {
   }
 
   reserve(store: IntentStore, key: string, amount: number) {
-    return store.insert(newIntent(key, amount), {
+    return store.insert(amountOf(key, amount), {
       reserves: true,
       admission: this.admission(key, amount),
     });
@@ -162,10 +160,10 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   test("a decision knows what others hold, and gets each once", async (store, other) => {
     const count = new Count(1_000);
-    for (let n = 0; n < 12; n++) await other.insert(newIntent(`k${n}`, n), { reserves: true });
+    for (let n = 0; n < 12; n++) await other.insert(amountOf(`k${n}`, n), { reserves: true });
     await count.reserve(store, "a", 1);
     assert.deepEqual([count.reported.length, count.sum], [12, 67]);
-    await other.insert(newIntent("z", 99), { reserves: true });
+    await other.insert(amountOf("z", 99), { reserves: true });
     await count.reserve(store, "b", 1);
     await count.reserve(store, "c", 1);
     assert.deepEqual(count.reported.slice(12), ["z"]);
@@ -174,7 +172,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   test("what others released counts until a refusal needs its room", async (store, other) => {
     const count = new Count(10);
-    const { intent } = await other.insert(newIntent("z", 9), { reserves: true });
+    const { intent } = await other.insert(amountOf("z", 9), { reserves: true });
     await count.reserve(store, "a", 1);
     await other.finish(intent, failed, 3);
     assert.equal(count.sum, 10);
@@ -186,7 +184,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   test("a key that another process recorded and ended has its intent", async (store, other) => {
     const count = new Count(10);
     await count.reserve(store, "a", 1);
-    const { intent } = await other.insert(newIntent("z", 5), { reserves: true });
+    const { intent } = await other.insert(amountOf("z", 5), { reserves: true });
     await other.finish(intent, failed, 3);
     for (const amount of [5, 50]) {
       const { inserted, intent: found } = await count.reserve(store, "z", amount);
@@ -233,7 +231,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     const count = new Count(1_000);
     const recorded = await Promise.all(["a", "b"].map((key) => count.reserve(store, key, 1)));
     for (const { intent } of recorded) await other.finish(intent, failed, 3);
-    await other.insert(newIntent("c", 7), { reserves: true });
+    await other.insert(amountOf("c", 7), { reserves: true });
     await store.refreshReservations(count);
     assert.deepEqual([...count.held], [["c", 7]]);
     count.release("c");
@@ -252,7 +250,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
       admission.decide(inFlight, isRefreshed);
     };
     const options = { reserves: true, admission: { ...admission, decide } };
-    assert.equal((await store.insert(newIntent("b", 5), options)).inserted, true);
+    assert.equal((await store.insert(amountOf("b", 5), options)).inserted, true);
     assert.deepEqual([asked, [...count.held.keys()]], [[false, true], ["b"]]);
   });
 }
@@ -279,7 +277,7 @@ testOnPostgres(
           SELECT pg_advisory_lock(hashtext(current_schema()))`);
       const count = new Count(10);
       // Without an admission it does not wait for its turn.
-      const late = other.insert(newIntent("late", 5), { reserves: true });
+      const late = other.insert(amountOf("late", 5), { reserves: true });
       await eventually("the late one has begun", async () => {
         const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid`;
@@ -303,7 +301,7 @@ Deno.test("Reservations on SQLite: a decision knows no row of a transaction that
     await using store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`, 24), "test");
     const count = new Count(1_000);
     const look = (key: string, payload: string) =>
-      store.insert({ ...newIntent(key), payload }, {
+      store.insert(newIntent(key, { payload }), {
         reserves: true,
         admission: count.admission(key, 1),
       });
@@ -312,7 +310,7 @@ Deno.test("Reservations on SQLite: a decision knows no row of a transaction that
     for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
     assert.deepEqual([...count.held.keys()], ["before"]);
     // It gets the sequence of one that was rolled back.
-    await store.insert({ ...newIntent("d"), payload: "44" }, { reserves: true });
+    await store.insert(newIntent("d", { payload: "44" }), { reserves: true });
     await look("e", "555");
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
   }));

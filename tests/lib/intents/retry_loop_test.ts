@@ -8,6 +8,7 @@ import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
+import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 class Bench {
   readonly clock = new FakeClock();
@@ -15,8 +16,7 @@ class Bench {
   readonly retried: string[] = [];
   nodeLost = false;
   submit = (intent: Intent): Promise<Intent> => {
-    const outcome = { state: "committed", receipt: null, failure: null } as const;
-    return this.store.finish(intent, outcome, this.clock.now());
+    return this.store.finish(intent, COMMITTED, this.clock.now());
   };
   readonly loop = retryLoop(this, {
     node: { url: "http://user:SECRET@node" },
@@ -35,14 +35,7 @@ class Bench {
 
   async record(...keys: string[]): Promise<void> {
     for (const key of keys) {
-      await this.store.insert({
-        key,
-        subject: "s",
-        payload: "{}",
-        transaction: null,
-        expiresAtMs: this.clock.now() + 60_000,
-        createdAtMs: this.clock.now(),
-      });
+      await this.store.insert(newIntent(key, { createdAtMs: this.clock.now() }));
     }
   }
 

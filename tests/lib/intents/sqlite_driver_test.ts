@@ -1,37 +1,23 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { type NewIntent, StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { COMMITTED, newIntent } from "../../support/intents.ts";
+import { withFolder } from "../../support/files.ts";
 
 const HASH: Hex = `0x${"01".repeat(32)}`;
 
-function newIntent(key: string, payload = "{}"): NewIntent {
-  return {
-    key,
-    subject: "alice",
-    payload,
-    transaction: null,
-    expiresAtMs: 2,
-    createdAtMs: 1,
-  };
-}
-
-async function withFile(test: (path: string) => void | Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  try {
-    await test(`${directory}/intents.sqlite`);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+function withFile(test: (path: string) => void | Promise<void>): Promise<void> {
+  return withFolder(async (folder) => await test(`${folder}/intents.sqlite`));
 }
 
 Deno.test("SqliteDriver: on a full disk a write fails and changes nothing", () =>
   withFile(async (path) => {
     await using store = new IntentStore(SqliteDriver.open(path, 12), "test");
     const big = "x".repeat(64 * 1024);
-    await assert.rejects(() => store.insert(newIntent("big", big)), (thrown) => {
+    await assert.rejects(() => store.insert(newIntent("big", { payload: big })), (thrown) => {
       assert.ok(thrown instanceof StoreError);
       assert.match(thrown.message, /^Database failed: database or disk is full$/);
       return true;
@@ -149,7 +135,7 @@ Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log
       const { intent } = await store.insert(newIntent("a"));
       const submitted = await store.setTransaction(intent, { txHash: HASH, text: "{}" }, 2);
       await store.recordAttempt("a", 3);
-      await store.finish(submitted, { state: "committed", receipt: null, failure: null }, 4);
+      await store.finish(submitted, COMMITTED, 4);
       assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
     });
     // The migrations and four writes. Synchronous 2 is FULL.

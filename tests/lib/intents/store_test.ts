@@ -13,21 +13,20 @@ import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
+import { newIntent as plainIntent } from "../../support/intents.ts";
 
 function hash(byte: number): Hex {
   return `0x${byte.toString(16).padStart(2, "0").repeat(32)}`;
 }
 
 function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
-  return {
-    key,
-    subject: "alice",
+  return plainIntent(key, {
     payload: '{"text":"ünï ✓ \'quoted\'"}',
     transaction: { txHash: hash(1), text: '{"tx":1}' },
     expiresAtMs: 1_800_000_000_123,
     createdAtMs: 1_700_000_000_456,
     ...given,
-  };
+  });
 }
 
 const committed: IntentOutcome = { state: "committed", receipt: '{"ok":true}', failure: null };

@@ -1,3 +1,4 @@
+import { newIntent } from "../../support/intents.ts";
 import { getLogger } from "@logtape/logtape";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { setImmediate } from "node:timers/promises";
@@ -116,14 +117,11 @@ export class Bench {
 
   /** Records an intent that may be sent for a minute. */
   async record(given: { signed?: boolean; lifeMs?: number } = {}): Promise<Intent> {
-    const { intent } = await this.store.insert({
-      key: "k",
-      subject: "s",
-      payload: "{}",
+    const { intent } = await this.store.insert(newIntent("k", {
       transaction: given.signed === false ? null : this.signed(),
       expiresAtMs: this.clock.now() + (given.lifeMs ?? 60_000),
       createdAtMs: this.clock.now(),
-    });
+    }));
     return intent;
   }
 

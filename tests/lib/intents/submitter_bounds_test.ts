@@ -4,8 +4,9 @@ import { setImmediate } from "node:timers/promises";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { type Intent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { away, RECEIPTS_KEPT_MS, withBench } from "./submitter_bench.ts";
+import { COMMITTED } from "../../support/intents.ts";
 
 Deno.test("Submitter: a stop waits for the attempt under way", () =>
   withBench(async (bench) => {
@@ -125,20 +126,6 @@ Deno.test("Submitter: a stop makes no further call when the one under way is los
     assert.equal((await bench.store.find("k"))?.state, "submitted", "the next start goes on");
   }));
 
-Deno.test("Submitter: a stop waits for the look for unfinished intents that is under way", () =>
-  withBench(async (bench) => {
-    const { promise: page, resolve: givePage } = Promise.withResolvers<Intent[]>();
-    bench.store.listUnfinished = () => page;
-    bench.submitter.start();
-    let stopped = false;
-    const stop = bench.submitter.stop().then(() => stopped = true);
-    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-    assert.equal(stopped, false);
-    givePage([]);
-    await stop;
-    assert.equal(bench.clock.pending, 0);
-  }));
-
 Deno.test("Submitter: a transaction is sent up to its deadline", () =>
   withBench(async (bench) => {
     const intent = await bench.record({ lifeMs: 1_000 });
@@ -219,8 +206,7 @@ Deno.test("Submitter: an intent that another process ended while it was signed a
       throw new RpcError(RpcCode.transactionRejected, "Too old");
     };
     bench.sign = async () => {
-      const outcome = { state: "committed", receipt: null, failure: null } as const;
-      await bench.store.finish(intent, outcome, bench.clock.now());
+      await bench.store.finish(intent, COMMITTED, bench.clock.now());
       return bench.signed();
     };
     assert.equal((await bench.submitter.submit(intent)).state, "committed");

@@ -1,4 +1,3 @@
-import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { NodeTimeoutError } from "../../../lib/net/core_client.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
@@ -6,6 +5,8 @@ import { StoreError } from "../../../lib/intents/intent.ts";
 import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/submission_failures.ts";
 import { away, withBench } from "./submitter_bench.ts";
+import { newIntent } from "../../support/intents.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 
 Deno.test("Submitter: a committed transaction is final and keeps its receipt", () =>
   withBench(async (bench) => {
@@ -75,14 +76,8 @@ Deno.test("Submitter: without an answer the same bytes are sent until one arrive
 Deno.test("Submitter: a start finishes the intents of an earlier run, signed or not", () =>
   withBench(async (bench) => {
     await bench.record({ signed: false });
-    await bench.store.insert({
-      key: "k2",
-      subject: "s",
-      payload: "{}",
-      transaction: bench.signed(),
-      expiresAtMs: bench.clock.now() + 1,
-      createdAtMs: bench.clock.now(),
-    });
+    const times = { expiresAtMs: bench.clock.now() + 1, createdAtMs: bench.clock.now() };
+    await bench.store.insert(newIntent("k2", { transaction: bench.signed(), ...times }));
     bench.submitter.start();
     await bench.untilIdle();
     assert.equal(await bench.store.countUnfinished(), 0);

@@ -5,9 +5,9 @@ import { upkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 const RETAIN_MS = 60_000;
-const DONE = { state: "committed", receipt: null, failure: null } as const;
 
 class World {
   readonly clock = new FakeClock();
@@ -32,15 +32,13 @@ class World {
 
   async record(key: string, lifeMs: number, reserves = false): Promise<void> {
     const nowMs = this.clock.now();
-    await this.store.insert({
-      ...{ key, subject: "s", payload: "{}", transaction: null },
-      ...{ expiresAtMs: nowMs + lifeMs, createdAtMs: nowMs },
-    }, { reserves });
+    const intent = newIntent(key, { expiresAtMs: nowMs + lifeMs, createdAtMs: nowMs });
+    await this.store.insert(intent, { reserves });
   }
 
   async finish(key: string): Promise<void> {
     const intent = await this.store.find(key) ?? assert.fail(key);
-    await this.store.finish(intent, DONE, this.clock.now());
+    await this.store.finish(intent, COMMITTED, this.clock.now());
   }
 
   async has(key: string): Promise<boolean> {
@@ -108,9 +106,9 @@ Deno.test("Upkeep: many old intents go in small batches over several passes", ()
     world.clock.jump(2 * RETAIN_MS);
     await world.pass(10_000);
     assert.equal(world.deletions, 11, "one before there was anything");
-    assert.equal((await world.store.listBySubject("s", { limit: 3_000 })).length, 500);
+    assert.equal((await world.store.listBySubject("alice", { limit: 3_000 })).length, 500);
     await world.pass(10_000);
-    assert.equal((await world.store.listBySubject("s", { limit: 3_000 })).length, 0);
+    assert.equal((await world.store.listBySubject("alice", { limit: 3_000 })).length, 0);
   }));
 
 Deno.test("Upkeep: every row is verified in turn, also those that nobody reads", () =>

@@ -31,13 +31,6 @@ Deno.test("Logging: a value cannot forge a line or move a terminal's cursor", as
   assert(!lines[0]?.includes("\n") && !lines[0]?.includes("\x1b"), lines[0]);
 });
 
-Deno.test("Logging: --json-logs gives one JSON object a line", async () => {
-  const [line] = await logged({ jsonLogs: true }, () => log.warning("Slow {ms}", { ms: 7 }));
-  const record = JSON.parse(line ?? "");
-  assert.equal(record.level, "WARN");
-  assert.equal(record.ms, 7);
-});
-
 Deno.test("Logging: a JSON line has stable fields, and a message without quotes inside quotes", async () => {
   const [line] = await logged({ jsonLogs: true }, () => {
     const fields = { event: "thesis_settled", user: "0xabc", thesisId: 7, result: "won" };

@@ -24,14 +24,6 @@ Deno.test("Backoff: jitter keeps each wait between half and all of its value", (
     }
   }));
 
-Deno.test("Backoff: starts again after a reset", () => {
-  const backoff = new Backoff({ initialMs: 100, maxMs: 1_000, random: () => 1 });
-  backoff.nextMs();
-  backoff.nextMs();
-  backoff.reset();
-  assert.equal(backoff.nextMs(), 100);
-});
-
 Deno.test("Backoff: options that make no sense are refused with what was received", () => {
   for (const [initialMs, maxMs] of [[0, 10], [-1, 10], [20, 10], [NaN, 10]] as const) {
     assert.throws(() => new Backoff({ initialMs, maxMs, random: Math.random }), RangeError);

@@ -1,17 +1,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { listen } from "../../../lib/http/listener.ts";
 import { callJson, ServiceError } from "../../../lib/net/call_json.ts";
 import { NetworkError, request } from "../../../lib/net/http_request.ts";
-
-/** Runs a test against a service that gives one answer. */
-async function withAnswer(
-  answer: (request: Request) => Response | Promise<Response>,
-  test: (url: string) => Promise<void>,
-): Promise<void> {
-  await using service = listen("127.0.0.1", 0, answer);
-  await test(service.url);
-}
+import { withAnswer } from "../../support/http_answers.ts";
 
 async function failureOf<E extends Error>(
   call: Promise<unknown>,

@@ -9,22 +9,24 @@ import {
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
-import { listen } from "../../../lib/http/listener.ts";
 import { thesisOf } from "../../solver/theses.ts";
+import { withAnswer } from "../../support/http_answers.ts";
 
 /** Nobody listens here. */
 const NOBODY = "http://127.0.0.1:2";
 
 /** Runs a test against a node that gives one answer to everything. */
-async function withAnswer(
+async function withNode(
   answer: (body: { jsonrpc: string; method: string; params: unknown[] }) =>
     | Response
     | Promise<Response>,
   test: (client: CoreClient) => Promise<void>,
   timeoutMs = 30_000,
 ): Promise<void> {
-  await using node = listen("127.0.0.1", 0, async (request) => answer(await request.json()));
-  await test(new CoreClient({ url: node.url, timeoutMs }));
+  await withAnswer(
+    async (request) => answer(await request.json()),
+    (url) => test(new CoreClient({ url, timeoutMs })),
+  );
 }
 
 function result(value: unknown): Response {
@@ -83,7 +85,7 @@ Deno.test("CoreClient: each method sends its parameters in order, and reads the 
     ];
   for (const [call, method, params, answer, expected = answer] of calls) {
     const asked: unknown[] = [];
-    await withAnswer((body) => {
+    await withNode((body) => {
       asked.push(body.jsonrpc, body.method, body.params);
       return result(toWire(answer));
     }, async (client) => assert.deepEqual(await call(client), expected, method));
@@ -98,7 +100,7 @@ Deno.test("CoreClient: a node accepts transactions unless it does not know the m
     { answer: result(null), takes: true },
   ];
   for (const { answer, takes } of answers) {
-    await withAnswer(({ method, params }) => {
+    await withNode(({ method, params }) => {
       assert.deepEqual([method, params], ["core_sendTransaction", []]);
       return answer;
     }, async (client) => assert.equal(await client.acceptsTransactions(), takes));
@@ -115,7 +117,7 @@ Deno.test("isNodeAway: only where a call got no answer", () => {
 });
 
 Deno.test("CoreClient: an error of the node keeps its code, message and data", () =>
-  withAnswer(
+  withNode(
     () => failure(-32010, "lacks prices", { code: "NotEnded" }),
     (client) =>
       assert.rejects(() => client.settleThesis(1), (thrown) => {
@@ -138,14 +140,14 @@ Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it 
     Response.json("text"),
   ];
   for (const answer of answers) {
-    await withAnswer(() => answer, (client) =>
+    await withNode(() => answer, (client) =>
       assert.rejects(
         () => client.getAccount("0x0000000000000000000000000000000000000001"),
         (thrown) => thrown instanceof RpcError && thrown.rpcCode === -32603,
       ));
   }
   for (const quantity of ["0x", "0x5g", "10x5", "1337"]) {
-    await withAnswer(
+    await withNode(
       () => result(quantity),
       (client) => assert.rejects(client.chainId(), { rpcCode: -32603, message: /eth_chainId/ }),
     );
@@ -154,7 +156,7 @@ Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it 
 
 Deno.test("CoreClient: says that a node took too long, and that none is there", async () => {
   const late = Promise.withResolvers<Response>();
-  await withAnswer(() => late.promise, async (client) => {
+  await withNode(() => late.promise, async (client) => {
     const timeout = { name: "NodeTimeoutError", code: "NODE_TIMEOUT" };
     await assert.rejects(() => client.getPrices(), timeout);
     late.resolve(result({}));
@@ -162,7 +164,7 @@ Deno.test("CoreClient: says that a node took too long, and that none is there", 
   const client = new CoreClient({ url: NOBODY });
   const away = { name: "NodeUnreachableError", code: "NODE_UNREACHABLE" };
   await assert.rejects(() => client.chainId(), away);
-  await withAnswer(
+  await withNode(
     () => new Response("<html>"),
     (client) => assert.rejects(() => client.chainId(), NodeUnreachableError),
   );
@@ -179,7 +181,7 @@ Deno.test("CoreClient: the hash of block 0 is null only where the node has none"
     { answer: new Response("<html>"), expected: NodeUnreachableError },
   ];
   for (const { answer, expected } of answers) {
-    await withAnswer(({ method, params }) => {
+    await withNode(({ method, params }) => {
       assert.deepEqual([method, params], ["eth_getBlockByNumber", ["0x0", false]]);
       return answer;
     }, async (client) => {
@@ -195,12 +197,12 @@ Deno.test("CoreClient: the smallest bet is 0 only where the node does not report
     { answer: failure(-32601, "no such method"), expected: 0n },
   ];
   for (const { answer, expected } of answers) {
-    await withAnswer(() => answer, async (client) => {
+    await withNode(() => answer, async (client) => {
       assert.equal(await client.minBetAmount(), expected);
     });
   }
   const failing = () => failure(-32603, "internal error");
-  await withAnswer(failing, (client) => assert.rejects(client.minBetAmount(), RpcError));
+  await withNode(failing, (client) => assert.rejects(client.minBetAmount(), RpcError));
 });
 
 Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert", async () => {
@@ -210,7 +212,7 @@ Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert
   ];
   for (const { names, expected } of lists) {
     const methods = names.map((name) => ({ name }));
-    await withAnswer(({ method, params }) => {
+    await withNode(({ method, params }) => {
       assert.deepEqual([method, params], ["rpc.discover", []]);
       return result({ openrpc: "1.3.2", methods });
     }, async (client) => assert.equal(await client.allowsReverts(), expected));

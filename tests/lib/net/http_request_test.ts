@@ -1,16 +1,8 @@
 /** The bounds of every outgoing HTTP call, on real sockets. */
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
-import { listen } from "../../../lib/http/listener.ts";
 import { NetworkError, request } from "../../../lib/net/http_request.ts";
-
-async function withService(
-  answer: (request: Request) => Response | Promise<Response>,
-  test: (url: string) => Promise<void>,
-): Promise<void> {
-  await using service = listen("127.0.0.1", 0, answer);
-  await test(service.url);
-}
+import { withAnswer } from "../../support/http_answers.ts";
 
 function unreachable(reason: RegExp) {
   return (thrown: unknown) => {
@@ -40,13 +32,13 @@ function endlessBody(everyMs = 0) {
 for (const status of [301, 302, 303, 307, 308]) {
   Deno.test(`request: a redirect (${status}) is not followed, with a body or without`, async () => {
     let followed = 0;
-    await withService(
+    await withAnswer(
       () => {
         followed += 1;
         return new Response("elsewhere");
       },
       (target) =>
-        withService(
+        withAnswer(
           () => new Response("moved", { status, headers: { location: `${target}/?key=SECRET` } }),
           async (url) => {
             for (const options of [{}, { json: { pay: 1 } }]) {
@@ -64,7 +56,7 @@ for (const status of [301, 302, 303, 307, 308]) {
 
 Deno.test("request: a body without end is cut off at its bound", async () => {
   const { body, sent } = endlessBody();
-  await withService(() => new Response(body), async (url) => {
+  await withAnswer(() => new Response(body), async (url) => {
     const asked = request(url, { maxBytes: 1_000_000 });
     await assert.rejects(asked, unreachable(/its answer is longer than 1000000 bytes$/));
   });
@@ -73,7 +65,7 @@ Deno.test("request: a body without end is cut off at its bound", async () => {
 
 Deno.test("request: a body that announces too much is not read", async () => {
   const body = "x".repeat(1_001);
-  await withService(() => new Response(body), async (url) => {
+  await withAnswer(() => new Response(body), async (url) => {
     assert.equal((await request(url, { maxBytes: 1_001 })).text, body);
     await assert.rejects(request(url, { maxBytes: 1_000 }), unreachable(/longer than 1000 bytes$/));
   });
@@ -83,7 +75,7 @@ Deno.test("request: a compressed body counts with its real length", async () => 
   const headers = { "content-encoding": "gzip", "content-type": "text/plain" };
   const bomb = Uint8Array.from(gzipSync("0".repeat(2_000_000)));
   assert.ok(bomb.length < 10_000);
-  await withService(() => new Response(bomb, { headers }), async (url) => {
+  await withAnswer(() => new Response(bomb, { headers }), async (url) => {
     assert.equal((await request(url)).text.length, 2_000_000);
     await assert.rejects(request(url, { maxBytes: 1_000_000 }), unreachable(/longer than/));
   });
@@ -91,7 +83,7 @@ Deno.test("request: a compressed body counts with its real length", async () => 
 
 Deno.test("request: a body that trickles ends with the timeout of the whole answer", async () => {
   const { body } = endlessBody(20);
-  await withService(() => new Response(body), async (url) => {
+  await withAnswer(() => new Response(body), async (url) => {
     await assert.rejects(request(url, { timeoutMs: 200, maxBytes: 1e9 }), {
       code: "SERVICE_TIMEOUT",
     });
@@ -101,7 +93,7 @@ Deno.test("request: a body that trickles ends with the timeout of the whole answ
 Deno.test("request: text is put together from chunks that split a character", async () => {
   const euros = "€".repeat(100_000); // three bytes each, in chunks of a power of two
   const body = () => new Blob([euros]).stream();
-  await withService(() => new Response(body(), { status: 404 }), async (url) => {
+  await withAnswer(() => new Response(body(), { status: 404 }), async (url) => {
     const { status, text } = await request(url, { maxBytes: 300_000 });
     assert.deepEqual([status, text === euros], [404, true]);
     await assert.rejects(request(url, { maxBytes: 299_999 }), unreachable(/longer than/));
@@ -109,6 +101,6 @@ Deno.test("request: text is put together from chunks that split a character", as
 });
 
 Deno.test("request: an answer without a body has an empty text", () =>
-  withService(() => new Response(null, { status: 204 }), async (url) => {
+  withAnswer(() => new Response(null, { status: 204 }), async (url) => {
     assert.equal((await request(url)).text, "");
   }));

@@ -26,11 +26,3 @@ Deno.test("pagesOf: reads no more pages than it is allowed to", async () => {
   assert.equal((await Array.fromAsync(pagesOf(read, 3))).length, 3);
   assert.equal(cursors.length, 3);
 });
-
-Deno.test("pagesOf: reads no page ahead of its caller", async () => {
-  const { cursors, read } = book(9);
-  for await (const { page } of pagesOf(read)) {
-    if (page === 1) break;
-  }
-  assert.equal(cursors.length, 2);
-});

@@ -3,6 +3,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import { PollingLoop, type PollingLoopOptions } from "../../../lib/net/polling_loop.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { nextTurn } from "../../support/turns.ts";
 
 /** A loop whose passes the test ends one by one. */
 function setUp(options: Partial<PollingLoopOptions> = {}) {
@@ -25,13 +26,9 @@ function setUp(options: Partial<PollingLoopOptions> = {}) {
     const pass = passes.at(-1);
     if (failure === undefined) pass?.resolve();
     else pass?.reject(new RangemakerError("TEST", failure));
-    await settled();
+    await nextTurn();
   };
   return { clock, events, passes, loop, end };
-}
-
-function settled(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 Deno.test("PollingLoop: waits for the interval after each pass, so that passes never overlap", async () => {
@@ -110,7 +107,7 @@ Deno.test("PollingLoop: a new start aborts the pass in flight, which schedules n
   loop.start();
   assert.deepEqual(passes.map(({ signal }) => signal.aborted), [true, false]);
   passes[0]?.reject(new RangemakerError("TEST", "of an older run"));
-  await settled();
+  await nextTurn();
   assert.equal(clock.pending, 0);
   assert.deepEqual(events, []);
   await end();
@@ -125,7 +122,7 @@ Deno.test("PollingLoop: a stop waits for every pass in flight, aborted ones incl
   let isStopped = false;
   const stopped = loop.stop().then(() => isStopped = true);
   passes[1]?.resolve();
-  await settled();
+  await nextTurn();
   assert.equal(isStopped, false);
   passes[0]?.resolve();
   await stopped;

@@ -24,17 +24,6 @@ Deno.test("Markets: are found by addresses and by symbol, in the order they were
   assert.equal(markets.bySymbol("SOL/USDT"), undefined);
 });
 
-const refused: Record<string, Market[]> = {
-  none: [],
-  "a symbol twice": [btc, { ...eth, symbol: btc.symbol }],
-  "addresses twice": [btc, { ...btc, symbol: "XBT/USDT" }],
-};
-
-for (const [name, list] of Object.entries(refused)) {
-  Deno.test(`Markets: ${name} is refused`, () =>
-    assert.throws(() => new Markets(list), RangeError));
-}
-
 Deno.test("Markets: a symbol is two names of capital letters and digits", () => {
   for (const symbol of [...MARKETS.map(({ symbol }) => symbol), "1INCH/USDT", "A/B"]) {
     assert.match(symbol, SYMBOL_PATTERN);

@@ -28,22 +28,9 @@ Deno.test("parsePrice: takes the digits exactly, rounding half away from zero", 
 });
 
 Deno.test("parsePrice: refuses prices that are not positive or exceed 64 bits", () => {
-  const refused = [
-    "",
-    "0",
-    "0.0000004",
-    "-1",
-    "+1",
-    "1.",
-    ".5",
-    "1,5",
-    " 1",
-    "1 ",
-    "0x10",
-    "NaN",
-    "01.5",
-  ];
-  refused.push("Infinity", "1e999", "1e400", "1e30", "18446744073709.551616", "1".repeat(31), "1e");
+  const refused = ["", " 1", "1 ", "18446744073709.551616", "1".repeat(31)].concat(
+    "0 0.0000004 -1 +1 1. .5 1,5 0x10 NaN 01.5 Infinity 1e999 1e400 1e30 1e".split(" "),
+  );
   for (const text of refused) assert.equal(parsePrice(text), undefined, JSON.stringify(text));
 });
 

@@ -12,7 +12,7 @@ import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
-import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
+import { handshake, WEBSOCKET_KEY } from "../../support/handshake.ts";
 import { withNode } from "../support/running_node.ts";
 
 const OPCODE_TEXT = 0x81;

@@ -7,40 +7,18 @@ const nodeMethods = Object.entries<MethodDefinition>(allMethods);
 const namesOf = (access: MethodDefinition["access"]) =>
   nodeMethods.filter(([, method]) => method.access === access).map(([name]) => name);
 
-const writes = [
-  ...namesOf("write"),
-  "eth_sendRawTransaction",
-  "eth_sendRawTransactionConditional",
-  "eth_sendRawTransactionSync",
-  "eth_sendTransaction",
-  "eth_sendBundle",
-  "eth_sendPrivateTransaction",
-  "eth_cancelPrivateTransaction",
-  "eth_sendUserOperation",
-  "eth_submitTransaction",
-  "eth_submitWork",
-  "mev_sendBundle",
-  "personal_sendTransaction",
-  "personal_sign",
-  "_sign",
-  "eth_sign",
-  "eth_signTypedData_v4",
-];
+const words = (text: string) => text.trim().split(/\s+/);
 
-const reads = [
-  ...namesOf(undefined),
-  ...namesOf("subscription"),
-  "eth_call",
-  "eth_getTransactionReceipt",
-  "net_version",
-  "eth_getFilterChanges",
-  "send",
-  "sendTransaction",
-  "eth_resend",
-  "a_b_sendBundle",
-  "constructor",
-  "",
-];
+const writes = namesOf("write").concat(words(`
+  eth_sendRawTransaction eth_sendRawTransactionConditional eth_sendRawTransactionSync
+  eth_sendTransaction eth_sendBundle eth_sendPrivateTransaction eth_cancelPrivateTransaction
+  eth_sendUserOperation eth_submitTransaction eth_submitWork mev_sendBundle
+  personal_sendTransaction personal_sign _sign eth_sign eth_signTypedData_v4
+`));
+const reads = [...namesOf(undefined), ...namesOf("subscription"), ""].concat(words(`
+  eth_call eth_getTransactionReceipt net_version eth_getFilterChanges send sendTransaction
+  eth_resend a_b_sendBundle constructor
+`));
 
 Deno.test("MethodKinds: writes by name and by convention, all others read (spec, Routing)", () => {
   const table = new MethodKinds();
@@ -67,54 +45,31 @@ Deno.test("MethodKinds: methods added go to the write node", () => {
 
 Deno.test("MethodKinds: only methods known to change nothing are plain reads", () => {
   const table = new MethodKinds();
-  const whole = [
-    "eth_call",
-    "eth_estimateGas",
-    "eth_blockNumber",
-    "eth_chainId",
-    "eth_gasPrice",
-    "eth_feeHistory",
-    "eth_maxPriorityFeePerGas",
-    "eth_blobBaseFee",
-    "eth_syncing",
-    "net_version",
-    "web3_clientVersion",
-  ];
+  const whole = words(`
+    eth_call eth_estimateGas eth_blockNumber eth_chainId eth_gasPrice eth_feeHistory
+    eth_maxPriorityFeePerGas eth_blobBaseFee eth_syncing net_version web3_clientVersion
+  `);
   const plain = [...whole, ...namesOf(undefined), "eth_getLogs"];
   for (const method of plain) assert(table.kindOf(method).isPlainRead, method);
   const others = [
     ...writes,
     ...namesOf("subscription"),
     ...whole.flatMap((method) => [`${method}Now`, `x_${method}`]),
-    "x_core_getAccount",
-    "eth_newFilter",
-    "eth_getFilterChanges",
-    "eth_getFilterLogs",
-    "eth_getWork",
-    "eth_callMany",
-    "evm_mine",
-    "anvil_setBalance",
-    "debug_traceTransaction",
+    ...words(`
+      x_core_getAccount eth_newFilter eth_getFilterChanges eth_getFilterLogs eth_getWork
+      eth_callMany evm_mine anvil_setBalance debug_traceTransaction
+    `),
   ];
   for (const method of others) assert(!table.kindOf(method).isPlainRead, method);
 });
 
 Deno.test("Subscription methods of any namespace are recognised", () => {
   assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
-  assert.deepEqual(subscriptionMethod("core_unsubscribe"), {
-    namespace: "core",
-    verb: "unsubscribe",
-  });
-  for (
-    const method of [
-      "eth_subscription",
-      "subscribe",
-      "_subscribe",
-      "a_b_subscribe",
-      "eth_resubscribe",
-      "eth_subscribed",
-    ]
-  ) {
+  const ended = { namespace: "core", verb: "unsubscribe" };
+  assert.deepEqual(subscriptionMethod("core_unsubscribe"), ended);
+  const others =
+    "eth_subscription subscribe _subscribe a_b_subscribe eth_resubscribe eth_subscribed";
+  for (const method of words(others)) {
     assert.equal(subscriptionMethod(method), undefined, method);
   }
 });

@@ -180,6 +180,7 @@ const refusals: [name: string, answer: (post: Posted) => void, status: number][]
   ["a status other than 200", (post) => echo(post, 429), 429],
   ["an error", (post) => reply(post, '"error":{}'), 200],
   ["a result and an error", (post) => reply(post, '"result":null,"error":{}'), 200],
+  ["neither", (post) => reply(post, '"x":1'), 200],
   ["an answer under the id of another call", ({ text, answer }) => {
     answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id + 1},"result":1}` });
   }, 502],

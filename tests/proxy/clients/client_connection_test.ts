@@ -91,32 +91,6 @@ Deno.test("NativeConnection: sends nothing on a closing socket, and does not clo
   assert.deepEqual([socket.queued, socket.closed], [0, undefined]);
 });
 
-Deno.test("TcpConnection: sends no pongs to a peer that reads nothing", () => {
-  const socket = new FakeWsSocket();
-  const tcp = Object.assign(new EventEmitter(), { writableLength: 0 });
-  // The parts that a connection touches until it sends.
-  new TcpConnection(socket as never, tcp as never, new FrameJoiner());
-  socket.emit("ping", Buffer.from("1"));
-  tcp.writableLength = QUEUED_BYTES_MAX;
-  socket.emit("ping", Buffer.from("2"));
-  tcp.writableLength = 0;
-  socket.emit("ping", Buffer.from("3"));
-  assert.deepEqual(socket.pongs, ["1", "3"]);
-});
-
-Deno.test("TcpConnection: calls onDrain when its socket has room again", () => {
-  const tcp = Object.assign(new EventEmitter(), { writableLength: 0 });
-  const connection = new TcpConnection(
-    new FakeWsSocket() as never,
-    tcp as never,
-    new FrameJoiner(),
-  );
-  let drained = 0;
-  connection.onDrain = () => drained += 1;
-  tcp.emit("drain");
-  assert.equal(drained, 1);
-});
-
 Deno.test("NativeConnection: reports text and binary messages, and its end", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
@@ -171,6 +145,19 @@ function tcpScene() {
   const connection = new TcpConnection(socket as never, tcp as never, new FrameJoiner());
   return { socket, tcp, written, connection };
 }
+
+Deno.test("TcpConnection: sends no pongs to a peer that reads nothing, and reports when it reads again", () => {
+  const { socket, tcp, connection } = tcpScene();
+  let drained = 0;
+  connection.onDrain = () => drained += 1;
+  for (const [data, writableLength] of [["1", 0], ["2", QUEUED_BYTES_MAX], ["3", 0]] as const) {
+    tcp.writableLength = writableLength;
+    socket.emit("ping", Buffer.from(data));
+  }
+  assert.deepEqual(socket.pongs, ["1", "3"]);
+  tcp.emit("drain");
+  assert.equal(drained, 1);
+});
 
 Deno.test("TcpConnection: sends messages in one write, while it is open and its client reads", () => {
   const { socket, tcp, written, connection } = tcpScene();

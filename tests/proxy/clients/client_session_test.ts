@@ -5,13 +5,14 @@ import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
-import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call, routerTo } from "../support.ts";
+import { hubWith } from "../hub/quiet.ts";
+import { seriesIn } from "../../support/metrics.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
 const ADDRESS_MESSAGES_MAX = 300;
@@ -34,12 +35,7 @@ function scene(
   /** Subscribes that the node has not granted yet. */
   const asked: { id: number; params: string[] }[] = [];
   const clock = new FakeClock();
-  const hub = new Hub({
-    capacity: 16,
-    random: () => 0.5,
-    maxSubscriptions: 100,
-    subscribeTimeoutMs: 1_000,
-    slowClients: "lag",
+  const hub = hubWith({
     delivery: (hub) => new DeliveryLoop(hub, clock),
     upstream: {
       send: (text) => {
@@ -79,10 +75,7 @@ function scene(
   });
   return {
     admits,
-    metric: async (series: string) => {
-      const lines = (await registry.metrics()).split("\n");
-      return Number(lines.find((line) => line.startsWith(`${series} `))?.split(" ")[1]);
-    },
+    metric: async (series: string) => seriesIn(await registry.metrics(), series),
     openRequests,
     caller,
     session,
@@ -315,17 +308,4 @@ Deno.test("ClientSession: answers a subscribe with the node's refusal", async ()
   refuse(error);
   await refused;
   assert.deepEqual(frames(), [{ jsonrpc: "2.0", id: 1, error }]);
-});
-
-Deno.test("ClientSession: sends waiting notifications when the connection has room again", async () => {
-  const { session, receive, grant, notify, admits, frames } = scene();
-  const subscribed = receive(call(1, "eth_subscribe", ["a"]));
-  grant();
-  await subscribed;
-  admits.room = 0;
-  notify("a");
-  assert.equal(frames().length, 1);
-  admits.room = Infinity;
-  session.resume();
-  assert.equal(frames()[1]?.params?.result, "a");
 });

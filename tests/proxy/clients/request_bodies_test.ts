@@ -9,6 +9,7 @@ import {
   RUNTIME_BYTES_MAX,
 } from "../../../services/proxy/clients/request_bodies.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { nextTurn } from "../../support/turns.ts";
 
 const MAX_BYTES = 4 * FIRST_BYTES;
 
@@ -66,7 +67,7 @@ class SlowBody {
 
   async send(bytes: number): Promise<void> {
     this.#controller.enqueue(new Uint8Array(bytes).fill(0x78));
-    await new Promise((resolve) => setTimeout(resolve, 0));
+    await nextTurn();
   }
 
   end(): void {

@@ -14,6 +14,7 @@ import {
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import { call, routerTo } from "../support.ts";
+import { nextTurn } from "../../support/turns.ts";
 
 const GOOD = "https://good.example";
 const READ = call(1, "eth_getLogs");
@@ -165,7 +166,7 @@ Deno.test("RpcEndpoint: a request counts as open once its body is complete", asy
   const body = new TransformStream();
   const slow = post(body.readable);
   const caller = address("192.0.2.1");
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  await nextTurn();
   assert(openRequests.hasRoom(caller), "its body has not arrived");
   assert.equal((await post(JSON.stringify(READ))).status, 200);
   const writer = body.writable.getWriter();

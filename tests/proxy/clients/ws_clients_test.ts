@@ -3,37 +3,16 @@ import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { ClientConnection } from "../../../services/proxy/clients/client_buffers.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../services/proxy/clients/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
+import { FakeConnection } from "./fake_connection.ts";
+import { seriesIn } from "../../support/metrics.ts";
 
 const GOOD = "https://good.example";
-
-/** A connection whose other end is the test. */
-class Connection extends ClientConnection {
-  unsentBytes = 0;
-  readonly isCuttable = false;
-  readonly closed: number[] = [];
-  sent = 0;
-
-  protected freeQueueBytes(): number {
-    return Infinity;
-  }
-
-  send(): void {
-    this.sent += 1;
-  }
-
-  close(code: number): void {
-    this.closed.push(code);
-  }
-
-  cut(): void {}
-}
 
 /** Clients of a hub that notes who is connected. */
 function scene() {
@@ -71,15 +50,11 @@ function scene() {
     maxSubscriptionsPerClient: 10,
   });
   const adopt = (from = address()) => {
-    const connection = new Connection();
+    const connection = new FakeConnection();
     clients.adopt(connection, from);
     return connection;
   };
-  /** The value of a series, by name and labels. */
-  const metric = async (series: string) => {
-    const lines = (await registry.metrics()).split("\n");
-    return Number(lines.find((line) => line.startsWith(`${series} `))?.split(" ")[1]);
-  };
+  const metric = async (series: string) => seriesIn(await registry.metrics(), series);
   return { hub, resumed, clock, clients, adopt, metric, budget };
 }
 
@@ -123,17 +98,6 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
   assert.deepEqual(await refusal(), [503, -32002]);
 });
 
-Deno.test("WsClients: clients behind one peer leave room for others", () => {
-  const { clients, adopt } = scene();
-  const behind = (key: string) => ({ ...address(key), peerKey: "peer" });
-  for (const key of ["a", "b"]) {
-    assert.equal(clients.refusal(new Headers(), behind(key)), undefined, key);
-    adopt(behind(key));
-  }
-  assert.equal(clients.refusal(new Headers(), behind("c"))?.status, 429);
-  assert.equal(clients.refusal(new Headers(), address("d")), undefined);
-});
-
 Deno.test("WsClients: a handshake that lacks a header is answered 400, and counted", async () => {
   const { clients, metric } = scene();
   const request = new Request("http://x/ws", { headers: { upgrade: "websocket" } });
@@ -148,7 +112,7 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   const [client, other] = [adopt(), adopt()];
   assert.equal(await metric("proxy_ws_connections_active"), 2);
   client.onText("{}");
-  await eventually("its answer", () => client.sent || undefined);
+  await eventually("its answer", () => client.frames.length || undefined);
   client.onTooLarge();
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.onDrain();

@@ -10,6 +10,7 @@ import { HANDSHAKE_MS, WsListener } from "../../../services/proxy/clients/ws_lis
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { deafClient } from "../deaf_client.ts";
+import { handshakeText, WEBSOCKET_KEY } from "../../support/handshake.ts";
 
 const IDLE_MS = 30_000;
 
@@ -118,28 +119,24 @@ Deno.test("WsListener: stop cuts open connections", () =>
     assert.equal((await closed)[0], 1006);
   }));
 
-const HANDSHAKE = [
-  "GET /ws HTTP/1.1",
-  "host: localhost",
-  "upgrade: websocket",
-  "connection: upgrade",
-  "sec-websocket-version: 13",
-  "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==",
-];
+const HANDSHAKE = handshakeText("http://localhost/ws", WEBSOCKET_KEY);
 
-/** A connection that sends some lines, and what it received until its end. */
-function rawClient(port: number, lines: readonly string[]) {
+/** A connection that sends some text, and what it received until its end. */
+function rawClient(port: number, request = "") {
   const tcp: Socket = connect({ port, host: "127.0.0.1" });
   let text = "";
   tcp.setEncoding("utf8").on("data", (piece: string) => text += piece).on("error", () => {});
-  if (lines.length > 0) tcp.write(`${lines.join("\r\n")}\r\n\r\n`);
+  if (request !== "") tcp.write(request);
   const ended = once(tcp, "close").then(() => text);
   return { tcp, ended, text: () => text };
 }
 
 Deno.test("WsListener: a refused handshake gets an HTTP answer and the connection ends", () =>
   withListener(async ({ listener, accepted }) => {
-    const text = await rawClient(listener.port, [...HANDSHAKE, "x-refused: 1"]).ended;
+    const text = await rawClient(
+      listener.port,
+      handshakeText("http://localhost/ws", WEBSOCKET_KEY, "x-refused: 1"),
+    ).ended;
     const [head = "", body] = text.split("\r\n\r\n");
     assert.match(head, /^HTTP\/1\.1 403 /);
     const lines = head.toLowerCase().split("\r\n");
@@ -153,14 +150,15 @@ Deno.test("WsListener: a refused handshake gets an HTTP answer and the connectio
 
 Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other paths", () =>
   withListener(async ({ listener, accepted }) => {
-    const [, ...headers] = HANDSHAKE;
+    const ask = (path: string) =>
+      rawClient(listener.port, HANDSHAKE.replace("GET /ws ", `GET ${path} `));
     for (const path of ["/other", "/ws/", "/wsx?/ws", "//ws"]) {
-      const text = await rawClient(listener.port, [`GET ${path} HTTP/1.1`, ...headers]).ended;
+      const text = await ask(path).ended;
       assert.match(text, /^HTTP\/1\.1 404 [^]*"code":"NOT_FOUND"/, path);
     }
     assert.equal(accepted.length, 0);
     for (const path of ["/", "/ws", "/?a=b", "/ws?/other"]) {
-      const client = rawClient(listener.port, [`GET ${path} HTTP/1.1`, ...headers]);
+      const client = ask(path);
       await eventually(path, () => accepted.length === 1 || undefined);
       client.tcp.destroy();
       await eventually("its end", () => accepted[0]?.gone || undefined);
@@ -170,7 +168,7 @@ Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other
 
 Deno.test("WsListener: a request without a handshake is answered that one is expected", () =>
   withListener(async ({ listener }) => {
-    const request = ["GET /ws HTTP/1.1", "host: localhost", "connection: close"];
+    const request = "GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     const text = await rawClient(listener.port, request).ended;
     const [head = "", body = ""] = text.split("\r\n\r\n");
     assert.match(head, /^HTTP\/1\.1 426 /);
@@ -181,13 +179,13 @@ Deno.test("WsListener: a request without a handshake is answered that one is exp
 
 Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and each to ten seconds", () =>
   withListener(async ({ clock, listener, accepted, refusals }) => {
-    const open = [1, 2, 3].map(() => rawClient(listener.port, []));
+    const open = [1, 2, 3].map(() => rawClient(listener.port));
     await Promise.all(open.map(({ tcp }) => once(tcp, "connect")));
     const fourth = rawClient(listener.port, HANDSHAKE);
     assert.equal(await fourth.ended, "");
     assert.deepEqual([refusals(), accepted.length], [1, 0]);
     const [first, second, third] = open;
-    first!.tcp.write(`${HANDSHAKE.join("\r\n")}\r\n\r\n`);
+    first!.tcp.write(HANDSHAKE);
     await eventually("the first one's handshake", () => accepted.length || undefined);
     const next = rawClient(listener.port, HANDSHAKE);
     await eventually("the next one's handshake", () => accepted.length === 2 || undefined);
@@ -205,7 +203,7 @@ Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and 
 Deno.test("WsListener: closed WebSockets do not change the count of unfinished handshakes", () =>
   withListener(async ({ listener, accepted, refusals }) => {
     const open = async () => {
-      const client = rawClient(listener.port, []);
+      const client = rawClient(listener.port);
       await once(client.tcp, "connect");
       return client;
     };

@@ -1,11 +1,11 @@
 /** Callers that take all subscriptions they can get, beside newcomers and others who have some. */
 import assert from "node:assert/strict";
-import { Hub } from "../../../services/proxy/hub/hub.ts";
+import type { Hub } from "../../../services/proxy/hub/hub.ts";
 import { options } from "../../../services/proxy/options.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import { NO_EVENTS, OPEN_SINK } from "./quiet.ts";
+import { hubWith, NO_EVENTS, OPEN_SINK, topicRequest } from "./quiet.ts";
 
 /** As by default. */
 const PLACES = Number(options.maxUpstreamSubscriptions.default);
@@ -23,12 +23,9 @@ class Crowd {
   #topics = 0;
 
   constructor() {
-    this.hub = new Hub({
-      capacity: 4,
+    this.hub = hubWith({
       random: seededRandom(1),
       maxSubscriptions: PLACES,
-      subscribeTimeoutMs: 1_000,
-      slowClients: "lag",
       upstream: { send: (text) => this.#grant(text), drop: () => {} },
       events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
     });
@@ -55,9 +52,8 @@ class Crowd {
       },
     }, callerAddress(new Headers(), address, false));
     const topic = `topic ${this.#topics += 1}`;
-    const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
     const outcome = await new Promise<object>((resolve) =>
-      this.hub.subscribe(client, request, 0, resolve)
+      this.hub.subscribe(client, topicRequest(topic), 0, resolve)
     );
     if ("id" in outcome) clients.add(client);
     else this.hub.disconnect(client);
@@ -135,12 +131,9 @@ class SmallHub {
   readonly hub: Hub;
 
   constructor(maxSubscriptions = 16) {
-    this.hub = new Hub({
-      capacity: 4,
+    this.hub = hubWith({
       random: seededRandom(1),
       maxSubscriptions,
-      subscribeTimeoutMs: 1_000,
-      slowClients: "lag",
       upstream: { send: (text) => this.#asked.push(JSON.parse(text)) > 0, drop: () => {} },
       events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
     });
@@ -157,8 +150,7 @@ class SmallHub {
   }
 
   subscribe(client: HubClient, topic: string): void {
-    const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
-    this.hub.subscribe(client, request, 0, () => {});
+    this.hub.subscribe(client, topicRequest(topic), 0, () => {});
   }
 
   /** The node grants what it was asked for, under its topic. */

@@ -1,10 +1,10 @@
 /** What the hub makes of a node that is silent, refuses, or confuses its ids. */
 import assert from "node:assert/strict";
-import { Hub, type HubOptions } from "../../../services/proxy/hub/hub.ts";
+import type { Hub, HubOptions } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../../services/proxy/hub/subscription_request.ts";
 import { address } from "../address.ts";
-import { NO_EVENTS, OPEN_SINK } from "./quiet.ts";
+import { hubWith, NO_EVENTS, OPEN_SINK, topicRequest } from "./quiet.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -29,12 +29,8 @@ class Scene {
   #connected = true;
 
   constructor(given: Partial<HubOptions> = {}) {
-    this.hub = new Hub({
-      capacity: 4,
-      random: () => 0.5,
-      maxSubscriptions: 10_000,
+    this.hub = hubWith({
       subscribeTimeoutMs: TIMEOUT_MS,
-      slowClients: "lag",
       upstream: {
         send: (text) => {
           if (this.#connected) this.asked.push(JSON.parse(text));
@@ -42,7 +38,6 @@ class Scene {
         },
         drop: (reason) => this.dropped.push(reason),
       },
-      events: NO_EVENTS,
       ...given,
     });
   }
@@ -56,8 +51,9 @@ class Scene {
   }
 
   subscribe(client: HubClient, topic: string): Promise<unknown> {
-    const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
-    return new Promise((answer) => this.hub.subscribe(client, request, this.nowMs, answer));
+    return new Promise((answer) =>
+      this.hub.subscribe(client, topicRequest(topic), this.nowMs, answer)
+    );
   }
 
   /** The node answers the oldest open request. */

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { Hub } from "../../../services/proxy/hub/hub.ts";
+import type { Hub } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { address } from "../address.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import { hubWith, topicRequest } from "./quiet.ts";
 
 const CAPACITY = 4;
 
@@ -18,11 +19,8 @@ class Scene {
   readonly hub: Hub;
 
   constructor(slowClients: "lag" | "close" = "lag", capacity = CAPACITY) {
-    this.hub = new Hub({
+    this.hub = hubWith({
       capacity,
-      random: () => 0.5,
-      maxSubscriptions: 10_000,
-      subscribeTimeoutMs: 1_000,
       slowClients,
       upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
       events: {
@@ -81,8 +79,9 @@ class Client {
   }
 
   subscribe(topic: string): Promise<unknown> {
-    const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
-    return new Promise((resolve) => this.#hub.subscribe(this.client, request, 0, resolve));
+    return new Promise((resolve) =>
+      this.#hub.subscribe(this.client, topicRequest(topic), 0, resolve)
+    );
   }
 
   get got(): number[] {

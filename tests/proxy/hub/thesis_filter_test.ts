@@ -1,11 +1,11 @@
 /** Subscriptions to the theses of some user or solver, which the hub selects from all theses. */
 import assert from "node:assert/strict";
-import { Hub } from "../../../services/proxy/hub/hub.ts";
+import type { Hub } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
 import { withSeed } from "../../support/random.ts";
 import { address } from "../address.ts";
-import { NO_EVENTS, OPEN_SINK } from "./quiet.ts";
+import { hubWith, OPEN_SINK } from "./quiet.ts";
 
 /** Addresses as the node writes them, with capitals. */
 const PARTIES = ["Aa", "Bb", "Cc"].map((byte) => `0x${byte.repeat(20)}`);
@@ -41,12 +41,10 @@ class Scene {
   #asked: { id: number; method: string; params: [string, Filter?] }[] = [];
   #clients = 0;
   #grants = 0;
-  readonly hub: Hub = new Hub({
+  readonly hub: Hub = hubWith({
     capacity: 64,
     random: Math.random,
     maxSubscriptions: PLACES,
-    subscribeTimeoutMs: 1_000,
-    slowClients: "lag",
     upstream: {
       send: (text) => this.#asked.push(JSON.parse(text)) > 0,
       drop: (reason) => {
@@ -54,7 +52,6 @@ class Scene {
         this.reconnect();
       },
     },
-    events: NO_EVENTS,
   });
 
   client(): HubClient {

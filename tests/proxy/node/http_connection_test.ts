@@ -1,7 +1,5 @@
 /** Answers of nodes, byte by byte: whole ones are taken, all others end their connection. */
 import assert from "node:assert/strict";
-import { createServer, type Socket } from "node:net";
-import type { AddressInfo } from "node:net";
 import { errors } from "undici";
 import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
 import { ConnectionError } from "../../../services/proxy/node/http_connection.ts";
@@ -9,47 +7,7 @@ import type { HttpPool } from "../../../services/proxy/node/http_pool.ts";
 import { REPLY_BYTES_MAX, ReplyBody, ReplyError } from "../../../services/proxy/node/reply_body.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { CHANGE, failed, poolTo, READ, TIMEOUT_MS } from "./http_pool_scene.ts";
-
-/** A node that answers each request with the same pieces, and perhaps ends the connection. */
-class RawNode {
-  opened = 0;
-  /** Requests in the order of their connections. */
-  readonly requests: { connection: number; text: string }[] = [];
-  readonly sockets = new Set<Socket>();
-  readonly #server = createServer((socket) => {
-    const connection = this.opened += 1;
-    this.sockets.add(socket);
-    socket.on("error", () => {}).on("close", () => this.sockets.delete(socket));
-    socket.on("data", async (data) => {
-      this.requests.push({ connection, text: data.toString() });
-      const { pieces, ends } = this.answer(this.requests.length, data.toString());
-      for (const piece of pieces) {
-        if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
-        if (!socket.destroyed) socket.write(piece);
-      }
-      if (ends) socket.end();
-    });
-  });
-
-  constructor(
-    readonly answer: (
-      request: number,
-      text: string,
-    ) => { pieces: (string | Uint8Array)[]; ends?: boolean },
-  ) {}
-
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return (this.#server.address() as AddressInfo).port; // it listens on TCP
-  }
-
-  async stop(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    for (const socket of this.sockets) socket.destroy();
-    await closed;
-  }
-}
+import { CHANGE, failed, poolTo, RawNode, READ, TIMEOUT_MS } from "./http_pool_scene.ts";
 
 async function play(
   answer: RawNode["answer"],

@@ -6,9 +6,11 @@ import { CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/ports.ts";
 import { answerUnder } from "../../../services/proxy/call_envelope.ts";
 import { type Asked, poolTo, Server } from "./http_pool_scene.ts";
+import { seriesIn } from "../../support/metrics.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -38,8 +40,7 @@ async function outcome(target: Target, answer?: (asked: Asked, clock: FakeClock)
       isDoubtful: /may have taken effect/.test(message),
     }));
     const text = await registry.metrics();
-    const count = (series: string) =>
-      Number(text.split("\n").find((line) => line.startsWith(`${series} `))?.split(" ")[1]);
+    const count = (series: string) => seriesIn(text, series);
     return {
       reply,
       ends,
@@ -80,30 +81,34 @@ for (const [name, target, answer, wanted, refusals] of failures) {
   });
 }
 
-Deno.test("HttpPool: an answer of any status is not an error, and its time is observed", async () => {
-  const { reply, ends, ...counts } = await outcome("read", ({ response }, clock) => {
-    clock.jump(500);
-    response.writeHead(503).end("busy");
-  });
-  assert.equal(reply.status, 503);
-  assert.deepEqual(ends, [[503, false]]);
-  assert.deepEqual(counts, { errors: 0, refusals: 0, seconds: 0.5, count: 1 });
+Deno.test("HttpPool: an answer of any status is not an error, no redirect is followed, and the time is observed", async () => {
+  for (const status of [503, 307]) {
+    let asked = 0;
+    const { reply, ends, ...counts } = await outcome("write", ({ response }, clock) => {
+      asked += 1;
+      clock.jump(500);
+      response.writeHead(status, { location: "/again" }).end("busy");
+    });
+    assert.deepEqual([reply.status, asked], [status, 1]);
+    assert.deepEqual(ends, [[status, false]]);
+    assert.deepEqual(counts, { errors: 0, refusals: 0, seconds: 0.5, count: 1 });
+  }
 });
 
-Deno.test("HttpPool: a call is told to wait when every connection to the node has one", async () => {
-  const server = new Server(() => {});
+Deno.test("HttpPool: a call is told to wait while every connection to the node has one", async () => {
+  const open: Asked[] = [];
+  const server = new Server((asked) => open.push(asked));
   const node = poolTo(`http://127.0.0.1:${await server.listen()}`, { target: "write" });
-  const open = Array.from(
-    { length: CONNECTIONS_MAX },
-    () => node.post("{}", { forwardedFor: "x" }),
-  );
-  await assert.rejects(node.post("{}", { forwardedFor: "x" }), {
-    status: 429,
-    rpcCode: -32005,
-    message: `The write node: ${CONNECTIONS_MAX} requests are open`,
-  });
+  const ask = () => node.post("{}", { forwardedFor: "x" });
+  const answers = Array.from({ length: CONNECTIONS_MAX }, ask);
+  await assert.rejects(ask(), { status: 429, rpcCode: -32005 });
+  await eventually("the first request", () => open.length > 0 || undefined);
+  open[0]?.response.end("{}");
+  await Promise.race(answers);
+  const further = ask();
   node.stop();
-  assert((await Promise.allSettled(open)).every(({ status }) => status === "rejected"));
+  const ends = await Promise.allSettled([...answers, further]);
+  assert.equal(ends.filter(({ status }) => status === "rejected").length, CONNECTIONS_MAX);
   await server.stop();
 });
 

@@ -1,7 +1,13 @@
 /** A server and the connections that the proxy keeps to it, under a clock that a test moves. */
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Server as TcpServer,
+  type Socket,
+} from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { HttpPool, type HttpPoolOptions } from "../../../services/proxy/node/http_pool.ts";
 import {
@@ -54,6 +60,52 @@ export class Server {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.sockets) socket.destroy();
     await closed;
+  }
+}
+
+/** A node that answers with bytes as they are, and perhaps ends the connection; it can speak TLS. */
+export class RawNode {
+  opened = 0;
+  /** Requests in the order of their connections. */
+  readonly requests: { connection: number; text: string }[] = [];
+  readonly sockets = new Set<Socket>();
+  readonly #server: TcpServer;
+
+  constructor(
+    readonly answer: (
+      request: number,
+      text: string,
+    ) => { pieces: (string | Uint8Array)[]; ends?: boolean },
+    tls?: { cert: string; key: string },
+  ) {
+    const serve = (socket: Socket) => this.#serve(socket);
+    this.#server = tls === undefined ? createTcpServer(serve) : createTlsServer(tls, serve);
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return (this.#server.address() as AddressInfo).port; // it listens on TCP
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+
+  #serve(socket: Socket): void {
+    const connection = this.opened += 1;
+    this.sockets.add(socket);
+    socket.on("error", () => {}).on("close", () => this.sockets.delete(socket));
+    socket.on("data", async (data) => {
+      this.requests.push({ connection, text: data.toString() });
+      const { pieces, ends } = this.answer(this.requests.length, data.toString());
+      for (const piece of pieces) {
+        if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
+        if (!socket.destroyed) socket.write(piece);
+      }
+      if (ends) socket.end();
+    });
   }
 }
 

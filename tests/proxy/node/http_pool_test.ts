@@ -3,7 +3,6 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { FailureStage } from "../../../services/proxy/node/http_connection.ts";
-import { CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   type Asked,
@@ -114,22 +113,6 @@ Deno.test("HttpPool: a late answer fails with its connection, and is not asked f
   });
 });
 
-Deno.test("HttpPool: an answer that breaks off fails, and is not asked for again", async () => {
-  let asked = 0;
-  await play(({ response, text }) => {
-    asked += 1;
-    if (asked === 1) return response.socket?.destroy();
-    if (asked === 2) return response.end(text);
-    response.writeHead(200, { "content-length": 9 }).write("cut");
-    response.socket?.end();
-  }, async ({ node }) => {
-    await assert.rejects(node.post("a", READ), failed("sent", /./));
-    await node.post("b", READ);
-    await assert.rejects(node.post("c", READ), failed("sent", /closed the connection/));
-    assert.equal(asked, 3);
-  });
-});
-
 Deno.test("HttpPool: a plain read on a kept connection that ends without an answer is sent again, once", () => {
   let asked = 0;
   return play(({ response, text }) => {
@@ -208,9 +191,3 @@ Deno.test("HttpPool: a connection that could not be made is not tried a second t
   listener.close();
   await serving;
 });
-
-Deno.test("HttpPool: requests that were answered do not count towards the bound", () =>
-  play(echo, async ({ node }) => {
-    await Promise.all(Array.from({ length: CONNECTIONS_MAX }, () => node.post("a", READ)));
-    assert.equal((await node.post("b", READ)).body, "b");
-  }));

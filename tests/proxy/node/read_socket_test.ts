@@ -235,6 +235,18 @@ Deno.test("ReadSocket: an error without an id ends no read without an answer", (
     assert.equal(await scene.read(), "http", "three are");
   }));
 
+Deno.test("ReadSocket: a frame that is not JSON ends no read without an answer", () =>
+  Scene.play(deafTo("eth_slow"), async (scene) => {
+    for (const frame of ['{"jsonrpc":"2.0","params\\', '{"i\\x":1}']) {
+      const sent = scene.asked.length + 1;
+      const read = scene.read("eth_slow");
+      await scene.node.until(() => scene.asked.length === sent);
+      scene.node.sendRaw(frame);
+      assert.equal(await read, "http", frame);
+    }
+    assert.equal(await scene.read(), "ws");
+  }));
+
 Deno.test("ReadSocket: a socket that the node closes ends no read without an answer", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const reads = Array.from({ length: 100 }, () => scene.read("eth_slow"));

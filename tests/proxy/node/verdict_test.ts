@@ -63,12 +63,3 @@ Deno.test("verdictOf: a head over 32 blocks, or ten times the lag, above two oth
     assert.deepEqual(found, isFault ? above : keepsUp, `${own} ${others}`);
   }
 });
-
-Deno.test("verdictOf: half of ten or more failed reads are a fault, and a node without an answer gets no verdict", () => {
-  const failed = (errors: number, reads: number) =>
-    verdict(report(undefined, 0, { reads, errors }), [report(5), report(5)]);
-  assert.deepEqual(failed(5, 10), { fault: "5 of 10 reads failed", rounds: 1, isUrgent: false });
-  for (const [errors, reads] of [[9, 9], [10, 21], [0, 0]] as const) {
-    assert.equal(failed(errors, reads), undefined, `${errors} of ${reads}`);
-  }
-});

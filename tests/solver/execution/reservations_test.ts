@@ -14,7 +14,7 @@ import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
-import { reservedIntents } from "../../support/reserved_intents.ts";
+import { reservedIntents } from "../../support/intents.ts";
 
 const TEN_MINUTES_MS = 600_000;
 

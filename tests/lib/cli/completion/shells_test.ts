@@ -7,6 +7,7 @@ import { zshScript } from "../../../../lib/cli/completion/zsh.ts";
 import { commands } from "../../../../main.ts";
 import { hasProgram } from "../../../support/process.ts";
 import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../../../support/terminal.ts";
+import { withFolder } from "../../../support/files.ts";
 
 const tree = await completedCommands(commands);
 const scripts = { bash: bashScript(tree), zsh: zshScript(tree), fish: fishScript(tree) };
@@ -34,16 +35,13 @@ const completed: readonly (readonly [typed: string, becomes: string])[] = [
 ];
 
 /** A folder with what the shells may find in it, and the script. */
-async function withFolder(script: string, test: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  await Deno.writeTextFile(`${folder}/completion`, script);
-  await Deno.writeTextFile(`${folder}/some key.json`, "{}");
-  await Deno.mkdir(`${folder}/folder`);
-  try {
+function withScript(script: string, test: (folder: string) => Promise<void>): Promise<void> {
+  return withFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/completion`, script);
+    await Deno.writeTextFile(`${folder}/some key.json`, "{}");
+    await Deno.mkdir(`${folder}/folder`);
     await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 }
 
 /** The shell's own start-up file: a prompt to wait for, and what shows the words of the line. */
@@ -71,7 +69,7 @@ for (const shell of ["bash", "zsh"] as const) {
       (isMissing ? ` (left out: no ${shell} here)` : NEEDS_TERMINAL),
     ignore: isMissing || lacksTerminal,
     fn: () =>
-      withFolder(scripts[shell], async (folder) => {
+      withScript(scripts[shell], async (folder) => {
         const terminal = await start(shell, folder);
         for (const [typed, becomes] of completed) {
           terminal.output = "";
@@ -93,7 +91,7 @@ Deno.test({
   }`,
   ignore: !hasProgram("zsh") || lacksTerminal,
   fn: () =>
-    withFolder(scripts.zsh, async (folder) => {
+    withScript(scripts.zsh, async (folder) => {
       const terminal = await start("zsh", folder);
       await terminal.type("rangemaker \t");
       await terminal.until("market maker: signs quotes, submits theses");
@@ -124,7 +122,7 @@ Deno.test({
   }`,
   ignore: noFish,
   fn: () =>
-    withFolder(scripts.fish, async (folder) => {
+    withScript(scripts.fish, async (folder) => {
       for (const [typed, becomes] of completed) {
         const line = `rangemaker ${typed.trimEnd()}`;
         const offers = (await askFish(folder, line)).map((row) => row.split("\t")[0] ?? "");
@@ -143,7 +141,7 @@ Deno.test({
   }`,
   ignore: noFish,
   fn: () =>
-    withFolder(scripts.fish, async (folder) => {
+    withScript(scripts.fish, async (folder) => {
       for (const { path, options } of tree) {
         const rows = await askFish(folder, ["rangemaker", ...path, "--"].join(" "));
         // An option whose value may be left out is offered a second time, with "=".
@@ -175,7 +173,7 @@ for (const shell of ["bash", "zsh", "fish"] as const) {
       (isMissing ? ` (left out: no ${shell} here)` : ""),
     ignore: isMissing,
     fn: () =>
-      withFolder(makers[shell](hostile), async (folder) => {
+      withScript(makers[shell](hostile), async (folder) => {
         const { stderr } = await new Deno.Command(shell, {
           // Without compinit, zsh has no compdef.
           args: ["-c", `${shell === "zsh" ? "compdef() { :; }; " : ""}source ./completion`],
