@@ -103,8 +103,7 @@ export class Ledger {
 
   /** The lowest id of a thesis that was not deleted; that of the next thesis if there is none. */
   get firstThesisId(): number {
-    const [first] = this.#records.tables.theses.select("ORDER BY key LIMIT 1");
-    return first?.[1].thesis.id ?? this.lastThesisId + 1;
+    return this.#records.selectTheses("ORDER BY key LIMIT 1")[0]?.id ?? this.lastThesisId + 1;
   }
 
   /** The account of an address; its balance is 0 if it was never used. */
@@ -120,8 +119,7 @@ export class Ledger {
 
   /** Theses with an id in `[fromId, toId)`, by id. */
   thesesBetween(fromId: number, toId: number): Thesis[] {
-    const range = "WHERE key >= ? AND key < ? ORDER BY key";
-    return this.#records.tables.theses.select(range, fromId, toId).map(([, { thesis }]) => thesis);
+    return this.#records.selectTheses("WHERE key >= ? AND key < ? ORDER BY key", fromId, toId);
   }
 
   /** The receipt of a recorded transaction. */

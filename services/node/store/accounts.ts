@@ -10,11 +10,10 @@ export interface Funds {
 
 const NOTHING: Funds = { balance: 0n, locked: 0n };
 
-/** Balances and locked amounts by address, in memory; {@link write} stores what has changed. */
+/** Balances and locked amounts by address, all in memory. */
 export class Accounts {
   readonly #rows: Rows<Funds>;
   readonly #funds: Map<Address, Funds>;
-  readonly #changed = new Set<Address>();
 
   constructor(rows: Rows<Funds>) {
     this.#rows = rows;
@@ -41,13 +40,8 @@ export class Accounts {
   /** Adds amounts, which may be negative. */
   add(address: Address, { balance = 0n, locked = 0n }: Partial<Funds>): void {
     const before = this.get(address);
-    this.#funds.set(address, { balance: before.balance + balance, locked: before.locked + locked });
-    this.#changed.add(address);
-  }
-
-  /** Writes the rows of accounts that have changed: once for all changes of a turn. */
-  write(): void {
-    for (const address of this.#changed) this.#rows.put(address, this.get(address));
-    this.#changed.clear();
+    const funds = { balance: before.balance + balance, locked: before.locked + locked };
+    this.#funds.set(address, funds);
+    this.#rows.put(address, funds);
   }
 }

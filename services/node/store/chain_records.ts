@@ -1,5 +1,5 @@
 import type { Markets } from "../../../lib/protocol/markets.ts";
-import { isUnsettled } from "../../../lib/protocol/thesis.ts";
+import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { Accounts } from "./accounts.ts";
 import { type Database, StorageError } from "./database.ts";
 import { PriceCells } from "./price_cells.ts";
@@ -46,8 +46,8 @@ export interface ResumePoint {
 }
 
 /**
- * The rows of a chain. Accounts, counters and price rings are in memory, too, and written at each
- * commit; everything else is written at once. Changes are made within {@link commits}.
+ * The rows of a chain. Changes are made within {@link commits}, and written by each commit. Accounts,
+ * counters and price rings are in memory, too.
  */
 export class ChainRecords {
   /** Called after a rollback: everything that was made from these records is out of date. */
@@ -56,9 +56,9 @@ export class ChainRecords {
   readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
-  readonly #meta: ReturnType<typeof metaOf>;
   #prices: PriceCells;
   #state!: StoredState;
+  #meta!: ReturnType<typeof metaOf>;
   #tables!: Tables;
   #accounts!: Accounts;
   #reservedTo: number;
@@ -67,7 +67,6 @@ export class ChainRecords {
   constructor(db: Database, options: RecordsOptions) {
     this.#db = db;
     this.#options = options;
-    this.#meta = metaOf(db);
     this.#reload();
     this.#prices = this.#readPrices();
     this.createdAtMs = this.#meta.chain.get("chain")?.createdAtMs ?? 0;
@@ -75,7 +74,7 @@ export class ChainRecords {
     // A chain in memory has one transaction without end, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
     this.commits = new GroupCommit(db, options.isDurable, {
-      beforeCommit: () => this.#writePending(),
+      write: () => this.#write(),
       committed: () => options.onCommit?.(this.#state.sequence),
       rolledBack: () => {
         this.#reload();
@@ -168,9 +167,16 @@ export class ChainRecords {
     }
   }
 
+  /** The theses that the end of a query selects. */
+  selectTheses(end: string, ...values: number[]): Thesis[] {
+    this.commits.flush();
+    return this.#tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
+  }
+
   /** Deletes some settled theses and receipts that are older. */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
+    this.commits.flush();
     const { theses, receipts, quotes } = this.#tables;
     const settled = `WHERE ${SETTLED_AT} < ? ORDER BY ${SETTLED_AT} LIMIT ?`;
     const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
@@ -194,7 +200,7 @@ export class ChainRecords {
   /** Marks a moment of a chain in memory, see {@link revertTo}. */
   mark(name: string, head: Head): void {
     this.#writeHead(head, head.number);
-    this.#writePending();
+    this.#write();
     this.#db.exec(`SAVEPOINT ${name}`);
   }
 
@@ -222,13 +228,16 @@ export class ChainRecords {
     });
   }
 
-  #writePending(): void {
-    this.#accounts.write();
+  #write(): void {
+    const { state, ...meta } = this.#meta;
+    for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();
     this.#state.sequence += 1;
-    this.#meta.state.put("state", this.#state);
+    state.put("state", this.#state); // with the totals of what was written
+    state.write();
   }
 
   #reload(): void {
+    this.#meta = metaOf(this.#db);
     const state = this.#meta.state.get("state");
     if (state === undefined) throw new StorageError("The database has no chain");
     this.#state = state;

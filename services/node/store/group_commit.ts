@@ -7,8 +7,8 @@ const COMMIT_DELAY_MAX_MS = 10;
 
 /** What a {@link GroupCommit} needs of its owner. */
 export interface CommitHooks {
-  /** Writes what is only in memory yet; it becomes part of the commit. */
-  beforeCommit(): void;
+  /** Writes what is only in memory yet. */
+  write(): void;
   /** Called when everything is on the disk. @throws {StorageError} If nothing may count as stored. */
   committed(): void;
   /** Called after the database was rolled back. */
@@ -65,6 +65,11 @@ export class GroupCommit {
     }
   }
 
+  /** Writes what is only in memory yet, so that queries find it; if it fails, nothing has changed. */
+  flush(): void {
+    if (this.#isOpen || !this.#isDurable) this.tryChange(() => this.#hooks.write());
+  }
+
   /** Runs an effect when everything so far is committed; it is dropped if that fails. */
   afterCommit(effect: () => void): void {
     if (this.#isOpen) this.#effects.push(effect);
@@ -79,9 +84,10 @@ export class GroupCommit {
 
   /** Commits now. Does not throw: a failure rejects {@link committed}. */
   commit(): void {
+    if (!this.#isDurable) this.flush();
     if (!this.#isOpen) return;
     try {
-      this.#hooks.beforeCommit();
+      this.#hooks.write();
       this.#db.exec("COMMIT");
       this.#hooks.committed();
     } catch (thrown) {
@@ -99,7 +105,7 @@ export class GroupCommit {
     try {
       this.#begin();
       write();
-      this.#hooks.beforeCommit();
+      this.#hooks.write();
       this.#db.exec("COMMIT");
       this.#hooks.committed();
     } catch (thrown) {

@@ -86,9 +86,11 @@ export function createChain(
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   const { accounts } = tablesOf(db, state.totals);
   for (const [address, balance] of funds) accounts.add(address, { balance, locked: 0n });
+  accounts.write();
   const meta = metaOf(db);
   meta.chain.add("chain", { chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
   meta.state.add("state", state);
+  for (const rows of [meta.chain, meta.state]) rows.write();
   db.exec("COMMIT");
 }
 

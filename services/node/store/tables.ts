@@ -14,7 +14,7 @@ import { toWire } from "../../../lib/protocol/wire.ts";
 import type { Funds } from "./accounts.ts";
 import type { Database } from "./database.ts";
 import { DECLARATION as PRICES_DECLARATION } from "./price_cells.ts";
-import { type Codec, declaration, Rows, type TableTotals } from "./rows.ts";
+import { type Codec, declaration, type KeyType, Rows, type TableTotals } from "./rows.ts";
 
 /** The tables with totals, and the types of their keys. */
 const KEY_TYPES = {
@@ -25,7 +25,7 @@ const KEY_TYPES = {
   quotes: "BLOB",
   backfilled: "TEXT",
   permissions: "INTEGER",
-} as const;
+} as const satisfies Record<string, KeyType>;
 
 export type TableName = keyof typeof KEY_TYPES;
 export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own keys
@@ -52,7 +52,8 @@ export type Tables = ReturnType<typeof tablesOf>;
 
 /** @param totals Kept up to date. */
 export function tablesOf(db: Database, totals: Totals) {
-  const rows = <V>(name: TableName, codec: Codec<V>) => new Rows(db, name, codec, totals[name]);
+  const rows = <V>(name: TableName, codec: Codec<V>) =>
+    new Rows(db, name, KEY_TYPES[name], codec, totals[name]);
   return {
     /** By address. */
     accounts: rows<Funds>("accounts", json(fundsSchema)),
@@ -73,7 +74,7 @@ export function tablesOf(db: Database, totals: Totals) {
 
 /** Single values, which have no totals. */
 export function metaOf(db: Database) {
-  const rows = <V>(codec: Codec<V>) => new Rows(db, "meta", codec);
+  const rows = <V>(codec: Codec<V>) => new Rows(db, "meta", "TEXT", codec);
   return {
     /** How the chain was created: `chain`. */
     chain: rows(json(chainSchema)),
@@ -87,16 +88,16 @@ export function metaOf(db: Database) {
 }
 
 /** The key of a hash. */
-export function hashKey(hash: Hex): Uint8Array {
-  return Uint8Array.fromHex(hash.slice(2));
+export function hashKey(hash: Hex): string {
+  return hash.slice(2);
 }
 
 /**
  * The key of a quote: the start of its window comes first, so that new rows are next to each other, and
  * a commit writes one page instead of one for each quote.
  */
-export function quoteKey(startTime: number, quoteHash: Hex): Uint8Array {
-  return Uint8Array.fromHex(startTime.toString(16).padStart(12, "0") + quoteHash.slice(2));
+export function quoteKey(startTime: number, quoteHash: Hex): string {
+  return startTime.toString(16).padStart(12, "0") + quoteHash.slice(2);
 }
 
 /** The key of a page of backfilled prices. */

@@ -74,6 +74,7 @@ Deno.test("DevChain: the faucet is a deposit, so money stays conserved", () => {
   assert.equal(ledger.account(actors.stranger.address).balance, 12n);
   assert.equal(ledger.issued, issued + 12n);
   assert.equal(ledger.holdings, ledger.issued);
+  test.records.commits.flush();
   assert.equal(test.records.state.totals.deposits.rows, 3);
 });
 
