@@ -76,7 +76,7 @@ Deno.test("oddsOf: says chance, break-even chance, and where the payout is cappe
   assert.equal(oddsOf(estimate, undefined).chance, undefined);
 });
 
-Deno.test("oddsOf: a payout that barely exceeds the stake says what is risked for what", () => {
+Deno.test("oddsOf: for a payout less than a tenth above the stake, warns how much is risked to win how little", () => {
   const warning = (payout: bigint) => oddsOf({ betAmount: 10_000_000n, payout }, 10).warning;
   assert.match(warning(10_060_000n) ?? "", /you risk 10\.00 USDC to win 0\.06\.$/);
   assert.match(warning(10_999_999n) ?? "", /^It barely pays more than you bet/);

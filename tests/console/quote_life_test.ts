@@ -16,7 +16,7 @@ Deno.test("quoteLife: ends with the window where that is sooner, also for a page
   assert.deepEqual(quoteLife(quote, 3_600_000), { state: "window_over", remainingMs: 0 });
 });
 
-Deno.test("windowText: says when the window starts, and what is left of one that has begun", () => {
+Deno.test("windowText: gives the seconds until the window starts or, once it has begun, until it ends", () => {
   const window = { startTime: 10_000, endTime: 30_000 };
   assert.equal(windowText(window, 8_100), "The window starts in 2 s.");
   assert.equal(windowText(window, 9_999), "The window starts in 1 s.");

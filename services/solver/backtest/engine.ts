@@ -69,6 +69,8 @@ class Run {
   readonly #neutral = new ReturnVolatility();
   #pending: Trial[] = [];
   readonly #undecided = new Set<Trial>();
+  /** When the first of them is due. */
+  #dueMs = Infinity;
   /** Prices between these change nothing for any box, until a time. */
   #calm = { low: -Infinity, high: Infinity, untilMs: Infinity };
   #quoted: readonly QuotedMaker[] | undefined;
@@ -136,13 +138,24 @@ class Run {
   }
 
   #askUndecided(nowMs: number): void {
+    if (nowMs < this.#dueMs) return;
+    this.#dueMs = Infinity;
     for (const trial of this.#undecided) {
       const asked = trial.undecided;
       // A decision may lead to another one.
       trial.undecided = [];
-      for (const ask of asked) if (!ask(nowMs)) trial.undecided.push(ask);
-      if (trial.undecided.length === 0) this.#undecided.delete(trial);
+      for (const { dueMs: askMs, decide } of asked) {
+        const dueMs = nowMs < askMs ? askMs : decide(nowMs);
+        if (dueMs !== undefined) trial.undecided.push({ dueMs, decide });
+      }
+      this.#await(trial);
     }
+  }
+
+  #await(trial: Trial): void {
+    if (trial.undecided.length === 0) this.#undecided.delete(trial);
+    else this.#undecided.add(trial);
+    for (const { dueMs } of trial.undecided) this.#dueMs = Math.min(this.#dueMs, dueMs);
   }
 
   #quote({ timeMs: nowMs, price }: SlotPrice): void {
@@ -180,7 +193,7 @@ class Run {
     for (const quoted of this.#quoted ?? []) {
       decide(trial, quoted, this.plan);
     }
-    if (trial.undecided.length > 0) this.#undecided.add(trial);
+    this.#await(trial);
     this.#keep(trial);
   }
 

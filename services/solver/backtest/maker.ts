@@ -44,8 +44,12 @@ export interface Trial {
   /** By index of the maker. */
   offers: (Offer | undefined)[];
   bets: TrialBet[];
-  /** Users and makers who have not decided yet; each is asked at every slot until it returns true. */
-  undecided: ((nowMs: number) => boolean)[];
+  /** What users and makers have not decided yet. */
+  undecided: {
+    dueMs: number;
+    /** @returns When to ask again; undefined once it is decided. */
+    decide(nowMs: number): number | undefined;
+  }[];
   broken: boolean;
 }
 

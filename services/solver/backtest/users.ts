@@ -59,13 +59,13 @@ function recheckLater(
     if (executed === undefined) waiting.push(user);
     else if (executed !== "refused") bets.push({ user, ...executed });
   };
-  trial.undecided.push((nowMs) => {
-    if (nowMs < acceptedMs + holdMs) return false;
+  const decide = (nowMs: number) => {
     const isConfirmed = maker.confirms?.(box, ratio) ?? true;
     executed = isConfirmed ? { maker: index, probability: probability(nowMs) } : "refused";
     waiting.forEach(bet);
-    return true;
-  });
+    return undefined;
+  };
+  trial.undecided.push({ dueMs: acceptedMs + holdMs, decide });
   return bet;
 }
 
@@ -88,24 +88,24 @@ export function decide(
     trial.box.endMs <= nowMs ? 1 : informant.maker.offer(trial.box, trial.kind, nowMs)?.probability;
   if (leadMs > 0) {
     // The maker quoted by its own price; the user decides by a newer one.
-    trial.undecided.push((nowMs) => {
-      if (nowMs < trial.quotedMs + leadMs) return false;
+    const decide = (nowMs: number) => {
       if (informed(probability(nowMs), ratio)) bet(USERS.earlier);
-      return true;
-    });
+      return undefined;
+    };
+    trial.undecided.push({ dueMs: trial.quotedMs + leadMs, decide });
   }
   if (waitMs > 0) {
     const lookMs = Math.ceil(waitMs / LOOKS / SLOT_MS) * SLOT_MS;
-    trial.undecided.push((nowMs) => {
-      if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return true;
-      if ((nowMs - trial.quotedMs) % lookMs !== 0) return false;
+    const decide = (nowMs: number) => {
+      if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return undefined;
       const worth = (probability(nowMs) ?? 0) * ratio;
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
-        return false;
+        return nowMs + lookMs;
       }
       recheckLater(trial, quoted, ratio, nowMs)(USERS.patient);
-      return true;
-    });
+      return undefined;
+    };
+    trial.undecided.push({ dueMs: trial.quotedMs + lookMs, decide });
   }
 }
 

@@ -11,6 +11,9 @@ export class DecayedMean {
   readonly halfLifeMs: number;
   #sum = 0;
   #weight = 0;
+  /** The last time that passed, often the same as before, and what it leaves. */
+  #elapsedMs = 0;
+  #keep = 1;
 
   constructor(
     halfLifeMs: number,
@@ -33,9 +36,12 @@ export class DecayedMean {
 
   /** Advances the time. */
   fade(elapsedMs: number): void {
-    const keep = 2 ** (-elapsedMs / this.halfLifeMs);
-    this.#sum *= keep;
-    this.#weight *= keep;
+    if (elapsedMs !== this.#elapsedMs) {
+      this.#elapsedMs = elapsedMs;
+      this.#keep = 2 ** (-elapsedMs / this.halfLifeMs);
+    }
+    this.#sum *= this.#keep;
+    this.#weight *= this.#keep;
   }
 
   /** Adds a value at the current time. */

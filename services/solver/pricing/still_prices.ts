@@ -49,7 +49,9 @@ export class StillPrices {
 
   /** Share of slots in which the price does not move, as expected of the next ones; 0 without data. */
   get share(): number {
-    return Math.max(...this.#still.map(({ mean }) => mean ?? 0));
+    let highest = 0;
+    for (const { mean } of this.#still) highest = Math.max(highest, mean ?? 0);
+    return highest;
   }
 
   /** The smallest move of the last half hour or more; undefined before the first move. */

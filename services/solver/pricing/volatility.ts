@@ -117,12 +117,14 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#recent.addSlot(timeMs, value, moving);
     const candle = this.#candles.add(timeMs, value);
     if (candle !== undefined) this.#addMinute(candle, candle.firstMs);
-    this.#outcomes.slice(0, MINUTE).forEach((outcomes, index) => {
+    const bar = { endMs: timeMs, high: value, low: value, close: value };
+    for (let index = 0; index < MINUTE; index++) {
+      const outcomes = this.#outcomes[index]!; // one of the horizons
       if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
-      outcomes.observe({ endMs: timeMs, high: value, low: value, close: value });
+      outcomes.observe(bar);
       const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
       if (moves >= SLOT_WINDOW_MOVES_MIN) this.#begin(index, timeMs, SLOT_MS, value);
-    });
+    }
     this.#slotMs = timeMs;
   }
 

@@ -111,8 +111,9 @@ export class WindowOutcomes {
   observe({ endMs, high, low, close }: WindowBar): void {
     const { open } = this.#state;
     for (const window of open) {
-      window.high = Math.max(window.high, high);
-      window.low = Math.min(window.low, low);
+      // Most slots change neither, and a write of a number costs an allocation.
+      if (high > window.high) window.high = high;
+      if (low < window.low) window.low = low;
     }
     for (let first = open[0]; first !== undefined && first.endMs <= endMs; first = open[0]) {
       open.shift();

@@ -18,6 +18,16 @@ function simulated(random: RandomSource, hours: number): SlotSource {
   return tradeSlots(simulatedTape(random, { volatility: VOLATILITY, durationMs: hours * HOUR_MS }));
 }
 
+const HOURS = 3;
+let known: Promise<Results> | undefined;
+
+/** The run that several tests read. */
+function withKnownVolatility(): Promise<Results> {
+  return known ??= runMakers(simulated(seededRandom(1), HOURS), seededRandom(2), {
+    volatility: VOLATILITY,
+  });
+}
+
 function report(results: Results) {
   return reportOn(results, {
     ...plan,
@@ -32,10 +42,7 @@ function meanGain(results: Results, user: string, maker: string): number {
 }
 
 Deno.test("Backtest: where volatility is known, the model is right within sampling error", async () => {
-  const random = seededRandom(1);
-  const { calibration, boxes } = report(
-    await runMakers(simulated(random, 5), random, { volatility: VOLATILITY }),
-  );
+  const { calibration, boxes } = report(await withKnownVolatility());
   const independent = boxes / plan.widths.length;
   const points = calibration("barrier");
   assert.ok(points.length >= 5);
@@ -49,16 +56,14 @@ Deno.test("Backtest: where volatility is known, the model is right within sampli
 });
 
 Deno.test("Backtest: the estimated volatility costs next to nothing in Brier score", async () => {
-  const source = simulated(seededRandom(1), 4);
-  const known = report(await runMakers(source, seededRandom(2), { volatility: VOLATILITY }));
-  const estimated = report(await runMakers(source, seededRandom(2)));
+  const known = report(await withKnownVolatility());
+  const estimated = report(await runMakers(simulated(seededRandom(1), HOURS), seededRandom(2)));
   const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
   assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
 });
 
 Deno.test("Backtest: against a user who knows the model the mock loses", async () => {
-  const random = seededRandom(1);
-  const results = await runMakers(simulated(random, 4), random, { volatility: VOLATILITY });
+  const results = await withKnownVolatility();
   assert.ok(meanGain(results, USERS.informed, "mock") < 0);
   assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
 });
@@ -79,7 +84,7 @@ Deno.test("Backtest: a user who sees prices earlier beats a maker that does not 
 Deno.test("Backtest: a user who waits wears down the margin of a maker without last look, with it half stays", async () => {
   const random = seededRandom(1);
   const given = { volatility: VOLATILITY, waitMs: 15_000 };
-  const results = await runMakers(simulated(random, 2), random, given);
+  const results = await runMakers(simulated(random, 1), random, given);
   const bets = (maker: string) => results.gain(USERS.patient, maker)?.gain.mean().count ?? 0;
   assert.ok(bets("plain") > 100);
   assert.ok(bets("barrier") < bets("plain") / 10);

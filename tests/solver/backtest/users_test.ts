@@ -152,6 +152,8 @@ Deno.test("Backtest: a user with a lead decides by what is known after it, one w
     betsOf((await runTrial({ rivalFromMs, given })).results, user);
   assert.equal(await betsFrom(2_000, { leadMs: 2_000 }, USERS.earlier), 1);
   assert.equal(await betsFrom(2_100, { leadMs: 2_000 }, USERS.earlier), 0);
+  const both = { leadMs: 2_000, waitMs: 6_000 };
+  assert.equal(await betsFrom(1_900, both, USERS.earlier), 1, "not before its time");
   assert.equal(await betsFrom(6_000, { waitMs: 6_000 }, USERS.patient), 1);
   assert.equal(await betsFrom(6_100, { waitMs: 6_000 }, USERS.patient), 0);
   for (const [rivalWorth, bets] of [[0.991, 1], [0.989, 0]] as const) {
