@@ -7,9 +7,10 @@ import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listen
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { echoAnswer, EchoNode } from "../proxy/echo_node.ts";
+import { echoAnswer } from "../proxy/echo_node.ts";
 import { BOTH_PORTS, call, post, withProxy } from "../proxy/support.ts";
-import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
+import { readSeries } from "../support/metrics.ts";
+import { AddressedClient, HonestClient } from "./honest_client.ts";
 
 const LIMIT = 20;
 
@@ -34,7 +35,7 @@ Deno.test.each(BOTH_PORTS)(
       assert.equal(sameNetwork.length, LIMIT);
       await honest.work();
       const refusals = 'proxy_refusals_total{limit="connections_per_address"}';
-      assert.equal(await metric(url, refusals), 2 * (60 - LIMIT));
+      assert.equal(await readSeries(url, refusals), 2 * (60 - LIMIT));
       await Promise.all([...attackers, ...sameNetwork].map((client) => client.close()));
       const again = await AddressedClient.open(wsUrl, "198.51.100.1") ??
         assert.fail("Not free again");
@@ -98,7 +99,7 @@ Deno.test("Hostile: 17 callers with 935 half-sent bodies hold no open request", 
       return socket;
     }));
     await eventually("the bodies have begun", async () => {
-      const bytes = await metric(scene.url, "proxy_buffered_bytes");
+      const bytes = await readSeries(scene.url, "proxy_buffered_bytes");
       return bytes === Math.floor(sockets.length / 2) || undefined;
     });
     const honest = await HonestClient.open(scene);
@@ -112,21 +113,6 @@ Deno.test("Hostile: 17 callers with 935 half-sent bodies hold no open request", 
     }
     await honest.close();
     for (const socket of sockets) socket.close();
-  }));
-
-Deno.test("Hostile: an outage in which many attempts fail is one reconnect for the alert ProxyReconnecting", () =>
-  withProxy(async ({ url, wsUrl, read }) => {
-    const client = await RpcSocket.open(wsUrl);
-    await client.call("eth_subscribe", ["newHeads"]);
-    await read.stop();
-    await eventually("many attempts have failed", async () => {
-      return await metric(url, "proxy_broadcast_reconnect_attempts") >= 18 || undefined;
-    });
-    const again = new EchoNode({ port: read.port });
-    await again.until(() => again.subscriptions.length === 1);
-    assert.equal(await metric(url, "proxy_broadcast_reconnects_total"), 1);
-    await client.close();
-    await again.stop();
   }));
 
 /** Writes bytes on a connection of its own. @returns What the server sent until its end. */
@@ -204,7 +190,7 @@ Deno.test("Hostile: on the WebSocket port a frame over the limit closes with 100
     tiny.destroy();
     await honest.work();
     const refusals = 'proxy_refusals_total{limit="message_bytes"}';
-    assert.equal(await metric(scene.url, refusals), 2);
+    assert.equal(await readSeries(scene.url, refusals), 2);
     await honest.close();
   }, { clientPort: "WebSocket port", proxy: { maxBodyBytes: 4_096 } }));
 

@@ -108,10 +108,3 @@ interface Answer {
   result?: unknown;
   error?: { code: number; message: string };
 }
-
-/** The value of a metric of the proxy. */
-export async function metric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const line = text.split("\n").find((line) => line.startsWith(`${name} `));
-  return Number(line?.split(" ").at(-1));
-}

@@ -4,7 +4,8 @@ import { eventually } from "../support/eventually.ts";
 import { deafClient } from "../proxy/deaf_client.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import type { Scene } from "../proxy/support.ts";
-import { HonestClient, metric } from "./honest_client.ts";
+import { readSeries } from "../support/metrics.ts";
+import { HonestClient } from "./honest_client.ts";
 import { freePort } from "../support/ports.ts";
 
 const MIB = 1024 * 1024;
@@ -88,12 +89,12 @@ for (const clientPort of ["main port", "WebSocket port"] as const) {
       }
       await honest.work();
       await eventually("all are answered or refused", async () => {
-        const calls = await metric(url, 'proxy_upstream_latency_seconds_count{target="read"}');
+        const calls = await readSeries(url, 'proxy_upstream_latency_seconds_count{target="read"}');
         return calls >= ATTACKERS || undefined;
       });
       await honest.work();
-      assert(await metric(url, 'proxy_refusals_total{limit="buffered_bytes"}') > 0);
-      assert(await metric(url, "proxy_buffered_bytes") <= BUDGET);
+      assert(await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') > 0);
+      assert(await readSeries(url, "proxy_buffered_bytes") <= BUDGET);
       const grownMib = (await memoryOf(pid, "VmHWM") - idleBytes) / MIB;
       assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
       await honest.close();

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import type { Received } from "../proxy/echo_node.ts";
 import { call, post, type SceneOptions, withProxy } from "../proxy/support.ts";
-import { metric } from "./honest_client.ts";
+import { readSeries } from "../support/metrics.ts";
 
 const READ = call(1, "core_getAccount", ["shared"]);
 
@@ -39,7 +39,7 @@ for (const [name, attack] of Object.entries(attacks)) {
       const honest = Array.from({ length: 20 }, (_, id) => post(url, { ...READ, id }));
       const calls = 'proxy_rpc_methods_total{method="core_getAccount"}';
       await eventually("all are in the proxy", async () => {
-        return await metric(url, calls) === 21 || undefined;
+        return await readSeries(url, calls) === 21 || undefined;
       });
       release();
       for (const [id, response] of (await Promise.all(honest)).entries()) {
@@ -52,23 +52,6 @@ for (const [name, attack] of Object.entries(attacks)) {
     }, options);
   });
 }
-
-Deno.test("Hostile: with --rate-limit only the caller over it is refused", () =>
-  withProxy(async ({ url }) => {
-    const from = (address: string) => post(url, READ, { "x-forwarded-for": address });
-    const answers = [];
-    for (let n = 0; n < 40; n += 1) answers.push(await from("198.51.100.1"));
-    const refused = answers.filter(({ status }) => status === 429);
-    assert.equal(refused.length, 10, "30 in a window of three seconds pass");
-    const [first = assert.fail()] = refused;
-    assert.match(first.headers.get("retry-after") ?? "", /^[123]$/);
-    assert.equal((await first.json()).error.code, -32005);
-    for (const answer of answers) if (!answer.bodyUsed) await answer.text();
-    const honest = await from("203.0.113.1");
-    assert.equal(honest.status, 200);
-    await honest.text();
-    assert.equal(await metric(url, 'proxy_refusals_total{limit="request_rate"}'), 10);
-  }, { proxy: { rateLimit: 10 } }));
 
 Deno.test("Hostile: unread HTTP answers count as memory until their caller disconnects", () => {
   const MIB = 1024 * 1024;
@@ -87,16 +70,16 @@ Deno.test("Hostile: unread HTTP answers count as memory until their caller disco
       `POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     ));
     await eventually("its answer waits", async () => {
-      return await metric(url, "proxy_buffered_bytes") > 32 * MIB || undefined;
+      return await readSeries(url, "proxy_buffered_bytes") > 32 * MIB || undefined;
     });
     const large = await post(url, call(2, "core_getPriceHistory"));
     assert.deepEqual([large.status, (await large.json()).error.code], [429, -32005]);
     const small = await post(url, call(3, "core_getAccount"));
     assert.deepEqual([small.status, (await small.json()).result], [200, 1]);
-    assert.equal(await metric(url, 'proxy_refusals_total{limit="buffered_bytes"}'), 1);
+    assert.equal(await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}'), 1);
     deaf.close();
     await eventually("its memory is free", async () => {
-      return await metric(url, "proxy_buffered_bytes") === 0 || undefined;
+      return await readSeries(url, "proxy_buffered_bytes") === 0 || undefined;
     });
     const again = await post(url, call(4, "core_getPriceHistory"));
     assert.equal((await again.json()).result.length, 32 * MIB);
@@ -112,7 +95,7 @@ Deno.test("Hostile: received bytes of half-sent bodies count as memory, and larg
     const deaf = connect(Number(port), hostname);
     deaf.write(half);
     await eventually("it counts", async () => {
-      return await metric(url, "proxy_buffered_bytes") === 500_000 || undefined;
+      return await readSeries(url, "proxy_buffered_bytes") === 500_000 || undefined;
     });
     const large = await post(url, call(2, "core_getAccount", ["x".repeat(400_000)]));
     assert.deepEqual([large.status, (await large.json()).error.code], [429, -32005]);
@@ -121,6 +104,6 @@ Deno.test("Hostile: received bytes of half-sent bodies count as memory, and larg
     await small.text();
     deaf.destroy();
     await eventually("its memory is free", async () => {
-      return await metric(url, "proxy_buffered_bytes") === 0 || undefined;
+      return await readSeries(url, "proxy_buffered_bytes") === 0 || undefined;
     });
   }, { proxy: { maxBufferedBytes: 1_048_576 } }));

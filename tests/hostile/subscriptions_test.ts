@@ -4,7 +4,8 @@ import { createPublicClient, SocketClosedError, webSocket } from "viem";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { withProxy } from "../proxy/support.ts";
-import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
+import { readSeries } from "../support/metrics.ts";
+import { AddressedClient, HonestClient } from "./honest_client.ts";
 
 const MIB = 1024 * 1024;
 
@@ -30,7 +31,7 @@ Deno.test("Hostile: a subscribe with megabytes of parameters is refused and neve
     await honest.work();
     assert.deepEqual(scene.read.closedOn, []);
     const refusals = 'proxy_refusals_total{limit="subscription_parameters"}';
-    assert.equal(await metric(scene.url, refusals), 3);
+    assert.equal(await readSeries(scene.url, refusals), 3);
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
 
@@ -48,35 +49,6 @@ Deno.test("Hostile: a subscription on which the node closes the socket is refuse
     assert.equal(read.closedOn.length, 1);
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
-
-Deno.test("Hostile: unused filters make no further subscriptions at the node", () =>
-  withProxy(async (scene) => {
-    const { read, wsUrl, url } = scene;
-    const honest = await HonestClient.open(scene);
-    const attackers = await Promise.all(Array.from({ length: 18 }, () => RpcSocket.open(wsUrl)));
-    for (let n = 0; n < 100; n += 1) {
-      await Promise.all(attackers.map((attacker, index) => {
-        return attacker.call("eth_subscribe", ["prices", { user: address(100 * index + n) }]);
-      }));
-    }
-    // One client that asks again needs a second id, up to a bound.
-    assert(read.subscriptions.length <= 17, `${read.subscriptions.length}`);
-    const theses = (index: number, filter: object) =>
-      attackers[index]?.call("eth_subscribe", ["theses", filter]);
-    for (
-      const filter of [{ user: address(0xa) }, {
-        user: address(0xa).toUpperCase().replace("X", "x"),
-        y: 1,
-      }]
-    ) {
-      const index = "y" in filter ? 1 : 0;
-      assert.equal(typeof (await theses(index, filter))?.result, "string");
-    }
-    assert.equal(read.subscriptions.filter((text) => text.includes("theses")).length, 1);
-    await honest.work();
-    assert.equal(await metric(url, "proxy_upstream_subscriptions"), read.subscriptions.length);
-    await Promise.all([...attackers, honest].map((client) => client.close()));
-  }));
 
 Deno.test("Hostile: one address gets an eighth of the node's subscriptions and no more", () =>
   withProxy(async (scene) => {
@@ -102,7 +74,7 @@ Deno.test("Hostile: one address gets an eighth of the node's subscriptions and n
     const { result } = await other.call("eth_subscribe", ["logs", { address: address(9_999) }]);
     assert.equal(typeof result, "string");
     const refusals = 'proxy_refusals_total{limit="upstream_subscriptions_per_address"}';
-    assert.equal(await metric(url, refusals), refused);
+    assert.equal(await readSeries(url, refusals), refused);
     await honest.work();
     // What ended is free again.
     await Promise.all(attackers.splice(0, 40).map((attacker) => attacker.close()));
@@ -157,33 +129,13 @@ for (const [name, addresses, newcomers] of attacks) {
       }
       await honest.work();
       await read.until(() => read.subscriptions.length <= 2_048 + 2);
-      assert.equal(await metric(url, "proxy_upstream_subscriptions"), read.subscriptions.length);
+      assert.equal(
+        await readSeries(url, "proxy_upstream_subscriptions"),
+        read.subscriptions.length,
+      );
       await Promise.all([...attackers, honest].map((client) => client.close()));
     }));
 }
-
-Deno.test("Hostile: a client with most subscriptions is closed for a newcomer, all others go on", () =>
-  withProxy(async ({ wsUrl, url, read }) => {
-    const attackers = await takeAll(
-      wsUrl,
-      Array.from({ length: 8 }, (_, n) => `198.51.100.${n}`),
-      5,
-    );
-    const codes: number[] = [];
-    for (const { closed } of attackers) void closed.then((code) => codes.push(code));
-    const newcomers = await takeAll(wsUrl, ["203.0.113.1", "203.0.113.2", "203.0.113.3"], 2, 100);
-    const displaced = await metric(url, 'proxy_refusals_total{limit="subscription_displaced"}');
-    await eventually("they are closed", () => codes.length === displaced || undefined);
-    assert(displaced < attackers.length);
-    assert.deepEqual(new Set(codes), new Set([1013])); // at least one
-    const count = await metric(url, "proxy_upstream_subscriptions");
-    await read.until(() => read.subscriptions.length === count);
-    for (const text of read.subscriptions) read.notify(JSON.parse(text), "goes on");
-    const goesOn = () => [...attackers, ...newcomers].flatMap(({ notified }) => notified);
-    await eventually("all others go on", () => goesOn().length === count || undefined);
-    assert.deepEqual(new Set(goesOn().map(({ result }) => result)), new Set(["goes on"]));
-    await Promise.all([...attackers, ...newcomers].map((client) => client.close()));
-  }, { proxy: { maxUpstreamSubscriptions: 40 } }));
 
 Deno.test("Hostile: viem reports that it was closed for a newcomer, connects again and subscribes", () =>
   withProxy(async ({ wsUrl, read }) => {

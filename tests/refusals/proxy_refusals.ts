@@ -2,7 +2,7 @@ import { type SceneOptions, withProxy } from "../proxy/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { callOf, invalid, wrongMessages } from "./rpc_messages.ts";
-import type { Expected, Refusals } from "./support.ts";
+import { type Expected, type Refusals, says } from "./support.ts";
 
 /** A handshake as it should be. */
 const HANDSHAKE = {
@@ -11,69 +11,55 @@ const HANDSHAKE = {
   "sec-websocket-key": btoa("sixteen bytes of"),
 };
 
+const upgrade = says("426 UPGRADE_REQUIRED", "GET /ws", "connect with a WebSocket client");
+
 /** Everything that the proxy refuses. */
 export async function refuseAtProxy(refusals: Refusals): Promise<void> {
   const given: SceneOptions = {
     clientPort: "WebSocket port",
     proxy: { corsOrigins: ["https://app.example"], maxSubscriptionsPerClient: 1 },
   };
-  await withProxy(async ({ url, wsUrl, read, write }) => {
+  const read = callOf("eth_chainId", []);
+  await withProxy(async (scene) => {
+    const { url, wsUrl } = scene;
     for (const refused of wrongMessages(1_000)) await refusals.ask(url, refused);
-    const limited = { path: "", status: 413, code: "-32005", advice: "send" };
-    const calls = Array.from({ length: 1_001 }, () => callOf("eth_chainId", []));
-    await refusals.ask(url, { ...limited, body: calls, names: "1001 calls" });
-    const long = "x".repeat(6 * 2 ** 20);
-    await refusals.ask(url, { ...limited, body: long, names: "Body is over 5242880 bytes" });
+    const ask = (body: unknown, expected: Expected) =>
+      refusals.ask(url, { path: "", body, ...expected });
+    await ask(Array(1_001).fill(read), says("413 -32005", "1001 calls", "send"));
+    await ask("x".repeat(6 * 2 ** 20), says("413 -32005", "Body is over 5242880 bytes", "send"));
     await refusals.ask(url, {
-      ...{ method: "PUT", path: "/", status: 405, code: "METHOD_NOT_ALLOWED" },
-      ...{ names: "JSON-RPC request", received: "PUT", advice: "Expected POST" },
+      ...{ method: "PUT", path: "/" },
+      ...says("405 METHOD_NOT_ALLOWED", "JSON-RPC request", "PUT", "Expected POST"),
     });
-    await refusals.ask(url, {
-      ...{ path: "/ws", status: 426, code: "UPGRADE_REQUIRED", names: "GET /ws" },
-      advice: "connect with a WebSocket client",
-    });
-    const page = { path: "/", status: 426, code: "UPGRADE_REQUIRED", names: "GET /ws" };
-    const wsPort = wsUrl.replace(/^ws(.*)\/ws$/, "http$1");
-    await refusals.ask(wsPort, { ...page, advice: "connect with a WebSocket client" });
+    await refusals.ask(url, { path: "/ws", ...upgrade });
+    await refusals.ask(wsUrl.replace(/^ws(.*)\/ws$/, "http$1"), { path: "/", ...upgrade });
     const socket = await RpcSocket.open(wsUrl);
-    const subscribe = async (params: unknown[], expected: Omit<Expected, "status">) => {
-      const answer = await socket.call("eth_subscribe", params);
-      refusals.check(200, answer, { status: 200, ...expected }, JSON.stringify(params));
-    };
-    const tooMuch = { code: "-32005", advice: "ask for less" };
-    await subscribe(["x".repeat(5_000)], { ...tooMuch, names: "over 4096 bytes" });
+    const call = async (method: string, params: unknown[], expected: Expected) =>
+      refusals.check(await socket.call(method, params), expected, JSON.stringify(params));
+    const long = says("200 -32005", "over 4096 bytes", "ask for less");
+    await call("eth_subscribe", ["x".repeat(5_000)], long);
     await socket.call("eth_subscribe", ["newHeads"]);
-    const full = { names: "A client may have 1 subscriptions", advice: "end one first" };
-    await subscribe(["prices"], { code: "-32005", ...full });
-    const unsubscribed = await socket.call("eth_unsubscribe", [5]);
-    const wrongId = { ...invalid("5", "takes the id of a subscription"), status: 200 };
-    refusals.check(200, unsubscribed, wrongId, "[5]");
+    const full = says("200 -32005", "A client may have 1 subscriptions", "end one first");
+    await call("eth_subscribe", ["prices"], full);
+    await call("eth_unsubscribe", [5], invalid("Invalid params", "5", "the id of a subscription"));
     await socket.close();
-    await Promise.all([read.stop(), write.stop()]);
-    const away = { path: "", status: 502, code: "-32002" };
-    const body = callOf("eth_chainId", []);
+    await Promise.all([scene.read.stop(), scene.write.stop()]);
     await eventually("the read node is away", async () => {
-      const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+      const answer = await fetch(url, { method: "POST", body: JSON.stringify(read) });
       await answer.body?.cancel();
       return answer.status === 502 || undefined;
     });
-    await refusals.ask(url, { ...away, body, names: "The read node", advice: "try again" });
-    const tx = callOf("core_sendTransaction", []);
-    await refusals.ask(url, { ...away, body: tx, names: "The write node", advice: "again" });
+    await ask(read, says("502 -32002", "The read node", "try again"));
+    await ask(callOf("core_sendTransaction", []), says("502 -32002", "The write node", "again"));
   }, given);
-  const body = callOf("eth_chainId", []);
   const noJson = { answer: () => new Response("oops") };
   await withProxy(async ({ url }) => {
-    await refusals.ask(url, {
-      ...{ path: "", body, status: 502, code: "-32002", names: "The read node gave no answer" },
-      advice: "try again",
-    });
-    const full = { code: "-32005", names: "0 clients are connected", advice: "try again later" };
-    await refusals.ask(url, { path: "/ws", headers: HANDSHAKE, status: 429, ...full });
+    const noAnswer = says("502 -32002", "The read node gave no answer", "try again");
+    await refusals.ask(url, { path: "", body: read, ...noAnswer });
+    const full = says("429 -32005", "0 clients are connected", "try again later");
+    await refusals.ask(url, { path: "/ws", headers: HANDSHAKE, ...full });
     for (let n = 0; n < 2; n++) await (await fetch(url, { method: "POST", body: "1" })).text();
-    await refusals.ask(url, {
-      ...{ path: "", body, status: 429, code: "-32005", names: "Too many requests" },
-      advice: "retry after",
-    });
+    const often = says("429 -32005", "Too many requests", "retry after");
+    await refusals.ask(url, { path: "", body: read, ...often });
   }, { read: noJson, proxy: { rateLimit: 1, maxWsClients: 0 } });
 }

@@ -17,7 +17,13 @@ import { refuseAtBridge } from "./bridge_refusals.ts";
 import { refuseAtNode } from "./node_refusals.ts";
 import { refuseAtProxy } from "./proxy_refusals.ts";
 import { refuseAtSolver } from "./solver_refusals.ts";
-import { documentedCodes, documentedRpcCodes, isRpcNumberDocumented, Refusals } from "./support.ts";
+import {
+  documentedCodes,
+  documentedRpcCodes,
+  isRpcNumberDocumented,
+  Refusals,
+  says,
+} from "./support.ts";
 
 /** Documented codes that no request provokes here: why not, and the test that does. */
 const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
@@ -42,7 +48,7 @@ async function serving(app: Hono, ask: (url: string) => Promise<unknown>): Promi
 /** What the oracle refuses, and its other answers, with prices and without. */
 async function refuseAtOracle(refusals: Refusals): Promise<void> {
   await withOracle(async ({ url }) => {
-    await refusals.ask(url, { ...noRoute, advice: "GET /" });
+    await refusals.ask(url, noRoute);
     for (const path of ["/", "/openapi.json", "/health", "/metrics", "/prices", "/providers"]) {
       await refusals.expect(url, 200, path);
     }
@@ -59,19 +65,19 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
 async function refuseAtExchanges(refusals: Refusals): Promise<void> {
   const { url, providerUrls, stop } = await startExchanges(withDefaults(options, { port: 0 }));
   try {
-    await refusals.ask(url, { ...noRoute, advice: "GET /" });
+    await refusals.ask(url, noRoute);
     const path = new URL(providerUrls.provider_b).pathname;
     const advice = "connect with a WebSocket client";
-    await refusals.ask(url, { path, status: 426, code: "UPGRADE_REQUIRED", names: path, advice });
+    await refusals.ask(url, { path, ...says("426 UPGRADE_REQUIRED", path, advice) });
     const headers = { upgrade: "websocket", connection: "Upgrade" };
-    const broken = { status: 400, code: "INVALID_REQUEST", names: "sec-websocket-key", advice };
+    const broken = says("400 INVALID_REQUEST", "sec-websocket-key", advice);
     await refusals.ask(url, { path, headers, ...broken });
   } finally {
     await stop();
   }
 }
 
-const noRoute = { path: "/nothing", status: 404, code: "NOT_FOUND", names: "GET /nothing" };
+const noRoute = { path: "/nothing", ...says("404 NOT_FOUND", "GET /nothing", "GET /") };
 
 Deno.test("Refusals: each has a documented code, says what is wrong and what to do", async (t) => {
   const refusals = new Refusals();
@@ -85,11 +91,9 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
     "console",
     () =>
       serving(consoleApi({ page: new Map(), config: () => undefined }), async (url) => {
-        await refusals.ask(url, { ...noRoute, advice: "the page is at GET /" });
-        await refusals.ask(url, {
-          ...{ path: "/config.json", status: 503, code: "STARTING" },
-          ...{ names: "services are still starting", advice: "try again" },
-        });
+        await refusals.ask(url, noRoute);
+        const starting = says("503 STARTING", "services are still starting", "try again");
+        await refusals.ask(url, { path: "/config.json", ...starting });
       }),
   );
 

@@ -1,4 +1,4 @@
-import type { Refused } from "./support.ts";
+import { type Expected, type Refused, says } from "./support.ts";
 
 /** A page that may call nothing. */
 const FOREIGN = { origin: "https://other.example" };
@@ -12,41 +12,33 @@ export const callOf = (method: string, params: unknown[]) => ({
 });
 
 /** The error of a call with wrong parameters. */
-export function invalid(received: string, advice: string, names = "Invalid params") {
-  return { code: "-32602", names, received, advice };
+export function invalid(...words: [names: string, received: string, advice: string]): Expected {
+  return says("200 -32602", ...words);
 }
-
-const malformed = { path: "", status: 400, code: "-32600", names: "Invalid request" };
 
 /** Messages that are no calls, wherever they are sent. */
 export function wrongMessages(batchMax: number): Refused[] {
   const call = callOf("eth_chainId", []);
+  const malformed = (body: unknown, received: string, advice: string): Refused => ({
+    ...{ path: "", body },
+    ...says("400 -32600", "Invalid request", received, advice),
+  });
+  const handshake = { upgrade: "websocket", connection: "Upgrade" };
   return [
+    { path: "", body: "{oops", ...says("400 -32700", "Parse error", '"{oops"', "send a JSON-RPC") },
+    malformed(5, "5", "Expected an object"),
+    malformed({ ...call, jsonrpc: "1.0" }, '"1.0"', 'Expected "2.0"'),
+    malformed({ ...call, method: 7 }, "7", "Expected a method name"),
+    malformed({ ...call, params: 3 }, "3", "an array or an object"),
+    malformed([], "empty", "send one call or more"),
     {
-      ...{ path: "", body: "{oops", status: 400, code: "-32700", names: "Parse error" },
-      ...{ received: '"{oops"', advice: "send a JSON-RPC 2.0 request" },
+      ...{ path: "", body: call, headers: FOREIGN },
+      ...says("403 -32600", FOREIGN.origin, batchMax === 100 ? "use the proxy" : "--cors"),
     },
-    { ...malformed, body: 5, received: "5", advice: "Expected an object" },
+    { path: "/nothing", ...says("404 NOT_FOUND", "GET /nothing", "GET /") },
     {
-      ...malformed,
-      body: { ...call, jsonrpc: "1.0" },
-      received: '"1.0"',
-      advice: 'Expected "2.0"',
-    },
-    { ...malformed, body: { ...call, method: 7 }, received: "7", advice: "Expected a method name" },
-    { ...malformed, body: { ...call, params: 3 }, received: "3", advice: "an array or an object" },
-    { ...malformed, body: [], received: "empty", advice: "send one call or more" },
-    {
-      ...{ ...malformed, body: call, headers: FOREIGN, status: 403 },
-      ...{
-        names: `Pages of ${FOREIGN.origin}`,
-        advice: batchMax === 100 ? "use the proxy" : "--cors",
-      },
-    },
-    { path: "/nothing", status: 404, code: "NOT_FOUND", names: "GET /nothing", advice: "GET /" },
-    {
-      ...{ path: "", headers: { upgrade: "websocket", connection: "Upgrade" }, status: 400 },
-      ...{ code: "-32600", names: "sec-websocket-key", advice: "connect with a WebSocket client" },
+      ...{ path: "", headers: handshake },
+      ...says("400 -32600", "sec-websocket-key", "connect with a WebSocket client"),
     },
   ];
 }

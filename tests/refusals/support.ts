@@ -2,28 +2,32 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { DocumentedService } from "../openapi/support/documented_service.ts";
 import { eventually } from "../support/eventually.ts";
+import { withField } from "../support/http_answers.ts";
+import { BODIES, type BodyRules, wrongBodies } from "./request_rules.ts";
 
 /** What the answer to a request that is refused has to say. */
 export interface Expected {
-  status: number;
-  /** The code of the failure; of a JSON-RPC error its number, or `number CODE` where it has both. */
-  code: string;
-  /** What is wrong: the field, the route or the thing. */
-  names: string;
-  /** What was received, where the input is wrong. */
-  received?: string;
-  /** What to do: the rule that it breaks, or the next step. */
-  advice: string;
+  /** Its status and code; of a JSON-RPC error also its number: `200 -32602 UNKNOWN_THESIS`. */
+  answer: string;
+  /** What its message contains: what is wrong, what was received, and what to do. */
+  words: readonly string[];
 }
 
-/** A request that is refused, and what its answer has to say. */
-export interface Refused extends Expected {
+/** Makes an {@link Expected}: each message names at least what is wrong, and what to do. */
+export function says(answer: string, ...words: [string, string, ...string[]]): Expected {
+  return { answer, words };
+}
+
+/** A request over HTTP: text is sent as it is, anything else as JSON. */
+interface Sent {
   method?: string;
   path: string;
-  /** Text as it is, anything else as JSON. */
   body?: unknown;
   headers?: HeadersInit;
 }
+
+/** A request that is refused, and what its answer has to say. */
+export type Refused = Sent & Expected;
 
 const envelopeSchema = z.strictObject({
   success: z.literal(false),
@@ -75,9 +79,6 @@ const SECRET = /[0-9a-fA-F]{128,}/g;
 /** Words of a library that reach no user. */
 const FOREIGN_WORDS = /Invalid (input|option|string|key)|must match|undefined|NaN|\[object/;
 
-/** A request over HTTP: text is sent as it is, anything else as JSON. */
-type Sent = Pick<Refused, "method" | "path" | "body" | "headers">;
-
 /** Asks for what is refused, and remembers the codes that came. */
 export class Refusals {
   /** Every code that was answered, and by which request first. */
@@ -90,7 +91,23 @@ export class Refusals {
     const response = await this.#send(url, { method, path, body, headers });
     assert.match(response.headers.get("content-type") ?? "", /^application\/json/, path);
     const sent = typeof body === "string" ? body : JSON.stringify(body) ?? path;
-    return this.check(response.status, await response.json(), expected, sent);
+    return this.check(await response.json(), expected, sent, response.status);
+  }
+
+  /** Asks for every broken field of a route's bodies; its document refuses the same bodies. */
+  async askFields(url: string, path: keyof typeof BODIES, good: object): Promise<void> {
+    const rules: BodyRules = BODIES[path];
+    const service = await this.#serviceAt(url) ?? assert.fail("It has a document");
+    const operation = service.operationAt("POST", path) ?? assert.fail(path);
+    const schema = ["requestBody", "content", "application/json", "schema"];
+    for (const { body, words } of wrongBodies(rules, good)) {
+      await this.ask(url, { path, body, ...says("400 INVALID_REQUEST", ...words) });
+      assert(!service.fits(operation, schema, JSON.parse(JSON.stringify(body))), words.join());
+    }
+    for (const field of rules.optional) {
+      const body = withField(good, field, undefined);
+      await this.expect(url, 200, path, body);
+    }
   }
 
   /** Sends a request that is answered with a status; for answers that are no refusals. */
@@ -109,13 +126,17 @@ export class Refusals {
     await this.expect(url, status, path);
   }
 
-  /** Sends a request, and holds the answer to the document of its service. */
-  async #send(url: string, { method, path, body, headers }: Sent): Promise<Response> {
+  async #serviceAt(url: string): Promise<DocumentedService | undefined> {
     if (!this.#documented.has(url)) {
       const { ok, body } = await fetch(`${url}/openapi.json`);
       await body?.cancel();
       this.#documented.set(url, ok ? await DocumentedService.at(url) : undefined);
     }
+    return this.#documented.get(url);
+  }
+
+  /** Sends a request, and holds the answer to the document of its service. */
+  async #send(url: string, { method, path, body, headers }: Sent): Promise<Response> {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
     const request = new Request(url + path, {
       method: method ?? (text === undefined ? "GET" : "POST"),
@@ -123,7 +144,7 @@ export class Refusals {
       headers: { "content-type": "application/json", ...headers },
     });
     const response = await fetch(request);
-    const service = this.#documented.get(url);
+    const service = await this.#serviceAt(url);
     const operation = service?.operationAt(request.method, new URL(request.url).pathname);
     // A bug of the service is in no document.
     if (operation !== undefined && response.status !== 500) {
@@ -147,26 +168,25 @@ export class Refusals {
   }
 
   /** Sends a request until a limit of 1 a second refuses it. */
-  async askTooOften(url: string, request: Pick<Refused, "path" | "body">): Promise<void> {
+  async askTooOften(url: string, request: Sent): Promise<void> {
     await eventually("the limit", async () => {
       const response = await this.#send(url, request);
       await response.body?.cancel();
       return response.status === 429 || undefined;
     });
-    const limited = { status: 429, code: "RATE_LIMITED" };
-    const says = { names: "Too many requests", advice: "retry after" };
-    await this.ask(url, { ...request, ...limited, ...says });
+    await this.ask(url, {
+      ...request,
+      ...says("429 RATE_LIMITED", "Too many requests", "retry after"),
+    });
   }
 
   /** Checks an answer, however it came. */
-  check(status: number, answer: unknown, expected: Expected, sent: string): string {
+  check(answer: unknown, expected: Expected, sent: string, status = 200): string {
     const { code, message } = failureOf(answer);
     const shown = `${sent.slice(0, 200)}: ${status} ${JSON.stringify(answer)}`;
     this.seen.set(code, this.seen.get(code) ?? shown);
-    assert.equal(`${status} ${code}`, `${expected.status} ${expected.code}`, shown);
-    for (const part of [expected.names, expected.received, expected.advice]) {
-      assert(part === undefined || message.includes(part), `${shown} does not say ${part}`);
-    }
+    assert.equal(`${status} ${code}`, expected.answer, shown);
+    for (const word of expected.words) assert(message.includes(word), `${shown}: no ${word}`);
     assert.doesNotMatch(message, FOREIGN_WORDS, shown);
     for (const secret of sent.match(SECRET) ?? []) {
       assert(!JSON.stringify(answer).includes(secret.slice(0, 64)), `${shown} shows ${secret}`);

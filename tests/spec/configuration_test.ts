@@ -1,4 +1,7 @@
-/** The option tables of the three documents, row by row, and the environment of real processes. */
+/**
+ * The option tables of the three documents, row by row. Real processes take their keys from the
+ * environment in `death_test.ts` of solver and bridge.
+ */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
@@ -9,146 +12,144 @@ import { options as oracleOptions } from "../../services/oracle/mod.ts";
 import { options as proxyOptions } from "../../services/proxy/mod.ts";
 import { options as solverOptions } from "../../services/solver/mod.ts";
 import { Program } from "../support/process.ts";
-import { optionRow } from "./support.ts";
 
 const { solver, relayer } = DEV_ACCOUNTS;
 
-const URLS: { taken: [string, string][]; refused: string[] } = {
-  taken: [
-    ["http://127.0.0.1:1", "http://127.0.0.1:1"],
-    ["https://node.example/rpc", "https://node.example/rpc"],
-  ],
+/** Texts that are accepted, and what they mean, and texts that are refused; a switch has no text. */
+interface Kind {
+  accepted: readonly (readonly [text: string | undefined, value: unknown])[];
+  refused?: readonly string[];
+}
+
+/** A row of an option table; where the document names no variable, it is undefined. */
+type Row = [option: string, env: string | undefined, byDefault: unknown, kind: Kind];
+
+const SWITCH: Kind = { accepted: [[undefined, true]] };
+const [NODE, NODE_WS] = ["https://node.example/rpc", "wss://node.example"];
+const HTTP_URL: Kind = {
+  accepted: [["http://127.0.0.1:1", "http://127.0.0.1:1"], [NODE, NODE]],
   refused: ["node.example", "ftp://node.example", "nonsense"],
 };
-const WS_URLS: typeof URLS = {
-  taken: [["ws://127.0.0.1:1", "ws://127.0.0.1:1"], ["wss://node.example", "wss://node.example"]],
+const WS_URL: Kind = {
+  accepted: [["ws://127.0.0.1:1", "ws://127.0.0.1:1"], [NODE_WS, NODE_WS]],
   refused: ["http://node.example", "nonsense"],
 };
-const PORTS: { taken: [string, number][]; refused: string[] } = {
-  taken: [["0", 0], ["1", 1], ["65535", 65_535]],
+const PORT: Kind = {
+  accepted: [["0", 0], ["1", 1], ["65535", 65_535]],
   refused: ["65536", "http", "1.5"],
 };
+const RPC_ROW: Row = ["-r, --rpc-url <url>", "KAIZEN_RPC_URL", "http://localhost:8545", HTTP_URL];
 
 const SOLVER = "quote solver, Configuration";
-const withKey = { SOLVER_PRIVATE_KEY: solver.privateKey };
-for (
-  const expected of [
-    { option: "-d, --dry-run", default: false, taken: [[undefined, true]] as const },
-    {
-      option: "-r, --rpc-url <url>",
-      env: "KAIZEN_RPC_URL",
-      default: "http://localhost:8545",
-      ...URLS,
-    },
-    {
-      option: "-w, --ws-url <url>",
-      env: "KAIZEN_WS_URL",
-      default: "ws://localhost:8546",
-      ...WS_URLS,
-    },
-    { option: "-p, --port <port>", default: 3000, ...PORTS },
-    {
-      option: "-m, --multiplier <ratio>",
-      default: 1.5,
-      taken: [["1.0", 1], ["1", 1], ["2.75", 2.75], ["10.0", 10]] as const,
-      refused: ["0.9", "0.999999999", "10.1", "10.000000001", "much"],
-    },
-    {
-      option: "--max-risk <amount>",
-      default: 10_000_000_000n,
-      taken: [["0", 0n], ["1", 1n], ["20000000000", 20_000_000_000n]] as const,
-      refused: ["1.5", "0x10", "all"],
-    },
-  ]
-) optionRow(SOLVER, solverOptions, expected, withKey);
+optionRows(SOLVER, solverOptions, [
+  ["-d, --dry-run", undefined, false, SWITCH],
+  RPC_ROW,
+  ["-w, --ws-url <url>", "KAIZEN_WS_URL", "ws://localhost:8546", WS_URL],
+  ["-p, --port <port>", undefined, 3000, PORT],
+  ["-m, --multiplier <ratio>", undefined, 1.5, {
+    accepted: [["1.0", 1], ["1", 1], ["2.75", 2.75], ["10.0", 10]],
+    refused: ["0.9", "0.999999999", "10.1", "10.000000001", "much"],
+  }],
+  ["--max-risk <amount>", undefined, 10_000_000_000n, {
+    accepted: [["0", 0n], ["1", 1n], ["20000000000", 20_000_000_000n]],
+    refused: ["1.5", "0x10", "all"],
+  }],
+], { SOLVER_PRIVATE_KEY: solver.privateKey });
 keyRow(SOLVER, solverOptions, "SOLVER_PRIVATE_KEY", solver);
 
 const PROXY = "RPC proxy, Proxy configuration";
-for (
-  const expected of [
-    { option: "--port <port>", env: "PORT", default: 8546, ...PORTS },
-    {
-      option: "--write-node-url <url>",
-      env: "WRITE_NODE_URL",
-      default: "http://localhost:8545",
-      ...URLS,
-    },
-    {
-      option: "--read-node-url <url>",
-      env: "READ_NODE_URL",
-      default: "http://localhost:8547",
-      ...URLS,
-    },
-    { option: "--read-node-ws-url <url>", env: "READ_NODE_WS_URL", default: undefined, ...WS_URLS },
-    {
-      option: "--broadcast-capacity <messages>",
-      env: "BROADCAST_CAPACITY",
-      default: 4096,
-      taken: [["1", 1], ["1024", 1024], ["8192", 8192], ["16384", 16384]] as const,
-      refused: ["0", "many"],
-    },
-    {
-      option: "--cors-origins <origins>",
-      env: "CORS_ORIGINS",
-      default: ["*"],
-      taken: [
-        ["https://a.example", ["https://a.example"]],
-        ["https://a.example,https://b.example", ["https://a.example", "https://b.example"]],
-      ] as const,
-    },
-    {
-      option: "--trust-proxy",
-      env: "TRUST_PROXY",
-      default: true,
-      taken: [[undefined, true], ["true", true], ["false", false]] as const,
-      refused: ["perhaps"],
-    },
-  ]
-) optionRow(PROXY, proxyOptions, expected);
-optionRow(PROXY, loggingOptions, {
-  option: "--json-logs",
-  default: false,
-  taken: [[undefined, true]],
-});
+const [PAGE, OTHER] = ["https://a.example", "https://b.example"];
+optionRows(PROXY, { ...proxyOptions, ...loggingOptions }, [
+  ["--port <port>", "PORT", 8546, PORT],
+  ["--write-node-url <url>", "WRITE_NODE_URL", "http://localhost:8545", HTTP_URL],
+  ["--read-node-url <url>", "READ_NODE_URL", "http://localhost:8547", HTTP_URL],
+  ["--read-node-ws-url <url>", "READ_NODE_WS_URL", undefined, WS_URL],
+  ["--broadcast-capacity <messages>", "BROADCAST_CAPACITY", 4096, {
+    accepted: [["1", 1], ["1024", 1024], ["8192", 8192], ["16384", 16384]],
+    refused: ["0", "many"],
+  }],
+  ["--cors-origins <origins>", "CORS_ORIGINS", ["*"], {
+    accepted: [[PAGE, [PAGE]], [`${PAGE},${OTHER}`, [PAGE, OTHER]]],
+  }],
+  ["--trust-proxy", "TRUST_PROXY", true, {
+    accepted: [[undefined, true], ["true", true], ["false", false]],
+    refused: ["perhaps"],
+  }],
+  ["--json-logs", undefined, false, SWITCH],
+]);
 
 const BRIDGE = "deposit bridge, Bridge configuration";
-for (
-  const expected of [
-    { option: "-p, --port <port>", default: 3000, ...PORTS },
-    {
-      option: "-r, --rpc-url <url>",
-      env: "KAIZEN_RPC_URL",
-      default: "http://localhost:8545",
-      ...URLS,
-    },
-  ]
-) optionRow(BRIDGE, bridgeOptions, expected);
+optionRows(BRIDGE, bridgeOptions, [["-p, --port <port>", undefined, 3000, PORT], RPC_ROW]);
 keyRow(BRIDGE, bridgeOptions, "BRIDGE_PRIVATE_KEY", relayer);
 
 const ALL = ["provider_a", "provider_b", "provider_c", "provider_d"];
-for (
-  const expected of [
-    { option: "-P, --port <port>", default: 8550, ...PORTS },
-    {
-      option: "-p, --providers <list>",
-      default: ALL,
-      taken: [["provider_b", ["provider_b"]], ["provider_a,provider_d", [ALL[0], ALL[3]]]] as const,
-      refused: ["provider_e", ""],
-    },
-    {
-      option: "-a, --aggregation",
-      default: "median",
-      taken: [["median", "median"], ["average", "average"]] as const,
-      refused: ["mode", ""],
-    },
-    {
-      option: "-m, --min-sources <n>",
-      default: 1,
-      taken: [["1", 1], ["4", 4]] as const,
-      refused: ["0", "1.5", "two"],
-    },
-  ]
-) optionRow("price oracle, Service options", oracleOptions, expected);
+optionRows("price oracle, Service options", oracleOptions, [
+  ["-P, --port <port>", undefined, 8550, PORT],
+  ["-p, --providers <list>", undefined, ALL, {
+    accepted: [["provider_b", ["provider_b"]], ["provider_a,provider_d", [ALL[0], ALL[3]]]],
+    refused: ["provider_e", ""],
+  }],
+  ["-a, --aggregation", undefined, "median", {
+    accepted: [["median", "median"], ["average", "average"]],
+    refused: ["mode", ""],
+  }],
+  ["-m, --min-sources <n>", undefined, 1, {
+    accepted: [["1", 1], ["4", 4]],
+    refused: ["0", "1.5", "two"],
+  }],
+]);
+
+/** What an option is worth; `variables` are those of the environment. */
+function parsed(
+  table: OptionTable,
+  key: string,
+  argv: string[],
+  variables: Record<string, string>,
+): unknown {
+  const text = { name: "test", description: "", examples: [] };
+  const values: Record<string, unknown> = parseOptions(
+    text,
+    table,
+    argv,
+    (name) => variables[name],
+  );
+  assert.ok(key in values, `no option ${key}`);
+  return values[key];
+}
+
+/**
+ * Tests the rows of an option table. `needed` is an environment in which the options without a
+ * default are given.
+ */
+function optionRows(
+  section: string,
+  table: OptionTable,
+  rows: readonly Row[],
+  needed: Record<string, string> = {},
+): void {
+  Deno.test(`${section}: every option has its spellings, variable, default and values`, () => {
+    for (const [option, env, byDefault, { accepted, refused = [] }] of rows) {
+      const spellings = option.replace(/ [<[].*$/, "").split(", ");
+      const key = spellings.at(-1)!.slice(2).replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
+      const parse = (argv: string[], variables: Record<string, string> = {}) =>
+        parsed(table, key, argv, { ...needed, ...variables });
+      assert.deepEqual(parse([]), byDefault, option);
+      for (const [text, value] of accepted) {
+        for (const spelling of spellings) {
+          const argv = text === undefined ? [spelling] : [spelling, text];
+          assert.deepEqual(parse(argv), value, argv.join(" "));
+        }
+        if (env !== undefined) assert.deepEqual(parse([], { [env]: text ?? "true" }), value, env);
+      }
+      for (const text of refused) {
+        for (const argv of spellings.map((spelling) => [spelling, text])) {
+          assert.throws(() => parse(argv), /^UsageError/, argv.join(" "));
+        }
+        if (env !== undefined) assert.throws(() => parse([], { [env]: text }), /^UsageError/, env);
+      }
+    }
+  });
+}
 
 /** A key is a secret: what was parsed can sign and says whose it is, and no error repeats it. */
 function keyRow(
@@ -157,10 +158,8 @@ function keyRow(
   env: string,
   account: { address: string; privateKey: string },
 ): void {
-  const parse = (argv: string[], variables: Record<string, string> = {}): unknown => {
-    const text = { name: "test", description: "", examples: [] };
-    return parseOptions(text, table, argv, (name) => variables[name]).privateKey;
-  };
+  const parse = (argv: string[], variables: Record<string, string> = {}) =>
+    parsed(table, "privateKey", argv, variables);
   const addressOf = (key: unknown) => key instanceof Signer ? key.address : undefined;
   Deno.test(`${section}, -k, --private-key <key>, ${env}: 0x and 64 hex digits`, () => {
     const { address, privateKey } = account;
@@ -176,41 +175,11 @@ function keyRow(
   });
 }
 
-async function started(args: string[], env: Record<string, string>) {
-  const program = new Program(args, env);
+Deno.test(`${PROXY}, --json-logs: every line of a real process is JSON`, async () => {
+  const program = new Program(["proxy", "--json-logs"], { PORT: "0" });
   const listening = /Listening on [\\"]*(http:\/\/[\d.]+:\d+)/;
   await program.until(({ stderr }) => listening.test(stderr));
-  return { program, url: listening.exec(program.stderr)?.[1] ?? assert.fail(program.stderr) };
-}
-
-async function getJson(url: string): Promise<Record<string, unknown>> {
-  return Object(await (await fetch(url)).json());
-}
-
-const RPC_URL = "http://127.0.0.1:9";
-
-Deno.test(`${SOLVER}, SOLVER_PRIVATE_KEY: the key of a real process, in dry-run as it was started`, async () => {
-  const env = { SOLVER_PRIVATE_KEY: solver.privateKey, KAIZEN_RPC_URL: RPC_URL };
-  const args = ["solver", "--dry-run", "--port", "0", "--database", ":memory:"];
-  const { program, url } = await started(args, env);
-  const health = await getJson(`${url}/health`);
-  program.kill("SIGTERM");
-  await program.finished();
-  assert.deepEqual([health.solver, health.dryRun], [solver.address, true]);
-});
-
-Deno.test(`${BRIDGE}, BRIDGE_PRIVATE_KEY and KAIZEN_RPC_URL: the key and the node of a real process`, async () => {
-  const env = { BRIDGE_PRIVATE_KEY: relayer.privateKey, KAIZEN_RPC_URL: RPC_URL };
-  const args = ["bridge", "--port", "0", "--database", ":memory:"];
-  const { program, url } = await started(args, env);
-  const info = await getJson(`${url}/info`);
-  program.kill("SIGTERM");
-  await program.finished();
-  assert.deepEqual([info.bridge, info.rpcUrl], [relayer.address, RPC_URL]);
-});
-
-Deno.test(`${PROXY}, --json-logs: every line of a real process is JSON`, async () => {
-  const { program, url } = await started(["proxy", "--json-logs"], { PORT: "0" });
+  const url = listening.exec(program.stderr)?.[1] ?? assert.fail(program.stderr);
   const health = await (await fetch(`${url}/health`)).text();
   program.kill("SIGTERM");
   const { stdout, stderr } = await program.finished();

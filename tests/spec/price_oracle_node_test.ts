@@ -1,13 +1,11 @@
 /**
  * The price oracle document: how the write node pulls prices, what it does without them, and how long
  * it remembers them. tests/node/outage_test.ts and checkpoints_test.ts hold the boundaries of its
- * States and Limits with a clock of their own.
+ * States and Limits with a clock of their own, tests/lib/prices/price_ring_test.ts its ring buffer.
  */
 import { toWire } from "../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { PriceRing } from "../../lib/prices/price_ring.ts";
-import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
@@ -198,33 +196,3 @@ for (
     assert.equal(test.chain.state.ledger.thesis(1)?.status, filled ? "won" : "needs_backfill");
   });
 }
-
-const RING = "price oracle, Price history ring buffer";
-
-Deno.test(`${RING}, slots, slot duration, total span, slot size, size per market`, () => {
-  const ring = new PriceRing(DEFAULTS.ringBufferSize);
-  assert.equal(ring.slots, 65_536);
-  assert.equal(SLOT_MS, 100);
-  assert.equal(ring.slots * SLOT_MS, 6_553_600);
-  assert.equal(ring.bytes.byteLength / ring.slots, 16);
-  assert.equal(ring.bytes.byteLength, 1_048_576);
-});
-
-Deno.test(`${RING}, slot size: 8 bytes of timestamp, 8 of price`, () => {
-  const ring = new PriceRing(DEFAULTS.ringBufferSize);
-  const time = 65_536 * SLOT_MS * 3;
-  ring.append(time, 123_456_789n);
-  const slot = new DataView(ring.bytes.buffer, 0, 16);
-  assert.deepEqual([slot.getFloat64(0, true), slot.getBigUint64(8, true)], [time, 123_456_789n]);
-});
-
-Deno.test(`${RING}, total span: 6553.6 s are known, the slot before them is not`, () => {
-  const ring = new PriceRing(DEFAULTS.ringBufferSize);
-  const first = 1_700_000_000_000;
-  for (let n = 0; n <= 65_536; n++) ring.append(first + n * SLOT_MS, BigInt(n + 1));
-  const newest = first + 65_536 * SLOT_MS;
-  assert.equal(ring.at(first), undefined);
-  assert.equal(ring.at(first + SLOT_MS), 2n);
-  assert.equal(ring.at(newest - 600_000), 65_537n - 6_000n, "ten minutes ago");
-  assert.equal(ring.at(newest), 65_537n);
-});

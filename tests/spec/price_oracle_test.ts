@@ -83,27 +83,15 @@ function untilSources(url: string, count: number) {
   });
 }
 
-for (const { symbol, base, quote } of PAIRS) {
-  Deno.test(
-    `price oracle, Supported pairs, ${symbol}: has a price under its symbol and addresses`,
-    async () => {
-      const entry = (await pricesOf(stack.urls.oracle)).prices[symbol];
-      assert.deepEqual([entry?.base, entry?.quote], [base, quote]);
-      assert.ok(BigInt(entry?.price ?? 0) > 0n);
-    },
-  );
-}
-
-for (const field of Object.keys(entrySchema.shape)) {
-  Deno.test(`price oracle, Price entry, ${field}: present, and of its type, in every pair`, async () => {
-    const { prices } = await pricesOf(stack.urls.oracle);
-    assert.deepEqual(Object.keys(prices), SYMBOLS);
-    for (const entry of Object.values(prices)) assert.ok(field in entry);
-  });
-}
-
-Deno.test("price oracle, Price entry, price and decimals: an integer scaled by 10^6", async () => {
-  const { prices } = await pricesOf(stack.urls.oracle);
+Deno.test("price oracle, GET /prices, Supported pairs, Price entry: every field of all pairs, updated by then", async () => {
+  const { timestamp, prices } = await pricesOf(stack.urls.oracle);
+  assert.ok(Math.abs(Date.now() - timestamp) < 5_000);
+  assert.deepEqual(Object.keys(prices), SYMBOLS);
+  for (const { symbol, base, quote } of PAIRS) {
+    const entry = prices[symbol] ?? assert.fail(symbol);
+    assert.deepEqual([entry.base, entry.quote], [base, quote]);
+    assert.ok(BigInt(entry.price) > 0n && entry.lastUpdate <= timestamp);
+  }
   const bitcoin = Number(prices["BTC/USDT"]?.price) / 10 ** 6;
   assert.ok(Math.abs(bitcoin / 60_000 - 1) < 0.05, `simulated around 60,000: ${bitcoin}`);
 });
@@ -118,66 +106,24 @@ Deno.test("price oracle, Price entry, sources: absent in the write node's simpli
   assert.deepEqual(Object.keys(view).sort(), SYMBOLS);
 });
 
-for (const field of ["name", "ready", "prices"] as const) {
-  Deno.test(
-    `price oracle, Provider status, ${field}: of its type, in /providers and /health`,
-    async () => {
-      await untilSources(stack.urls.oracle, 4);
-      const expected = { name: NAMES, ready: Array(4).fill(true), prices: Array(4).fill(3) }[field];
-      const { providers } = await providersOf(stack.urls.oracle);
-      assert.deepEqual(providers.map((provider) => provider[field]), expected);
-      const health = await get(`${stack.urls.oracle}/health`, healthSchema);
-      assert.deepEqual(health.providers.map((provider) => provider[field]), expected);
-    },
-  );
-}
-
-Deno.test(
-  "price oracle, GET /prices, timestamp and prices: all supported pairs, updated by then",
-  async () => {
-    const { timestamp, prices } = await pricesOf(stack.urls.oracle);
-    assert.deepEqual(Object.keys(prices), SYMBOLS);
-    for (const { lastUpdate } of Object.values(prices)) assert.ok(lastUpdate <= timestamp);
-    assert.ok(Math.abs(Date.now() - timestamp) < 5_000);
-  },
-);
-
-type Health = z.output<typeof healthSchema>;
-
-/** What is right in each field of a healthy oracle's answer; the schema has seen to the types. */
-const HEALTH_RULES: Record<keyof Health, (health: Health) => void | Promise<void>> = {
-  status: ({ status }) => assert.equal(status, "healthy"),
-  uptime({ uptime }) {
-    const processSeconds = performance.now() / 1000;
-    assert.ok(uptime <= processSeconds, `${uptime} s in a process of ${processSeconds} s`);
-  },
-  providers: ({ providers }) => assert.deepEqual(providers.map(({ name }) => name), NAMES),
-  async lastPriceUpdate({ lastPriceUpdate }) {
-    const { timestamp, prices } = await pricesOf(stack.urls.oracle);
-    const newest = Math.max(...Object.values(prices).map(({ lastUpdate }) => lastUpdate));
-    assert.ok(lastPriceUpdate <= newest && timestamp - lastPriceUpdate < 5_000);
-  },
-  pairsWithPrices: ({ pairsWithPrices }) => assert.equal(pairsWithPrices, 3),
-  totalPairs: ({ totalPairs }) => assert.equal(totalPairs, 3),
-};
-
-for (const [field, assertRight] of Object.entries(HEALTH_RULES)) {
-  Deno.test(`price oracle, GET /health, ${field}: present, of its type, and right`, async () => {
-    await assertRight(await get(`${stack.urls.oracle}/health`, healthSchema));
-  });
-}
-
-Deno.test(
-  "price oracle, GET /providers, providers and pairSources: sources and price by symbol",
-  async () => {
-    const { providers, pairSources } = await providersOf(stack.urls.oracle);
-    assert.equal(providers.length, 4);
-    assert.deepEqual(Object.keys(pairSources), SYMBOLS);
-    for (const { sources, price } of Object.values(pairSources)) {
-      assert.ok(sources.length >= 2 && price !== undefined);
-    }
-  },
-);
+Deno.test("price oracle, GET /providers, GET /health, Provider status: every field is of its type, and right", async () => {
+  const { urls: { oracle } } = stack;
+  await untilSources(oracle, 4);
+  const expected = NAMES.map((name) => ({ name, ready: true, prices: 3 }));
+  const health = await get(`${oracle}/health`, healthSchema);
+  const { providers, pairSources } = await providersOf(oracle);
+  for (const listed of [providers, health.providers]) {
+    assert.deepEqual(listed.map(({ name, ready, prices }) => ({ name, ready, prices })), expected);
+  }
+  assert.deepEqual(Object.keys(pairSources), SYMBOLS);
+  for (const { sources, price } of Object.values(pairSources)) {
+    assert.ok(sources.length >= 2 && price !== undefined);
+  }
+  assert.deepEqual([health.status, health.pairsWithPrices], ["healthy", 3]);
+  assert.ok(health.uptime <= performance.now() / 1000, "seconds since the start");
+  const { timestamp } = await pricesOf(oracle);
+  assert.ok(Math.abs(timestamp - health.lastPriceUpdate) < 5_000);
+});
 
 /** The channel of the document must be what the subscription asks for. */
 const CHANNELS = {

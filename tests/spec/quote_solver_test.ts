@@ -1,27 +1,37 @@
 /**
- * The quote solver document, against a whole stack: what it does, its states
- * and authentication. Errors and limits are in quote_solver_limits_test.ts, the tables of fields in
- * quote_solver_fields_test.ts.
+ * The quote solver document, against a whole stack: what it does, its fields, states and
+ * authentication. `tests/refusals` sends the requests that it has to refuse.
  */
 import assert from "node:assert/strict";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
-import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
-import { assertFailure, post } from "../support/http_answers.ts";
+import { estimateRequestSchema } from "../../services/solver/quoting/estimate.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
+import { BET_RULES, BODIES } from "../refusals/request_rules.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { assertFailure, post } from "../support/http_answers.ts";
 import {
   askQuote,
   endedWindow,
   QUOTE_TYPE,
   quoteBody,
+  quoteFields,
   signedExecution,
   termsOf,
   withSolver,
 } from "./quotes.ts";
-import { fundedWallet, get, newWallet, PAIRS, rpc, sharedStack, typedData } from "./support.ts";
+import {
+  fundedWallet,
+  get,
+  newWallet,
+  PAIRS,
+  rpc,
+  sharedStack,
+  typedData,
+  wire,
+} from "./support.ts";
 
 const stack = sharedStack();
 const solver = DEV_ACCOUNTS.solver.address;
@@ -32,43 +42,35 @@ async function thesesOf(wallet: PrivateKeyAccount): Promise<Record<string, unkno
   return Object(result).theses;
 }
 
+const resultSchema = z.object({
+  txHash: wire.hash,
+  status: z.enum(["committed", "failed"]),
+  thesisId: z.int().positive().optional(),
+});
+
 Deno.test(
-  "quote solver, What the service does, flow steps 1 to 6: quote, signature, execute, thesis",
+  "quote solver, flow steps 1 to 6, Execute result: quote, signature, execute, committed thesis",
   async () => {
     const wallet = await fundedWallet(stack.urls);
-    const quote = await askQuote(stack.urls.solver, wallet);
-    const userSignature = await wallet.signTypedData({
-      ...typedData(QUOTE_TYPE),
-      message: termsOf(quote),
-    });
-    const { status, body } = await post(`${stack.urls.solver}/execute`, { quote, userSignature });
-    const { txHash, thesisId } = Object(body.result);
+    const { quote, userSignature } = await signedExecution(stack.urls.solver, wallet);
+    const execute = () => post(`${stack.urls.solver}/execute`, { quote, userSignature });
+    const first = await execute();
+    const { status, body } = first;
     assert.equal(status, 200, JSON.stringify(body));
+    assert.deepEqual(await execute(), first, "the same quote gives the first result");
+    const { txHash, thesisId, ...result } = resultSchema.required().strict().parse(body.result);
+    assert.deepEqual([body.success, result.status], [true, "committed"]);
     const receipt = Object((await rpc(stack.urls.node, "core_getTransaction", [txHash])).result);
     assert.deepEqual([receipt.status, receipt.thesisId], ["committed", thesisId]);
-    const thesis = Object((await rpc(stack.urls.node, "core_getThesis", [thesisId])).result);
+    const [thesis, ...others] = await thesesOf(wallet);
     assert.deepEqual(
-      [thesis.user, thesis.solver, thesis.txHash, thesis.payout],
-      [wallet.address, solver, txHash, quote.payout],
+      [thesis?.id, thesis?.solver, thesis?.txHash, thesis?.payout, others],
+      [thesisId, solver, txHash, quote.payout, []],
     );
   },
 );
 
-Deno.test(
-  "quote solver, What the service does, flow step 4: the hedge is a simulated delay",
-  async () => {
-    const clock = new FakeClock();
-    let covered = false;
-    const cover = new SimulatedHedge(clock, 50).cover().then(() => covered = true);
-    clock.advance(49);
-    await Promise.resolve();
-    assert.equal(covered, false);
-    clock.advance(1);
-    await cover;
-  },
-);
-
-Deno.test("quote solver, What the service does, flow step 6: settlement needs no solver", () => {
+Deno.test("quote solver, flow step 6: settlement needs no solver", () => {
   const wallet = newWallet();
   const balances = new Map([[wallet.address, 1_000_000_000n], [solver, 1_000_000_000n]]);
   return withSteppedNode(
@@ -89,20 +91,20 @@ Deno.test("quote solver, What the service does, flow step 6: settlement needs no
   );
 });
 
-for (const { symbol, base, quote } of PAIRS) {
-  Deno.test(`quote solver, Supported pairs, ${symbol}: listed, quoted and estimated`, async () => {
-    const pair = z.object({ symbol: z.string(), base: z.string(), quote: z.string() });
-    const { pairs } = await get(
-      `${stack.urls.solver}/pairs`,
-      z.object({ pairs: z.array(pair) }),
-    );
-    assert.deepEqual(pairs.find((listed) => listed.symbol === symbol), { symbol, base, quote });
+Deno.test("quote solver, Supported pairs, GET /pairs: each is listed, quoted and estimated", async () => {
+  const pair = { base: wire.address, quote: wire.address };
+  // Symbol and decimals are for people.
+  const listed = z.strictObject({ ...pair, symbol: z.string(), decimals: z.literal(6) });
+  const answer = z.strictObject({ pairs: z.array(listed) });
+  const { pairs } = await get(`${stack.urls.solver}/pairs`, answer);
+  assert.deepEqual(pairs, PAIRS.map((pair) => ({ ...pair, decimals: 6 })));
+  for (const { base, quote } of PAIRS) {
     const signed = await askQuote(stack.urls.solver, newWallet(), { base, quote });
     assert.deepEqual(signed.oraclePair, { base, quote });
     const estimate = await post(`${stack.urls.solver}/estimate`, quoteBody({ base, quote }));
     assert.equal(estimate.status, 200);
-  });
-}
+  }
+});
 
 Deno.test(
   "quote solver, payout rule: a quote and an estimate pay 1.05 to 1.10 times the bet",
@@ -118,14 +120,74 @@ Deno.test(
   },
 );
 
-Deno.test("quote solver, States, committed: a transaction is submitted and has a thesisId", async () => {
-  const wallet = await fundedWallet(stack.urls);
-  const { body } = await post(
-    `${stack.urls.solver}/execute`,
-    await signedExecution(stack.urls.solver, wallet),
-  );
-  assert.equal(Object(body.result).status, "committed");
-  assert.deepEqual((await thesesOf(wallet)).map(({ id }) => id), [Object(body.result).thesisId]);
+Deno.test("quote solver, requests and Errors: tests/refusals has every field, which are required, every code", () => {
+  const pair = ["thesisType", "base", "quote"];
+  const bet = ["lowerPrice", "upperPrice", "betAmount", "startTime", "endTime"];
+  const inQuote = Object.keys(quoteFields).map((field) => `quote.${field}`);
+  const { "/quote": quote, "/estimate": estimate, "/execute": execute } = BODIES;
+  assert.deepEqual(Object.keys(quote.fields), ["user", ...pair, ...bet, "deadline"]);
+  assert.deepEqual(Object.keys(estimate.fields), [...pair, ...bet, "deadline"]);
+  const executed = Object.keys(execute.fields).filter((field) => field.split(".").length < 3);
+  assert.deepEqual(executed.sort(), ["quote", "userSignature", ...inQuote].sort());
+  const optional = [quote, estimate, execute].map((body) => body.optional);
+  // A quote without its solver is taken for the solver's own (docs/protocol.md, "Quote hash").
+  assert.deepEqual(optional, [[], [...pair, "deadline"], ["quote.solver"]]);
+  assert.deepEqual([...new Set(BET_RULES.map(([, code]) => code))], [
+    ...["UNSUPPORTED_PAIR", "BET_TOO_SMALL", "BET_TOO_LARGE"],
+    ...["DURATION_TOO_SHORT", "DURATION_TOO_LONG", "INVALID_PRICE_RANGE"],
+  ]);
+});
+
+Deno.test("quote solver, Estimate request, defaults: box on BTC and USDT", () => {
+  const { user: _, thesisType: _1, base: _2, quote: _3, deadline: _4, ...rest } = quoteBody();
+  const { thesisType, base, quote } = estimateRequestSchema.parse(rest);
+  assert.deepEqual([thesisType, base, quote], ["box", PAIRS[0]?.base, PAIRS[0]?.quote]);
+});
+
+Deno.test("quote solver, Quote: every field as requested, and no others", async () => {
+  const request = quoteBody({ user: newWallet().address });
+  const { body } = await post(`${stack.urls.solver}/quote`, request);
+  assert.equal(body.success, true);
+  const { base, quote, lowerPrice: lower, upperPrice: upper, ...echoed } = request;
+  const { payout: _, signature: _too, ...signed } = z.strictObject(quoteFields).parse(body.quote);
+  const nested = { oraclePair: { base, quote }, priceRange: { lower, upper } };
+  assert.deepEqual(signed, { ...echoed, ...nested, solver });
+});
+
+const estimateSchema = z.strictObject({
+  betAmount: wire.decimal,
+  payout: wire.decimal,
+  multiplier: z.string().regex(/^\d+\.\d{4}$/),
+  solverCollateral: wire.decimal,
+});
+
+Deno.test("quote solver, Estimate: every field is in its form and right, and nothing is signed", async () => {
+  const { body } = await post(`${stack.urls.solver}/estimate`, quoteBody());
+  const { payout, ...estimate } = estimateSchema.parse(body.estimate);
+  assert.deepEqual(estimate, {
+    betAmount: "100000000",
+    multiplier: (Number(payout) / 100_000_000).toFixed(4),
+    solverCollateral: (BigInt(payout) - 100_000_000n).toString(),
+  });
+  assert.ok(!JSON.stringify(body).includes("signature"));
+});
+
+Deno.test("quote solver, GET /health and GET /info: every field, with the limits of the document", async () => {
+  const { urls } = stack;
+  const health = await get(`${urls.solver}/health`, z.unknown());
+  assert.deepEqual(health, { status: "ok", solver, dryRun: false });
+  const config = {
+    basePayoutMultiplier: 1.5,
+    maxPayoutRatio: 10,
+    minBetAmount: "1",
+    maxBetAmount: "1000000000000",
+    minDuration: 1_000,
+    maxDuration: 86_400_000,
+  };
+  const info = Object(await get(`${urls.solver}/info`, z.unknown()));
+  const { balance } = Object((await rpc(urls.node, "core_getAccount", [solver])).result);
+  assert.deepEqual([info.address, info.balance, info.dryRun], [solver, balance, false]);
+  assert.deepEqual(info.config, config);
 });
 
 Deno.test("quote solver, States, failed: the transaction is recorded and opens no thesis", async () => {
@@ -135,19 +197,12 @@ Deno.test("quote solver, States, failed: the transaction is recorded and opens n
     `${stack.urls.solver}/execute`,
     await signedExecution(stack.urls.solver, wallet, 60_000, endedWindow()),
   );
-  const { status: result, txHash } = Object(body.result);
-  assert.deepEqual([status, body.success, result], [200, true, "failed"]);
+  // A failed result carries the node's `error` beside (docs/protocol.md, "Transactions").
+  const { status: result, txHash, thesisId } = resultSchema.parse(body.result);
+  assert.deepEqual([status, body.success, result, thesisId], [200, true, "failed", undefined]);
   const receipt = Object((await rpc(stack.urls.node, "core_getTransaction", [txHash])).result);
   assert.equal(receipt.error.code, "INVALID_TIME_RANGE");
-  assert.deepEqual(await thesesOf(wallet), []);
-});
-
-Deno.test("quote solver, States, deadline passed: rejected with a deadline message", async () => {
-  const wallet = await fundedWallet(stack.urls);
-  const late = await signedExecution(stack.urls.solver, wallet, 60_000, {
-    deadline: Date.now() - 1,
-  });
-  await assertFailure(post(`${stack.urls.solver}/execute`, late), 400, /deadline .*passed/);
+  assert.deepEqual(Object(body.result).error, receipt.error);
   assert.deepEqual(await thesesOf(wallet), []);
 });
 
@@ -158,6 +213,7 @@ Deno.test(
       const wallet = await fundedWallet(stack.urls);
       const body = await signedExecution(url, wallet);
       assert.equal((await post(`${url}/estimate`, quoteBody())).status, 200);
+      assert.equal(Object(await get(`${url}/health`, z.unknown())).dryRun, true);
       await assertFailure(post(`${url}/execute`, body), 503, /dry-run/);
       assert.deepEqual(await thesesOf(wallet), []);
     }),
@@ -176,55 +232,3 @@ Deno.test(
     assert.deepEqual(described, typedData(QUOTE_TYPE));
   },
 );
-
-Deno.test(
-  "quote solver, Authentication: a thesis needs the user's own signature, 65 bytes of it",
-  async () => {
-    const wallet = await fundedWallet(stack.urls);
-    const { quote, userSignature } = await signedExecution(stack.urls.solver, wallet);
-    const by = { ...typedData(QUOTE_TYPE), message: termsOf(quote) };
-    const stranger = await newWallet().signTypedData(by);
-    for (const wrong of [stranger, userSignature.slice(0, -2), `${userSignature}1b`, "0x"]) {
-      const execution = { quote, userSignature: wrong };
-      await assertFailure(post(`${stack.urls.solver}/execute`, execution), 401, /signature/i);
-    }
-    assert.deepEqual(await thesesOf(wallet), []);
-    const { status } = await post(`${stack.urls.solver}/execute`, { quote, userSignature });
-    assert.equal(status, 200);
-  },
-);
-
-/** `RfqSubmit` as the node takes it (docs/protocol.md, "Transactions"). */
-const RFQ_SUBMIT_TYPE =
-  "Core:RfqSubmit(uint64 timestamp,address from,address user,string thesisType,address base,address quote,uint64 lowerPrice,uint64 upperPrice,uint64 betAmount,uint64 payout,uint64 startTime,uint64 endTime,uint64 deadline,bytes solverSignature,bytes userSignature)";
-
-const solverWallet = privateKeyToAccount(DEV_ACCOUNTS.solver.privateKey);
-for (
-  const [what, sender, signsForUser, code] of [
-    ["sender other than the quote's signer", newWallet(), undefined, "QUOTE_SIGNER_MISMATCH"],
-    ["user signature by another", solverWallet, newWallet(), "USER_SIGNATURE_INVALID"],
-    ["sender and user as they should be", solverWallet, undefined, undefined],
-  ] as const
-) {
-  Deno.test(`quote solver, Authentication, core node: ${what}: ${code ?? "committed"}`, async () => {
-    const wallet = await fundedWallet(stack.urls);
-    const { quote } = await signedExecution(stack.urls.solver, wallet);
-    const terms = termsOf(quote);
-    const userSignature = await (signsForUser ?? wallet).signTypedData({
-      ...typedData(QUOTE_TYPE),
-      message: terms,
-    });
-    const message = {
-      timestamp: Date.now(),
-      from: sender.address,
-      ...terms,
-      solverSignature: quote.signature,
-      userSignature,
-    };
-    const signature = await sender.signTypedData({ ...typedData(RFQ_SUBMIT_TYPE), message });
-    const tx = { type: "RfqSubmit", ...message, signature };
-    const { result } = await rpc(stack.urls.node, "core_sendTransaction", [tx]);
-    assert.equal(Object(result).error?.code, code);
-    assert.equal(Object(result).txHash, hashTypedData({ ...typedData(RFQ_SUBMIT_TYPE), message }));
-  });
-}

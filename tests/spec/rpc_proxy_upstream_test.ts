@@ -7,10 +7,11 @@ import { Backoff } from "../../lib/net/backoff.ts";
 import { ReconnectingSocket } from "../../lib/net/reconnecting_socket.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { BroadcastRing } from "../../services/proxy/hub/broadcast_ring.ts";
-import { options, startProxy } from "../../services/proxy/mod.ts";
+import { options } from "../../services/proxy/mod.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, withProxy } from "../proxy/support.ts";
+import { readSeries } from "../support/metrics.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
@@ -141,7 +142,7 @@ for (const leave of ["unsubscribes", "disconnects"] as const) {
         ).length;
       await end(alice);
       await eventually("one client left", async () => {
-        return await metric(url, "proxy_broadcast_active_subscriptions") === 1 || undefined;
+        return await readSeries(url, "proxy_broadcast_active_subscriptions") === 1 || undefined;
       });
       // The node has read all that came before this: an unsubscribe would be there by now.
       await bob.client.call("eth_subscribe", LOGS);
@@ -181,29 +182,10 @@ scene(
   },
 );
 
-Deno.test("RPC proxy, Proxy configuration, --read-node-ws-url: used in place of the derived one", async () => {
-  const [derived, given] = [new EchoNode(), new EchoNode()];
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
-    readNodeUrl: derived.url,
-    readNodeWsUrl: given.url.replace("http", "ws"),
-  }));
-  await given.until(() => given.connections > 0);
-  assert.equal(derived.connections, 0);
-  await proxy.stop();
-  await Promise.all([derived.stop(), given.stop()]);
-});
-
-/** The value of a metric without labels. */
-async function metric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);
-}
-
 scene(
   "RPC proxy, Errors: a node that fails is counted in proxy_upstream_errors_total",
   async ({ url, write }) => {
-    const errors = () => metric(url, 'proxy_upstream_errors_total\\{target="write"\\}');
+    const errors = () => readSeries(url, 'proxy_upstream_errors_total{target="write"}');
     assert.equal(await errors(), 0);
     await write.stop();
     const response = await post(url, call(1, "core_sendTransaction"));
@@ -216,8 +198,8 @@ scene(
 scene(
   "RPC proxy, States: connected, disconnected with counted attempts, connected again",
   async ({ url, wsUrl, read }) => {
-    const state = () => metric(url, "proxy_broadcast_upstream_connected");
-    const attempts = () => metric(url, "proxy_broadcast_reconnect_attempts");
+    const state = () => readSeries(url, "proxy_broadcast_upstream_connected");
+    const attempts = () => readSeries(url, "proxy_broadcast_reconnect_attempts");
     assert.deepEqual([await state(), await attempts()], [1, 0]);
     const { client, id } = await subscribed(wsUrl, HEADS);
     await read.stop();

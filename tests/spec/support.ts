@@ -5,8 +5,6 @@
 import assert from "node:assert/strict";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { parseOptions } from "../../lib/cli/options.ts";
-import type { OptionTable } from "../../lib/cli/options.ts";
 import {
   FREE_PORTS,
   type RunningStack,
@@ -155,54 +153,4 @@ export async function fundedWallet(urls: StackUrls): Promise<PrivateKeyAccount> 
   );
   assert.equal(status, 200, JSON.stringify(body));
   return wallet;
-}
-
-/** What one row of an option table says. */
-export interface OptionRow {
-  /** First column of the table, such as `-p, --port <port>`. */
-  option: string;
-  /** Its variable, where the document names one. */
-  env?: string;
-  default: unknown;
-  /** A text that is taken, and what it means; a switch is given without text. */
-  taken: readonly (readonly [text: string | undefined, value: unknown])[];
-  /** Texts that are refused. */
-  refused?: readonly string[];
-}
-
-/**
- * A test of one row of an option table: every spelling, the variable, the default, and texts that are
- * refused. `needed` is an environment in which the options without a default are given.
- */
-export function optionRow(
-  section: string,
-  table: OptionTable,
-  expected: OptionRow,
-  needed: Record<string, string> = {},
-): void {
-  const { option, env, taken, refused = [] } = expected;
-  const spellings = option.replace(/ [<[].*$/, "").split(", ");
-  const key = spellings.at(-1)!.slice(2).replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
-  const parse = (argv: string[], variables: Record<string, string> = {}): unknown => {
-    const text = { name: "test", description: "", examples: [] };
-    const all = { ...needed, ...variables };
-    const values: Record<string, unknown> = parseOptions(text, table, argv, (name) => all[name]);
-    assert.ok(key in values, `no option ${key}`);
-    return values[key];
-  };
-  const variable = env === undefined ? "" : `, ${env}`;
-  Deno.test(`${section}, ${option}${variable}: default ${expected.default ?? "none"}`, () => {
-    assert.deepEqual(parse([]), expected.default);
-    for (const [text, value] of taken) {
-      for (const spelling of spellings) {
-        const argv = text === undefined ? [spelling] : [spelling, text];
-        assert.deepEqual(parse(argv), value, argv.join(" "));
-      }
-      if (env !== undefined) assert.deepEqual(parse([], { [env]: text ?? "true" }), value, env);
-    }
-    for (const text of refused) {
-      for (const spelling of spellings) assert.throws(() => parse([spelling, text]), /^UsageError/);
-      if (env !== undefined) assert.throws(() => parse([], { [env]: text }), /^UsageError/);
-    }
-  });
 }
