@@ -16,66 +16,26 @@ function highS(signature: string): string {
   return `${signature.slice(0, 66)}${s.toString(16).padStart(64, "0")}${v}`;
 }
 
-function withV(signature: string, v: number): string {
-  return signature.slice(0, 130) + v.toString(16).padStart(2, "0");
+/** The same signature with 0 for 27, or 1 for 28. */
+function lowV(signature: string): string {
+  return signature.slice(0, 130) + (signature.endsWith("1b") ? "00" : "01");
 }
 
-/** A way to forge a request: what it does to a good one, and what the refusal has to say. */
-interface Forgery {
-  name: string;
-  forge(body: Body): unknown;
-  error: RegExp;
-}
-
-const forgeries: Forgery[] = [
-  {
-    name: "high s",
-    forge: (body) => ({ ...body, signature: highS(body.signature) }),
-    error: /high s/,
-  },
-  {
-    name: "v 0 or 1",
-    forge: (body) => ({
-      ...body,
-      signature: withV(body.signature, Number.parseInt(body.signature.slice(-2), 16) - 27),
-    }),
-    error: /has v [01]: expected 27 or 28/,
-  },
-  {
-    name: "64 bytes",
-    forge: (body) => ({ ...body, signature: body.signature.slice(0, 130) }),
-    error: /has 64 bytes: expected 65/,
-  },
-  {
-    name: "another chain",
-    forge: (body) => ({ ...signedAgain(body, { chainId: 1 }) }),
-    error: /is for chain \d+: expected chain 1337/,
-  },
-  {
-    name: "another signer",
-    forge: (body) => ({ ...signedAgain(body, { signer: stranger }) }),
-    error: /is by another key: .* recovered 0x1563915e194D8CfBA1943570603F7606A3115508/,
-  },
-  {
-    name: "another user",
-    forge: (body) => ({ ...body, user: stranger.address }),
-    error: /is by another key/,
-  },
-  {
-    name: "another amount",
-    forge: (body) => ({ ...body, amount: `${body.amount}0` }),
-    error: /is by another key/,
-  },
-  {
-    name: "another nonce",
-    forge: (body) => ({ ...body, nonce: `${BigInt(body.nonce) + 1n}` }),
-    error: /is by another key/,
-  },
-  {
-    name: "another deadline",
-    forge: (body) => ({ ...body, deadline: body.deadline + 1 }),
-    error: /is by another key/,
-  },
+/** Ways to forge a request: what each does to a good one, and what the refusal has to say. */
+const forgeries: [name: string, forge: (body: Body) => unknown, words: RegExp][] = [
+  ["high s", (body) => ({ ...body, signature: highS(body.signature) }), /high s/],
+  ["v 0 or 1", (body) => ({ ...body, signature: lowV(body.signature) }), /has v [01]: expected 27/],
+  ["64 bytes", (body) => ({ ...body, signature: body.signature.slice(0, 130) }), /has 64 bytes/],
+  ["another chain", (body) => signedAgain(body, { chainId: 1 }), /is for chain \d+/],
+  ["another signer", (body) => signedAgain(body, { signer: stranger }), /recovered 0x1563915e19/],
+  ["another user", (body) => ({ ...body, user: stranger.address }), /is by another key/],
+  ["another amount", (body) => ({ ...body, amount: `${body.amount}0` }), /is by another key/],
+  [
+    "another nonce",
+    (body) => ({ ...body, nonce: `${BigInt(body.nonce) + 1n}` }),
+    /is by another key/,
+  ],
+  ["another deadline", (body) => ({ ...body, deadline: body.deadline + 1 }), /is by another key/],
 ];
 
 function signedAgain(body: Body, options: Parameters<typeof signedRequest>[1]): Body {
@@ -92,7 +52,7 @@ const terms = fc.record({
   deadline: fc.integer({ min: 60_000, max: 3_600_000 }).map((lifeMs) => Date.now() + lifeMs),
 });
 
-for (const { name, forge, error } of forgeries) {
+for (const [name, forge, words] of forgeries) {
   Deno.test(`Bridge: fuzz, ${name}: refused with 401, no credit, and no nonce burnt`, () =>
     withBridge(async ({ url }, node) => {
       let turn = 0n;
@@ -101,7 +61,7 @@ for (const { name, forge, error } of forgeries) {
           // No two runs share a nonce.
           const good = signedRequest({ ...given, nonce: (given.nonce << 16n) + (turn += 1n) });
           const sentBefore = node.received.length;
-          await assertFailure(post(`${url}/deposit`, forge(good)), 401, error);
+          await assertFailure(post(`${url}/deposit`, forge(good)), 401, words);
           assert.equal(node.received.length, sentBefore);
           assert.equal((await post(`${url}/deposit`, good)).status, 200);
         }),
@@ -122,30 +82,6 @@ Deno.test("Bridge: fuzz, a flipped bit of the signature never credits", () =>
         await assertFailure(post(`${url}/deposit`, { ...good, signature }), 401, "");
       }),
       { numRuns: 80 },
-    );
-    assert.equal(node.received.length, 0);
-    assert.equal((await post(`${url}/deposit`, good)).status, 200);
-  }));
-
-Deno.test("Bridge: fuzz, any JSON value and any text is 400 in the envelope, never 500", () =>
-  withBridge(async ({ url }, node) => {
-    const good = signedRequest({ deadline: Date.now() + 3_600_000 });
-    const field = fc.constantFrom("user", "amount", "nonce", "deadline", "signature");
-    const bodies = fc.oneof(
-      fc.json(),
-      fc.string({ unit: "binary" }),
-      fc.tuple(field, fc.oneof(fc.jsonValue(), fc.nat().map(String)))
-        // A field replaced by the value that it has leaves the request as good as it was.
-        .filter(([name, value]) => value !== good[name])
-        .map(([name, value]) => JSON.stringify({ ...good, [name]: value })),
-    );
-    await fc.assert(
-      fc.asyncProperty(bodies, async (body) => {
-        const { status, body: answer } = await post(`${url}/deposit`, body);
-        assert.ok(status === 400 || status === 401, `${status} ${answer.error}`);
-        assert.equal(answer.success, false);
-      }),
-      { numRuns: 200, examples: [[JSON.stringify({ ...good, nonce: "2" })]] },
     );
     assert.equal(node.received.length, 0);
     assert.equal((await post(`${url}/deposit`, good)).status, 200);

@@ -12,19 +12,6 @@ import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 
-Deno.test("Bridge: used nonces outlive the process", () =>
-  withFolder(async (directory) => {
-    await using node = FakeNode.start();
-    const given = { database: `${directory}/bridge.sqlite` };
-    const request = signedRequest();
-    const first = await startTestBridge(node.url, given);
-    const { body } = await post(`${first.url}/deposit`, request);
-    await first.stop();
-    await using second = await startTestBridge(node.url, given);
-    await assertFailure(post(`${second.url}/deposit`, request), 409, String(body.txHash));
-    assert.equal(node.received.length, 1);
-  }));
-
 Deno.test("Bridge: a locked database is 503 with nothing half done, and passes", () =>
   withFolder(async (directory) => {
     const database = `${directory}/bridge.sqlite`;
@@ -40,37 +27,6 @@ Deno.test("Bridge: a locked database is 503 with nothing half done, and passes",
       assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
     }, { database });
   }));
-
-Deno.test("Bridge: with the node away a request is refused and burns no nonce", () =>
-  withBridge(async ({ url }, node) => {
-    node.down = true;
-    await assertFailure(
-      post(`${url}/deposit`, signedRequest({ nonce: 2n })),
-      503,
-      "cannot be reached",
-    );
-    const unknown = await fetch(`${url}/deposits/${user.address}/2`);
-    assert.equal(unknown.status, 404);
-    await unknown.body?.cancel();
-    node.down = false;
-    await eventually("the bridge asks the node again", async () => {
-      const { status } = await post(`${url}/deposit`, signedRequest({ nonce: 2n }));
-      return status === 200 || undefined;
-    });
-  }));
-
-Deno.test("Bridge: a caller over its rate gets 429 with Retry-After, and health stays open", () =>
-  withBridge(async ({ url }) => {
-    for (let turn = 0; turn < 3; turn += 1) await post(`${url}/deposit`, "{}");
-    const headers = { "content-type": "application/json" };
-    const refused = await fetch(`${url}/deposit`, { method: "POST", headers, body: "{}" });
-    assert.equal(refused.status, 429);
-    assert.match(refused.headers.get("retry-after") ?? "", /^[123]$/);
-    assert.equal((await refused.json()).success, false);
-    const health = await fetch(`${url}/health`);
-    assert.equal(health.status, 200);
-    await health.body?.cancel();
-  }, { rateLimit: 1 }));
 
 Deno.test("Bridge: without a key or with a database that cannot be opened it does not start", () =>
   withFolder(async (directory) => {
