@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { CoreClient, type HistoryQuery } from "../../lib/net/core_client.ts";
@@ -15,7 +14,6 @@ import { market, solver } from "./support.ts";
 import { quoteHashOf, termsAt } from "./theses.ts";
 
 const SPOT = 3_000_000_000n;
-const EXAMPLE = fileURLToPath(new URL("../../docs/examples/strategy.ts", import.meta.url));
 
 /** A node whose price has swung a little for two minutes. */
 class SwingingNode extends CoreClient {
@@ -102,7 +100,6 @@ for (const [given, skew] of bounds) {
           { [symbol]: { ...price, lastUpdate: clock.now(), state: "fresh" } },
           clock.now(),
         );
-        assert.throws(() => strategy.price(bet), { code: "VOLATILITY_UNAVAILABLE" });
         start();
         await eventually("the history", () => node.queries.length >= 3 || undefined);
         await setImmediate();
@@ -113,22 +110,9 @@ for (const [given, skew] of bounds) {
         assert.ok(Math.abs((details?.skew ?? 0) - skew) < 1e-12, `${details?.skew}`);
         const near = strategy.price({ ...bet, upperPrice: SPOT + 50_000n }).details;
         assert.ok((near?.chargedProbability ?? 0) > (near?.probability ?? 1));
-        const short = { ...bet, endTime: bet.startTime + 999 };
-        assert.throws(() => strategy.price(short), { code: "DURATION_TOO_SHORT" });
-        clock.jump(2_001);
-        assert.throws(() => strategy.price(bet), { code: "PRICE_UNAVAILABLE" });
       },
     ));
 }
-
-Deno.test("Pricing: an operator's own strategy sees markets and prices", () =>
-  withPricing({ pricing: EXAMPLE }, async ({ strategy, start, clock, node }) => {
-    assert.equal(strategy.name, "nearer-bound");
-    const bet = betAt(clock.now());
-    assert.throws(() => strategy.price(bet), { code: "PRICE_UNAVAILABLE" });
-    start();
-    await eventually("the history", () => node.queries.length >= 3 || undefined);
-  }));
 
 Deno.test("Pricing: after a stop no history is read", () =>
   withPricing({ pricing: "barrier" }, async ({ start, stop, node }) => {

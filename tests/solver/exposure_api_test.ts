@@ -6,7 +6,7 @@ import { quoteSchema } from "../../lib/protocol/quote.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
-import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
+import { ConnectionLost } from "../support/fake_node.ts";
 import { CHAIN_ID, execution, withSolver } from "./support.ts";
 import { thesisOf } from "./theses.ts";
 
@@ -15,7 +15,7 @@ const viewSchema = z.strictObject({
   maxExposure: z.string().transform(BigInt).nullable(),
   complete: z.boolean(),
   count: z.number(),
-  theses: z.array(z.looseObject({ id: z.number(), status: z.string() })),
+  theses: z.array(z.unknown()),
   nextCursor: z.string().nullable(),
 });
 
@@ -40,17 +40,6 @@ function openedBy(body: { quote: unknown }, id: number): Thesis {
   return thesisOf(id, { payout, betAmount, quoteHash: hashQuote(quote, CHAIN_ID) });
 }
 
-/** Lets the node answer with these open theses. */
-function hold(node: FakeNode, theses: readonly Thesis[]): void {
-  node.methods.set("core_getTheses", (param) => {
-    const { status } = z.object({ status: z.string() }).parse(param);
-    const found = theses.filter((thesis) => thesis.status === status).map((thesis) =>
-      toWire(thesis)
-    );
-    return { theses: found, nextCursor: null };
-  });
-}
-
 /** Three bets of 100 USDC can lose 15 to 30 USDC: more than two do not always fit. */
 const BOUND = 21_000_000n;
 const BET = { betAmount: "100000000" };
@@ -66,36 +55,11 @@ Deno.test("Solver: GET /theses lists own open theses and the exposure, page by p
       return view.count === 3 ? view : undefined;
     });
     assert.equal(first.exposure, 30n);
-    assert.deepEqual(first.theses.map(({ id }) => id), [1, 2]);
+    assert.deepEqual(first.theses, [1, 2].map((id) => toWire(thesisOf(id))));
     assert.equal(first.nextCursor, "2");
     const second = await viewOf(url, `?limit=2&cursor=${first.nextCursor}`);
-    assert.deepEqual([second.theses.map(({ id }) => id), second.nextCursor], [[3], null]);
-    for (const query of ["limit=0", "limit=1001", "limit=x", "cursor=-1"]) {
-      const response = await fetch(`${url}/theses?${query}`);
-      const answer = { status: response.status, body: await response.json() };
-      await assertFailure(Promise.resolve(answer), 400, /^INVALID_REQUEST: (limit|cursor): /);
-    }
+    assert.deepEqual([second.theses, second.nextCursor], [[toWire(thesisOf(3))], null]);
   }));
-
-Deno.test("Solver: executions at once cannot pass --max-exposure together", () =>
-  withSolver(async ({ url }, node) => {
-    await untilComplete(url);
-    const bodies = await Promise.all(Array.from({ length: 12 }, () => execution(url, BET)));
-    const answers = await Promise.all(bodies.map((body) => post(`${url}/execute`, body)));
-    const accepted = bodies.filter((_, index) => answers[index]?.status === 200);
-    const sum = accepted.reduce((risks, body) => risks + riskOf(body), 0n);
-    assert.ok(sum <= BOUND, `${sum}`);
-    assert.ok(accepted.length >= 2 && accepted.length <= 4, `${accepted.length} accepted`);
-    assert.equal(node.committed.length, accepted.length);
-    assert.equal((await viewOf(url)).exposure, sum);
-    for (const answer of answers.filter(({ status }) => status !== 200)) {
-      await assertFailure(
-        Promise.resolve(answer),
-        503,
-        /^Exposure would be [\d.]+ USDC, above --max-exposure 21 USDC: /,
-      );
-    }
-  }, { maxExposure: BOUND, hedgeDelayMs: 20 }));
 
 Deno.test("Solver: exposure is released when the submission fails, and when the thesis settles", () =>
   withSolver(async ({ url }, node) => {
@@ -117,19 +81,6 @@ Deno.test("Solver: exposure is released when the submission fails, and when the 
     node.feed.publish("theses", toWire({ ...thesis, status: "lost" }));
     await eventually("the settlement", async () => (await viewOf(url)).count === 0 || undefined);
     assert.equal((await viewOf(url)).exposure, 0n);
-  }, { maxExposure: BOUND }));
-
-Deno.test("Solver: with --max-exposure nothing is executed while the theses are not known", () =>
-  withSolver(async ({ url }, node) => {
-    await untilComplete(url);
-    const body = await execution(url, BET);
-    hold(node, [thesisOf(1, { betAmount: 1n, payout: BOUND + 1n })]);
-    await node.feed.disconnect();
-    await eventually("the loss", async () => (await viewOf(url)).complete ? undefined : true);
-    await assertFailure(post(`${url}/execute`, body), 503, /^Exposure is unknown/);
-    await untilComplete(url);
-    await assertFailure(post(`${url}/execute`, body), 503, /^Exposure would be /);
-    assert.equal(node.received.length, 0);
   }, { maxExposure: BOUND }));
 
 Deno.test("Solver: unfinished executions of the last run count in the exposure from the start", async () => {

@@ -20,14 +20,11 @@ const context = strategyContext({
 });
 
 /** Writes a strategy and loads it. */
-async function withFile(code: string, test: (path: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
+function withFile(code: string, test: (path: string) => Promise<void>): Promise<void> {
+  return withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/mine.ts`, code);
     await test(`${folder}/mine.ts`);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 }
 
 const range = { lowerPrice: String(SPOT - 30_000_000), upperPrice: String(SPOT + 30_000_000) };
@@ -100,27 +97,20 @@ for (const price of ["({ payout: 5 })", "undefined", "null"]) {
     ));
 }
 
-Deno.test("loadStrategy: recheck and hold are the file's own", () =>
-  withFile(
-    `export default () => ({ name: "x", price() {}, recheck(bet, payout, isRecorded) {
+Deno.test("loadStrategy: the recheck and the wait before it are the file's own, by default no wait", async () => {
+  const code = (hold: string) =>
+    `export default () => ({ name: "x", price() {}, ${hold} recheck(bet, payout, isRecorded) {
       if (isRecorded) throw new RangeError(bet.betAmount + " " + payout);
-    } });`,
-    async (path) => {
+    } });`;
+  for (const [hold, holdMs] of [["", 0], ["holdMs: () => 40,", 40]] as const) {
+    await withFile(code(hold), async (path) => {
       const strategy = (await loadStrategy(path))(context);
-      assert.equal(strategy.holdMs?.(termsAt(0), 1n), 0);
+      assert.equal(strategy.holdMs?.(termsAt(0), 1n), holdMs);
       strategy.recheck(termsAt(0), 130n, false);
       assert.throws(() => strategy.recheck(termsAt(0), 130n, true), new RangeError("100 130"));
-    },
-  ));
-
-Deno.test("loadStrategy: the wait before the recheck is the file's own", () =>
-  withFile(
-    `export default () => ({ name: "x", price() {}, recheck() {}, holdMs: () => 40 });`,
-    async (path) => {
-      const strategy = (await loadStrategy(path))(context);
-      assert.equal(strategy.holdMs?.(termsAt(0), 1n), 40);
-    },
-  ));
+    });
+  }
+});
 
 Deno.test("StrategyContext: without a book the correlated risk is zero", () =>
   assert.equal(context.correlatedRisk(termsAt(0)), 0));

@@ -37,15 +37,6 @@ Deno.test("readOpenTheses: reads open theses and those that wait for a backfill,
   assert.deepEqual(asked, [open, open, open, waiting]);
 });
 
-Deno.test("readOpenTheses: drops what settled unseen since the reading before", async () => {
-  const book = new ExposureBook(undefined);
-  for (const theses of [[thesisOf(1), thesisOf(2)], [thesisOf(2)]]) {
-    const { node } = nodeWith(theses);
-    await readOpenTheses(book, node, solver.address, new AbortController().signal);
-  }
-  assert.deepEqual(book.theses.map(({ id }) => id), [2]);
-});
-
 Deno.test("readOpenTheses: answers from a connection that was lost are ignored", async () => {
   const book = new ExposureBook(undefined);
   const { node } = nodeWith([thesisOf(1)]);

@@ -30,10 +30,7 @@ Deno.test("Executor: a hedge that takes longer than the quote lives ends the exe
   await withExecutor(slow, async ({ executor, exposure, sent }) => {
     const { execution } = signed(clock);
     for (let attempt = 0; attempt < 2; attempt++) {
-      await assert.rejects(
-        executor.execute(execution),
-        /^RangemakerError: Quote deadline \d+ passed 1 ms/,
-      );
+      await assert.rejects(executor.execute(execution), { code: "DEADLINE_PASSED" });
     }
     assert.deepEqual([sent, exposure.total], [[], 0n]);
   }, clock);
@@ -60,9 +57,7 @@ Deno.test("Executor: a failed check releases the risk and leaves no trace", asyn
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
   await withExecutor(never, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
-    const words =
-      /Payout of 0.000151 USDC would risk 0.000051 USDC on one thesis, 0.000001 USDC above 0.00005/;
-    await assert.rejects(executor.execute(execution), words);
+    await assert.rejects(executor.execute(execution), { code: "RISK_TOO_LARGE" });
     assert.equal(exposure.total, 0n);
     assert.equal(await store.find(quoteHash), undefined);
   });
@@ -94,10 +89,7 @@ Deno.test("Executor: an execution that was left unfinished is checked again befo
     const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
     const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
     clock.jump(60_000);
-    await assert.rejects(
-      executor.prepare(intent),
-      /Payout of 0.000151 USDC would risk 0.000051 USDC on one thesis/,
-    );
+    await assert.rejects(executor.prepare(intent), /would risk 0.000051 USDC/);
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
     assert.deepEqual([hedged, sent], [[], []]);
   }, clock);

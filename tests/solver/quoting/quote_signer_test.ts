@@ -71,13 +71,6 @@ Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it remem
   );
 });
 
-Deno.test("QuoteSigner: a signature by the same key with another nonce is accepted", () => {
-  const quotes = new QuoteSigner(solver);
-  const digest = digestOf(1);
-  assert.notEqual(otherNonce(digest), quotes.sign(digest));
-  quotes.require(digest, otherNonce(digest));
-});
-
 Deno.test("QuoteSigner: remembers the newest signatures up to its bound, each for its own hash", () => {
   // No curve would accept these, so what passes was remembered.
   const signer = { address: solver.address, sign: (digest: Hex): Hex => `0x${digest.slice(-2)}` };

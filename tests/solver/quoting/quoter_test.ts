@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
@@ -26,6 +27,8 @@ function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
     ...given,
   });
 }
+
+const never = { name: "never", price: () => assert.fail("Nothing is priced") };
 
 Deno.test("Quoter: a quote has the terms that were asked for, its payout, and the solver's signature", () =>
   withLogs("debug", (records) => {
@@ -55,10 +58,9 @@ Deno.test("Quoter: a payout is at most ten times the bet", () => {
 });
 
 Deno.test("Quoter: a broken rule is refused before anything is priced", () => {
-  const strategy = { name: "never", price: () => assert.fail("Nothing is priced") };
   const broken = { ...request, betAmount: 0n };
   for (const ask of ["quote", "estimate"] as const) {
-    assert.throws(() => quoterOf({ strategy })[ask](broken), { code: "BET_TOO_SMALL" });
+    assert.throws(() => quoterOf({ strategy: never })[ask](broken), { code: "BET_TOO_SMALL" });
   }
 });
 
@@ -88,15 +90,24 @@ Deno.test("Quoter: the markets are those it is given", () => {
 
 Deno.test("Quoter: time bounds limit the window of quotes and estimates, and the deadline of quotes", () => {
   const timeBounds = { maxStartAheadMs: 0, maxStartBehindMs: 0, maxDeadlineMs: 30_000 };
-  const quoter = quoterOf({ timeBounds });
-  quoter.quote(request);
-  const early = { ...request, startTime: request.startTime - 1 };
-  const late = { ...request, deadline: request.deadline + 1 };
-  for (const ask of ["quote", "estimate"] as const) {
-    assert.throws(() => quoter[ask](early), { code: "INVALID_TIME_RANGE" });
-    quoterOf()[ask](early);
+  quoterOf({ timeBounds }).quote(request);
+  const strict = quoterOf({ timeBounds, strategy: never });
+  for (const startsInMs of [-1, 1]) {
+    const moved = { ...request, startTime: request.startTime + startsInMs };
+    for (const ask of ["quote", "estimate"] as const) {
+      assert.throws(() => strict[ask](moved), (thrown) => {
+        assert.ok(thrown instanceof RangemakerError);
+        assert.deepEqual([thrown.code, thrown.details.startsInMs], [
+          "INVALID_TIME_RANGE",
+          startsInMs,
+        ]);
+        return true;
+      });
+      quoterOf()[ask](moved);
+    }
   }
-  assert.throws(() => quoter.quote(late), { code: "INVALID_REQUEST" });
+  const late = { ...request, deadline: request.deadline + 1 };
+  assert.throws(() => strict.quote(late), { code: "INVALID_REQUEST" });
   quoterOf().quote(late);
-  quoter.estimate(late);
+  quoterOf({ timeBounds }).estimate(late);
 });

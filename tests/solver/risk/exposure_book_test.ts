@@ -34,19 +34,6 @@ Deno.test("Exposure: a risk counts once, from before its hedge until its settlem
   assert.equal(book.thesisOf(quoteHashOf(1)), undefined);
 });
 
-Deno.test("Exposure: a released bet counts only while its thesis is open", () => {
-  const book = completeBook();
-  book.reserve(quoteHashOf(1), stakeOf(10n));
-  book.release(quoteHashOf(1));
-  assert.equal(book.total, 0n);
-  book.reserve(quoteHashOf(2), stakeOf(10n));
-  book.apply(thesisOf(2));
-  book.release(quoteHashOf(2));
-  assert.equal(book.total, 10n);
-  book.apply(thesisOf(2, { status: "lost" }));
-  assert.equal(book.total, 0n);
-});
-
 Deno.test("Exposure: a bet of any solver counts once, whether the database or the node reports it", () => {
   const decode = (payload: string) => thesisOf(Number(payload));
   const book = new ExposureBook(undefined, decode);
@@ -86,15 +73,6 @@ Deno.test("Exposure: a thesis missing from a list counts while it is reserved: t
   assert.deepEqual([book.theses, book.total], [[], 10n]);
   book.release(quoteHashOf(1));
   assert.equal(book.total, 0n);
-});
-
-Deno.test("Exposure: a thesis reported during a reading stays, though the pages missed it", () => {
-  const book = completeBook(undefined, [thesisOf(1)]);
-  book.beginReading();
-  book.apply(thesisOf(1, { status: "needs_backfill" }));
-  book.endReading([]);
-  assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
-  assert.equal(book.total, 10n);
 });
 
 Deno.test("Exposure: theses come oldest first, whatever the order in which they were seen", () => {
