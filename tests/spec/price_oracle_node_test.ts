@@ -1,20 +1,18 @@
 /**
  * The price oracle document: how the write node pulls prices, what it does without them, and how long
  * it remembers them. tests/node/outage_test.ts and checkpoints_test.ts hold the boundaries of its
- * States and Limits with a clock of their own, tests/lib/prices/price_ring_test.ts its ring buffer.
+ * States and Limits with a clock of their own, and backfills, tests/lib/prices/price_ring_test.ts its ring buffer.
  */
 import { toWire } from "../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { SettlementError } from "../../services/node/chain/errors.ts";
 import { options } from "../../services/node/mod.ts";
 import { OracleClient } from "../../services/node/oracle/oracle_client.ts";
-import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
+import { ETH, rfqSubmit } from "../node/support/actors.ts";
 import { PRICES, pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
 import { SteppedNode, type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
-import { TestChain } from "../node/support/chain_in_memory.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { signedExecution, withSolver } from "./quotes.ts";
@@ -158,41 +156,3 @@ Deno.test("price oracle, States, stale and fresh again: RFQ operations pause, th
     new FakeClock(Date.now()),
   );
 });
-
-for (
-  const [who, signer] of [["a stranger", actors.stranger], ["an admin", actors.admin]] as const
-) {
-  const filled = who === "an admin";
-  const then = filled ? "settled" : "PERMISSION_DENIED, and still missing";
-  Deno.test(`price oracle, States, needs backfill: NeedsBackfill outside the ring; filled by ${who}: ${then}`, () => {
-    const test = new TestChain({ ringSlots: 64 });
-    test.run(3);
-    const { address: user } = actors.user;
-    const { now: start } = test;
-    test.chain.submit(deposit({
-      timestamp: start,
-      user,
-      amount: 5_000_000n,
-      externalTxHash: hashOf(1),
-    }));
-    const endTime = start + 10_000;
-    test.chain.submit(rfqSubmit({ timestamp: start, endTime }));
-    test.run(100);
-    const code = () => {
-      try {
-        test.chain.settle(1);
-      } catch (thrown) {
-        assert.ok(thrown instanceof SettlementError);
-        return thrown.code;
-      }
-    };
-    assert.equal(code(), "NeedsBackfill");
-    const prices = Array<bigint>(37).fill(3_000_000_000n);
-    const receipt = test.chain.submit(
-      backfill({ timestamp: test.now, startTime: start, prices, by: signer }),
-    );
-    assert.equal(receipt.error?.code, filled ? undefined : "PERMISSION_DENIED");
-    assert.equal(code(), filled ? undefined : "NeedsBackfill");
-    assert.equal(test.chain.state.ledger.thesis(1)?.status, filled ? "won" : "needs_backfill");
-  });
-}

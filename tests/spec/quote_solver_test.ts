@@ -10,6 +10,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { estimateRequestSchema } from "../../services/solver/quoting/estimate.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { BET_RULES, BODIES } from "../refusals/request_rules.ts";
+import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import {
@@ -184,10 +185,13 @@ Deno.test("quote solver, GET /health and GET /info: every field, with the limits
     minDuration: 1_000,
     maxDuration: 86_400_000,
   };
-  const info = Object(await get(`${urls.solver}/info`, z.unknown()));
-  const { balance } = Object((await rpc(urls.node, "core_getAccount", [solver])).result);
-  assert.deepEqual([info.address, info.balance, info.dryRun], [solver, balance, false]);
-  assert.deepEqual(info.config, config);
+  // The solver asks for its balance once a second.
+  const info = await eventually("the balance that the node has", async () => {
+    const { balance } = Object((await rpc(urls.node, "core_getAccount", [solver])).result);
+    const info = Object(await get(`${urls.solver}/info`, z.unknown()));
+    return info.balance === balance ? info : undefined;
+  });
+  assert.deepEqual([info.address, info.dryRun, info.config], [solver, false, config]);
 });
 
 Deno.test("quote solver, States, failed: the transaction is recorded and opens no thesis", async () => {
