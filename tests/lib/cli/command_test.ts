@@ -93,12 +93,6 @@ Deno.test("command: started by a task, it names commands as tasks", async () => 
   assert.match(help, /\(deno task parent <command>\)/);
 });
 
-Deno.test("command: help lists the subcommands", async () => {
-  const { code, lines } = await runWith(parent, "--help");
-  assert.equal(code, 0);
-  assert.match(lines[0] ?? "", /\nCommands, .*\n {2}child {2}the one below\n/);
-});
-
 Deno.test("command: an unknown option is one line with the closest name", async () => {
   const { code, errors } = await runWith(parent, "--log-levle", "error");
   assert.equal(code, 2);

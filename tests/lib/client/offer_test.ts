@@ -72,6 +72,19 @@ for (const change of CHANGES) {
   });
 }
 
+Deno.test("checkOffer: a signature by another key, a broken one and another solver are refused", () => {
+  const stranger = new Signer(DEV_ACCOUNTS.admin.privateKey);
+  for (
+    const quote of [
+      signed(terms, stranger),
+      { ...signed(terms), signature: "0x1234" as const },
+      signed({ ...terms, solver: stranger.address }),
+    ]
+  ) {
+    assert.throws(() => check(quote), refuses("QUOTE_SIGNER_MISMATCH"));
+  }
+});
+
 Deno.test("offerFromJson: gives the offer that was stored, and refuses anything else", () => {
   const offer = check(signed(terms));
   const stored = JSON.stringify(offerToJson(offer));

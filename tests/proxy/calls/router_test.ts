@@ -225,6 +225,15 @@ Deno.test("Router: a text is an answer if it begins as JSON does, after any spac
   }
 });
 
+Deno.test("Router: a change is answered as the node answers it, under another id or with an error", async () => {
+  const { posted, ask } = scene();
+  const answer = ask(change);
+  const body = '{"jsonrpc":"2.0","id":0,"error":{"code":-32010,"message":"no","data":{"a":[1]}}}';
+  posted[0]?.answer.resolve({ status: 429, body });
+  const { status, body: shown } = await answer;
+  assert.deepEqual([status, shown], [429, body]);
+});
+
 Deno.test("Router: large answers to batches are split one per turn, and count as memory until then", async () => {
   const { posted, ask, budget } = scene();
   const batches = Array.from({ length: 5 }, (_, id) => ask([call(id, "eth_getLogs", [id])]));
