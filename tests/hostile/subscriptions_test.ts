@@ -50,40 +50,6 @@ Deno.test("Hostile: a subscription on which the node closes the socket is refuse
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
 
-Deno.test("Hostile: one address gets an eighth of the node's subscriptions and no more", () =>
-  withProxy(async (scene) => {
-    const { read, wsUrl, url } = scene;
-    const honest = await HonestClient.open(scene);
-    const attackers = [];
-    for (let n = 0; n < 41; n += 1) {
-      attackers.push(await AddressedClient.open(wsUrl, "198.51.100.1") ?? assert.fail());
-    }
-    let refused = 0;
-    for (const [index, attacker] of attackers.entries()) {
-      await Promise.all(Array.from({ length: 100 }, async (_, n) => {
-        const filter = { address: address(1 + 100 * index + n) };
-        const { error } = await attacker.call("eth_subscribe", ["logs", filter]);
-        if (error === undefined) return;
-        refused += 1;
-        assert.equal(error.code, -32005);
-      }));
-    }
-    assert.equal(refused, 41 * 100 - 256);
-    assert.equal(read.subscriptions.length, 256 + 1);
-    const other = await AddressedClient.open(wsUrl, "203.0.113.1") ?? assert.fail();
-    const { result } = await other.call("eth_subscribe", ["logs", { address: address(9_999) }]);
-    assert.equal(typeof result, "string");
-    const refusals = 'proxy_refusals_total{limit="upstream_subscriptions_per_address"}';
-    assert.equal(await readSeries(url, refusals), refused);
-    await honest.work();
-    // What ended is free again.
-    await Promise.all(attackers.splice(0, 40).map((attacker) => attacker.close()));
-    await read.until(() => read.subscriptions.length === 2);
-    const again = await attackers[0]?.call("eth_subscribe", ["logs", { address: address(1) }]);
-    assert.equal(typeof again?.result, "string");
-    await Promise.all([...attackers, other, honest].map((client) => client.close()));
-  }));
-
 /** Sockets that subscribe to as many different `logs` as they can, each from its address. */
 async function takeAll(wsUrl: string, addresses: readonly string[], wanted: number, first = 0) {
   const sockets = await Promise.all(addresses.map((from) => AddressedClient.open(wsUrl, from)));

@@ -6,6 +6,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
+import { withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, SPOT } from "./prices.ts";
 import { CHAIN_ID, quoteRequest, user, withSolver } from "./support.ts";
@@ -107,35 +108,30 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
     { pricing: "barrier", volatilityHistoryMs: 1_000, maxExposure: 1_000_000_000n },
   ));
 
-Deno.test("Solver with --pricing barrier: a week of candles is known at the start, and after a restart without them", async () => {
-  const exchange = startFakeCandles();
-  const folder = await Deno.makeTempDir();
-  const options = {
-    pricing: "barrier",
-    // Far more than the node has.
-    volatilityHistoryMs: DAY_MS,
-    database: `${folder}/solver.sqlite`,
-  };
-  const quoteOnce = () =>
-    withSolver(async ({ url }, node) => {
-      giveHistory(node);
-      await node.feed.subscribed("prices");
-      const { body } = await eventually("a quote", async () => {
-        publishPrice(node);
-        const answer = await post(`${url}/quote`, quoteRequest(around(SPOT)));
-        return answer.status === 200 ? answer : undefined;
-      });
-      pricingSchema.parse(body.pricing);
-    }, { ...options, ...(exchange.queries.length === 0 && { historyUrl: exchange.url }) });
-  try {
-    await quoteOnce();
-    assert.ok(exchange.queries.length > 0);
-    await quoteOnce();
-  } finally {
+Deno.test("Solver with --pricing barrier: a week of candles is known at the start, and after a restart without them", () =>
+  withFolder(async (folder) => {
+    const exchange = startFakeCandles();
+    const options = {
+      pricing: "barrier",
+      // Far more than the node has.
+      volatilityHistoryMs: DAY_MS,
+      database: `${folder}/solver.sqlite`,
+    };
+    for (const historyUrl of [{ historyUrl: exchange.url }, {}]) {
+      await withSolver(async ({ url }, node) => {
+        giveHistory(node);
+        await node.feed.subscribed("prices");
+        const { body } = await eventually("a quote", async () => {
+          publishPrice(node);
+          const answer = await post(`${url}/quote`, quoteRequest(around(SPOT)));
+          return answer.status === 200 ? answer : undefined;
+        });
+        pricingSchema.parse(body.pricing);
+      }, { ...options, ...historyUrl });
+      assert.ok(exchange.queries.length > 0);
+    }
     await exchange.stop();
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));
 
 Deno.test("Solver: a quote says how long it lives", () =>
   withSolver(async ({ url }) => {

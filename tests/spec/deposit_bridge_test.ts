@@ -10,13 +10,20 @@ import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { BODIES } from "../refusals/request_rules.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
-import { get, newWallet, rpc, sharedStack, signedDeposit, typedData, wire } from "./support.ts";
+import {
+  DEPOSIT_REQUEST_TYPE,
+  get,
+  newWallet,
+  rpc,
+  sharedStack,
+  signedDeposit,
+  typedData,
+  wire,
+} from "./support.ts";
 
 const stack = sharedStack();
 const relayer = privateKeyToAccount(DEV_ACCOUNTS.relayer.privateKey);
 
-/** The type strings of the document. */
-const REQUEST_TYPE = "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)";
 const TRANSACTION_TYPE =
   "Core:Deposit(uint64 timestamp,address from,address user,uint64 amount,bytes32 externalTxHash)";
 
@@ -27,8 +34,8 @@ async function balanceOf({ address }: PrivateKeyAccount): Promise<string> {
 }
 
 /** Signs a request and sends it. */
-async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDeposit>[2] = {}) {
-  const request = await signedDeposit(stack.urls.bridge, wallet, given);
+async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDeposit>[1] = {}) {
+  const request = await signedDeposit(wallet, given);
   return await post(`${stack.urls.bridge}/deposit`, request);
 }
 
@@ -48,7 +55,7 @@ Deno.test("deposit bridge, Deposit request: the smallest and the largest amounts
 
 Deno.test("deposit bridge, Typed-data description: domain, types and primaryType of the document", async () => {
   const described = await get(`${stack.urls.bridge}/typed-data`, z.unknown());
-  assert.deepEqual(described, typedData(REQUEST_TYPE));
+  assert.deepEqual(described, typedData(DEPOSIT_REQUEST_TYPE));
 });
 
 /** A deposit transaction as a relayer without our bridge would send it. */
@@ -125,7 +132,7 @@ Deno.test(
   async () => {
     const wallet = newWallet();
     const message = { user: wallet.address, amount: "7", nonce: "9", deadline: Date.now() + 9_000 };
-    const signature = await wallet.signTypedData({ ...typedData(REQUEST_TYPE), message });
+    const signature = await wallet.signTypedData({ ...typedData(DEPOSIT_REQUEST_TYPE), message });
     const { status, body } = await post(`${stack.urls.bridge}/deposit`, { ...message, signature });
     const { txHash } = answerSchema.parse(body);
     const { result } = await rpc(stack.urls.nodeRead, "core_getTransaction", [txHash]);

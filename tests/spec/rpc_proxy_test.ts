@@ -20,7 +20,7 @@ async function metricsOf(url: string): Promise<string[]> {
 Deno.test("RPC proxy, POST /: a JSON-RPC request is answered as the node answers it", async () => {
   const { urls } = stack;
   const wallet = newWallet();
-  await postEnvelope(`${urls.bridge}/deposit`, await signedDeposit(urls.bridge, wallet));
+  await postEnvelope(`${urls.bridge}/deposit`, await signedDeposit(wallet));
   for (const [method, params] of [["core_getAccount", [wallet.address]], ["eth_chainId", []]]) {
     const message = JSON.stringify({ jsonrpc: "2.0", id: "x", method, params });
     const [direct, proxied] = await Promise.all(

@@ -1,20 +1,14 @@
 /**
  * Part A of the proxy and bridge document: routing, the hub's subscription lifecycle step by step,
- * states and limits. The nodes are ones that show what the proxy asked of them.
+ * and states. The nodes are ones that show what the proxy asked of them. Waits between attempts:
+ * tests/lib/net/backoff_test.ts; the broadcast capacity: tests/proxy/hub/broadcast_ring_test.ts.
  */
 import assert from "node:assert/strict";
-import { Backoff } from "../../lib/net/backoff.ts";
-import { ReconnectingSocket } from "../../lib/net/reconnecting_socket.ts";
-import { withDefaults } from "../../lib/cli/options.ts";
-import { BroadcastRing } from "../../services/proxy/hub/broadcast_ring.ts";
-import { options } from "../../services/proxy/mod.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, withProxy } from "../proxy/support.ts";
 import { readSeries } from "../support/metrics.ts";
 import { eventually } from "../support/eventually.ts";
-import { FakeClock } from "../support/fake_clock.ts";
-import { FakeNetwork } from "../support/fake_socket.ts";
 
 /** A test between two nodes; it fails, and does not hang, where what it waits for never comes. */
 function scene(name: string, ...play: Parameters<typeof withProxy>): void {
@@ -215,38 +209,3 @@ scene(
     await again.stop();
   },
 );
-
-Deno.test("RPC proxy, States, upstream failure: attempts come with exponential backoff", () => {
-  const clock = new FakeClock();
-  const network = new FakeNetwork();
-  const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = withDefaults(options, {});
-  const socket = new ReconnectingSocket({
-    url: "ws://node.example",
-    clock,
-    backoff: new Backoff({ initialMs, maxMs, random: () => 1 }),
-    handlers: { onOpen: () => {}, onText: () => {} },
-    connect: network.connect,
-  });
-  socket.start();
-  const waitsMs: number[] = [];
-  for (let failure = 0; failure < 9; failure += 1) {
-    const attempts = network.sockets.length;
-    network.newest.end();
-    const failedAtMs = clock.now();
-    while (network.sockets.length === attempts) clock.advance(10);
-    waitsMs.push(clock.now() - failedAtMs);
-  }
-  assert.deepEqual(waitsMs, [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000, 2_000]);
-  socket.stop();
-});
-
-for (const [behind, missed] of [[1, 0], [4096, 0], [4097, 1], [5000, 904]] as const) {
-  Deno.test(`RPC proxy, Limits, broadcast capacity 4096: of ${behind} messages the ring has evicted ${missed}`, () => {
-    // A lagging client skips old messages, is counted and stays connected: tests/proxy/slow_client_test.ts.
-    const ring = new BroadcastRing<number>(withDefaults(options, {}).broadcastCapacity);
-    let evicted = 0;
-    for (let n = 0; n < behind; n += 1) if (ring.push(n) !== undefined) evicted += 1;
-    assert.equal(evicted, missed);
-    assert.deepEqual([ring.at(ring.start), ring.at(ring.end - 1)], [missed, behind - 1]);
-  });
-}

@@ -113,20 +113,12 @@ export function typedData(typeString: string) {
   return { domain: DOMAIN, types: { [primaryType]: fields }, primaryType };
 }
 
-const describedSchema = z.object({
-  domain: z.strictObject({ name: z.string(), version: z.string(), chainId: z.number() }),
-  types: z.record(z.string(), z.array(z.strictObject({ name: z.string(), type: z.string() }))),
-  primaryType: z.string(),
-});
+/** What a user signs for a deposit. */
+export const DEPOSIT_REQUEST_TYPE =
+  "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)";
 
-/** The typed data that a service gives to wallets. */
-export function describedTypedData(serviceUrl: string) {
-  return get(`${serviceUrl}/typed-data`, describedSchema);
-}
-
-/** A body of `POST /deposit`, signed by its user as `/typed-data` says. */
+/** A body of `POST /deposit`, signed by its user. */
 export async function signedDeposit(
-  bridgeUrl: string,
   wallet: PrivateKeyAccount,
   given: Partial<{ amount: string; nonce: string; deadline: number }> = {},
 ) {
@@ -137,10 +129,7 @@ export async function signedDeposit(
     deadline: Date.now() + 30_000,
     ...given,
   };
-  const signature = await wallet.signTypedData({
-    ...await describedTypedData(bridgeUrl),
-    message,
-  });
+  const signature = await wallet.signTypedData({ ...typedData(DEPOSIT_REQUEST_TYPE), message });
   return { ...message, signature };
 }
 
@@ -149,7 +138,7 @@ export async function fundedWallet(urls: StackUrls): Promise<PrivateKeyAccount> 
   const wallet = newWallet();
   const { status, body } = await post(
     `${urls.bridge}/deposit`,
-    await signedDeposit(urls.bridge, wallet),
+    await signedDeposit(wallet),
   );
   assert.equal(status, 200, JSON.stringify(body));
   return wallet;
