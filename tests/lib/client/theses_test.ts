@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Thesis, type ThesisStatus, WatchError } from "../../../lib/client/mod.ts";
+import type { Thesis, ThesisStatus } from "../../../lib/client/mod.ts";
 import { ThesisWatch, type ThesisWatchOptions } from "../../../lib/client/theses.ts";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
@@ -193,18 +193,6 @@ Deno.test("ThesisWatch: a node that stays away is the reason why it did not open
   }
   await nextTurn();
   assert.equal(watch.state, "live", "it went on, though nobody listens");
-  watch.close();
-});
-
-Deno.test("ThesisWatch: an open that takes too long names the reason", async () => {
-  const { clock, network, watch } = setUp();
-  const opened = assert.rejects(watch.open(1_000), (thrown) => {
-    return thrown instanceof WatchError && thrown.code === "NOT_CONNECTED" && thrown.retryable &&
-      /ws:\/\/proxy\/ws within 1000 ms: refused$/.test(thrown.message);
-  });
-  network.newest.fail("refused");
-  clock.advance(1_000);
-  await opened;
   watch.close();
 });
 

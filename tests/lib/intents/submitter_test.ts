@@ -94,14 +94,6 @@ Deno.test("Submitter: a lost answer is looked up at once", () =>
     assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 1]);
   }));
 
-Deno.test("Submitter: a lost request is sent again at once, as the same bytes", () =>
-  withBench(async (bench) => {
-    bench.node.onSend = (tx) => bench.node.sent.length === 1 ? away() : bench.node.commit(tx);
-    assert.equal((await bench.submitter.submit(await bench.record())).state, "committed");
-    assert.deepEqual(bench.node.sent[0], bench.node.sent[1]);
-    assert.equal(bench.node.sent.length, 2);
-  }));
-
 Deno.test("Submitter: a node that timed out is not called again in the same attempt", () =>
   withBench(async (bench) => {
     bench.node.onSend = () => {
@@ -139,21 +131,6 @@ Deno.test("Submitter: temporary errors of the node are retried", () =>
     }
     assert.equal(await bench.store.countUnfinished(), 1);
     assert.deepEqual(bench.ended, []);
-  }));
-
-Deno.test("Submitter: an expired transaction that must not be signed again fails", () =>
-  withBench(async (bench) => {
-    const intent = await bench.record({ lifeMs: 600_000 });
-    bench.clock.advance(120_000);
-    bench.node.onSend = () => {
-      throw new RpcError(-32003, "Too old");
-    };
-    bench.sign = () => {
-      throw new IntentRefusedError("TOO_LATE", "Too late");
-    };
-    const finished = await bench.submitter.submit(intent);
-    assert.equal(finished.state, "failed");
-    assert.equal(finished.failure?.code, "TOO_LATE");
   }));
 
 Deno.test("Submitter: after the deadline nothing is sent, and the intent fails once the node cannot commit it", () =>

@@ -7,13 +7,6 @@ import { RECONNECT } from "../../../services/solver/follow_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
 
-Deno.test("Backoff: doubles from the first wait to the longest", () => {
-  const backoff = new Backoff({ initialMs: 100, maxMs: 1_000, random: () => 1 });
-  const waits = Array.from({ length: 6 }, () => backoff.nextMs());
-  assert.deepEqual(waits, [100, 200, 400, 800, 1_000, 1_000]);
-  assert.equal(backoff.attempts, 6);
-});
-
 Deno.test("Backoff: jitter keeps each wait between half and all of its value", () =>
   withSeed((random) => {
     const backoff = new Backoff({ initialMs: 100, maxMs: 10_000, random });

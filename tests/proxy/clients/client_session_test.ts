@@ -92,11 +92,6 @@ function scene(
         hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: params[0] }));
       }
     },
-    refuse(error: object) {
-      for (const { id } of asked.splice(0)) {
-        hub.receive(JSON.stringify({ jsonrpc: "2.0", id, error }));
-      }
-    },
     notify(subscription: string) {
       const params = { subscription, result: subscription };
       hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
@@ -299,13 +294,4 @@ Deno.test("ClientSession: does not answer notifications; a failed message leaves
   open[1]?.answer.reject(new TypeError("a defect"));
   await assert.rejects(failed, TypeError);
   assert.deepEqual([openRequests.hasRoom(caller), budget.used], [true, 0]);
-});
-
-Deno.test("ClientSession: answers a subscribe with the node's refusal", async () => {
-  const { receive, refuse, frames } = scene();
-  const refused = receive(call(1, "eth_subscribe", ["a"]));
-  const error = { code: -32602, message: "no such kind" };
-  refuse(error);
-  await refused;
-  assert.deepEqual(frames(), [{ jsonrpc: "2.0", id: 1, error }]);
 });

@@ -108,14 +108,6 @@ Deno.test("Hub: drops a node that left 257 subscribes unanswered, not one that l
   assert.deepEqual(scene.dropped, [`${UNANSWERED_MAX + 1} subscribe requests left unanswered`]);
 });
 
-Deno.test("Hub: unanswered subscribes do not count on the next connection", async () => {
-  const scene = new Scene();
-  await scene.leaveUnanswered(UNANSWERED_MAX);
-  scene.reconnect();
-  await scene.leaveUnanswered(UNANSWERED_MAX);
-  assert.deepEqual(scene.dropped, []);
-});
-
 Deno.test("Hub: a subscription granted too late is ended, and no longer counts as unanswered", async () => {
   const scene = new Scene();
   const client = scene.client();
@@ -176,19 +168,6 @@ Deno.test("Hub: after five refusals of a granted subscription its clients are cl
   refuse(5);
   assert.deepEqual([scene.closed, client.subscriptionCount], [[1013], 0]);
   assert.deepEqual(scene.asked, [], "and it is asked no more");
-});
-
-Deno.test("Hub: an unknown subscription is ended at the node if it keeps notifying", () => {
-  const scene = new Scene();
-  scene.notify("0xgoes-on", 1);
-  scene.notify("0xstopped", 1);
-  scene.pass(1);
-  assert.deepEqual(scene.ended(), []);
-  scene.notify("0xgoes-on", 2);
-  scene.pass(1);
-  assert.deepEqual(scene.ended(), ["eth_unsubscribe 0xgoes-on"]);
-  scene.pass(1);
-  assert.deepEqual(scene.ended(), []);
 });
 
 Deno.test("Hub: unknown ids of an earlier connection are forgotten", () => {
@@ -255,14 +234,6 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only new subscri
   assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "for ten minutes");
 });
 
-Deno.test("Hub: a lost socket fails no subscribe", async () => {
-  const scene = new Scene();
-  const outcome = scene.subscribe(scene.client(), "a");
-  scene.reconnect();
-  scene.answer({ result: "0x1" });
-  assert.deepEqual(await outcome, { id: "0x1" });
-});
-
 Deno.test("Hub: a client gets two ids for equal subscriptions, and no third one", async () => {
   const scene = new Scene();
   const [client, other] = [scene.client(), scene.client(address("b"))];
@@ -284,28 +255,6 @@ Deno.test("Hub: a client gets two ids for equal subscriptions, and no third one"
   assert.equal(scene.hub.table.isLive("a"), false);
 });
 
-Deno.test("Hub: an id that a client still has is not given to another client", async () => {
-  const draws = [0.99, 0, 0.5];
-  const scene = new Scene({ random: () => draws[0] ?? 0 });
-  const outcomes = ["a", "b", "c"].map((topic) => scene.subscribe(scene.client(), topic));
-  scene.answer({ result: "0x1" });
-  scene.reconnect();
-  const [a, b, c] = scene.asked.splice(0);
-  assert(a && b && c);
-  for (const [asked, result] of [[b, "0x1"], [a, "0x2"], [c, "0x3"]] as const) {
-    scene.asked.push(asked);
-    scene.answer({ result });
-  }
-  const fresh = `0x${"f".repeat(32)}`;
-  assert.deepEqual(await Promise.all(outcomes), [{ id: "0x1" }, { id: fresh }, { id: "0x3" }]);
-  scene.notify("0x1", "for b");
-  scene.notify("0x2", "for a");
-  assert.deepEqual(scene.got, [
-    { subscription: fresh, result: "for b" },
-    { subscription: "0x1", result: "for a" },
-  ]);
-});
-
 Deno.test("Hub: the client gets the node's error, or one if the node's answer has no id", async () => {
   for (const result of [7, null, undefined]) {
     const scene = new Scene();
@@ -321,19 +270,6 @@ Deno.test("Hub: the client gets the node's error, or one if the node's answer ha
       asks: 0,
     });
   }
-});
-
-Deno.test("Hub: ignores unexpected answers and ids that are not strings", () => {
-  const scene = new Scene();
-  for (const result of ["0x1", 7]) {
-    assert(scene.hub.receive(JSON.stringify({ jsonrpc: "2.0", id: 99, result })));
-  }
-  for (let n = 0; n < 3; n += 1) {
-    const params = { subscription: 7, result: n };
-    scene.hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
-    scene.pass(1);
-  }
-  assert.deepEqual(scene.asked, []);
 });
 
 Deno.test("Hub: granted and expired subscribes do not fail when the node closes the socket", async () => {

@@ -204,20 +204,6 @@ Deno.test("Thesis filters: the node's refusal, and a socket that it closes, are 
   }
 });
 
-Deno.test("Thesis filters: one that the node refuses five times after it was granted closes its client", async () => {
-  const scene = new Scene();
-  const granted = scene.subscribe(scene.client(), { user: ALICE });
-  scene.answer();
-  await granted;
-  scene.reconnect();
-  for (let n = 0; n < 5; n += 1) {
-    assert.deepEqual(scene.closed, []);
-    scene.answer({ code: -32000 });
-    scene.hub.sweep(0);
-  }
-  assert.deepEqual(scene.closed, ["The read node refuses a subscription: connect again"]);
-});
-
 Deno.test("Thesis filters: a thesis that names no user and solver is an error of the node", async () => {
   for (const thesis of [{ user: "alice", solver: BOB }, { user: ALICE }, { solver: BOB }, {}]) {
     const scene = new Scene();
