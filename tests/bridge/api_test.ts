@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { signedRequest, user, withBridge } from "./support.ts";
 
-Deno.test("Bridge: health says that the node is away", () =>
+Deno.test("Bridge: without a node /health is healthy with rpc false", () =>
   withBridge(async ({ url }) => {
     const health = await (await fetch(`${url}/health`)).json();
     assert.equal(health.rpc, false);

@@ -121,7 +121,7 @@ const changes: [string, (intent: Intent) => Partial<Intent>][] = [
   ["deadline", ({ expiresAtMs }) => ({ expiresAtMs: expiresAtMs + 1 })],
 ];
 for (const [what, change] of changes) {
-  Deno.test(`Depositor: a recorded deposit whose ${what} has changed has no terms`, () =>
+  Deno.test(`Depositor: a recorded deposit whose ${what} has changed is refused`, () =>
     withDepositor(async ({ depositor, clock, submitted }) => {
       await depositor.deposit(request(clock.now() + 1_000));
       const intent = submitted[0] ?? assert.fail("It is submitted");

@@ -54,7 +54,7 @@ Deno.test("Deposits: a failed deposit is shown with its reason, an unanswered on
     assert.equal((waiting as Record<string, unknown>).state, "submitted");
   }));
 
-Deno.test("Deposits: a user's deposits come newest first, in pages that join", () =>
+Deno.test("Deposits: a user's deposits come newest first, in pages without gaps", () =>
   withBridge(async ({ url }) => {
     for (let nonce = 0n; nonce < 5n; nonce += 1n) {
       await post(`${url}/deposit`, signedRequest({ nonce }));

@@ -12,7 +12,7 @@ import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 
-Deno.test("Bridge: a locked database is 503 with nothing half done, and passes", () =>
+Deno.test("Bridge: while its database is locked a deposit gets 503 and is not sent; later it is committed", () =>
   withFolder(async (directory) => {
     const database = `${directory}/bridge.sqlite`;
     await withBridge(async ({ url }, node) => {
@@ -35,7 +35,7 @@ Deno.test("Bridge: without a key or with a database that cannot be opened it doe
     await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
   }));
 
-Deno.test("Bridge: a node that does not know the relayer is said at start; a keystore gives the key", () =>
+Deno.test("Bridge: a start without the relayer permission logs so; a keystore provides the key", () =>
   withFolder(async (directory) => {
     const node = FakeNode.start();
     node.permissions = [];
@@ -93,7 +93,7 @@ for (const [hours, code] of [[1, "DEADLINE_PASSED"], [3, "RECEIPT_DROPPED"]] as 
   });
 }
 
-Deno.test("Bridge: ends in time with a node that answers nothing, and leaves nothing undone", () =>
+Deno.test("Bridge: stops within 5 s while the node does not answer, and the next start finishes the deposit", () =>
   withFolder(async (directory) => {
     await using node = FakeNode.start();
     const given = { database: `${directory}/bridge.sqlite` };

@@ -34,7 +34,7 @@ async function sendRefused(node: FakeNode): Promise<void> {
   node.refusal = undefined;
 }
 
-Deno.test("bridge replay: sends a deposit again of which the node has a failed receipt only", () =>
+Deno.test("bridge replay: a deposit of which the node has only a failed receipt is sent again", () =>
   withLostDeposit(async (node, replay) => {
     await sendRefused(node);
     const { code, stdout } = await replay();
@@ -54,7 +54,7 @@ Deno.test("bridge replay: names a deposit that the node refuses, and exits with 
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);
   }));
 
-Deno.test("bridge replay: a database that nobody used is refused, and is not made", () =>
+Deno.test("bridge replay: a database that nobody used is refused, and is not created", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlte`;
     const { privateKey } = DEV_ACCOUNTS.relayer;

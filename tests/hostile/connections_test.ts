@@ -86,7 +86,7 @@ Deno.test("Hostile: an address gets --max-connections-per-address open requests 
   }, { proxy: { maxConnectionsPerAddress: LIMIT }, read: { answer } });
 });
 
-Deno.test("Hostile: 17 callers with 935 half-sent bodies hold no open request", () =>
+Deno.test("Hostile: 935 half-sent bodies of 17 callers take no open request from others", () =>
   withProxy(async (scene) => {
     const { hostname, port } = new URL(scene.url);
     const sockets = await Promise.all(Array.from({ length: 17 * 55 }, async (_, n) => {

@@ -5,7 +5,7 @@ import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts
 import { sendRaw } from "../support/raw_http.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 
-Deno.test("Hostile: no service on loopback answers under the name of a page's own server", async () => {
+Deno.test("Hostile: every service on loopback refuses the host name of a page's own server", async () => {
   await using stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
   await using proxy = await startProxy(
     withDefaults(proxyOptions, {

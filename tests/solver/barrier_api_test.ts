@@ -32,7 +32,7 @@ const pricingSchema = z.strictObject({
   skew: z.number().min(0).max(0.5),
 });
 
-Deno.test("Solver with --pricing barrier: quotes and estimates say how their price came about", () =>
+Deno.test("Solver with --pricing barrier: quotes and estimates contain the details of their price", () =>
   withSolver(async ({ url }, node) => {
     giveHistory(node);
     await node.feed.subscribed("prices");
@@ -133,7 +133,7 @@ Deno.test("Solver with --pricing barrier: a week of candles is known at the star
     await exchange.stop();
   }));
 
-Deno.test("Solver: a quote says how long it lives", () =>
+Deno.test("Solver: a quote has the milliseconds until its deadline, 0 afterwards", () =>
   withSolver(async ({ url }) => {
     const before = Date.now();
     const { body } = await post(`${url}/quote`, quoteRequest({ deadline: before + 30_000 }));

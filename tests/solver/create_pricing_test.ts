@@ -89,7 +89,7 @@ const bounds: readonly [given: Partial<SolverOptions>, skew: number][] = [
 
 for (const [given, skew] of bounds) {
   const of = given.maxExposure === undefined ? "ten times --max-risk" : "--max-exposure";
-  Deno.test(`Pricing: barrier charges its options on the node's prices, its skew of ${of}`, () =>
+  Deno.test(`Pricing: barrier charges its options on the node's prices, its skew a part of ${of}`, () =>
     withPricing(
       { pricing: "barrier", ...charges, ...given },
       async ({ strategy, marketData, start, clock, node, exposure }) => {

@@ -4,6 +4,8 @@ import { z } from "zod";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { thesesAnswerSchema, thesesQuerySchema, viewTheses } from "../../services/solver/theses.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
@@ -109,3 +111,20 @@ Deno.test("Solver: unfinished executions of the last run count in the exposure f
       (node) => node.methods.delete("core_getTheses"),
     );
   }));
+
+Deno.test("Theses: by default a page begins at the first thesis and has a hundred", () => {
+  assert.deepEqual(thesesQuerySchema.parse({}), { limit: 100, cursor: 0 });
+  const query = { limit: "1000", cursor: "5" };
+  assert.deepEqual(thesesQuerySchema.parse(query), { limit: 1_000, cursor: 5 });
+});
+
+Deno.test("Theses: an answer has every field", () => {
+  const answer = viewTheses(new ExposureBook(undefined), { limit: 1, cursor: 0 });
+  for (const name of Object.keys(answer)) {
+    const { [name as "count"]: _, ...rest } = answer;
+    assert.equal(thesesAnswerSchema.safeParse(rest).success, false, name);
+  }
+  for (const count of [-1, 0.5]) {
+    assert.equal(thesesAnswerSchema.safeParse({ ...answer, count }).success, false);
+  }
+});

@@ -40,7 +40,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
     assert.equal(seriesIn(page, "solver_exposure_usdc"), Number(risk) / 1e6);
   }));
 
-Deno.test("Solver metrics: an execution whose price moved is refused, not failed", async () => {
+Deno.test("Solver metrics: an execution whose price moved counts as refused, not as failed", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];

@@ -39,7 +39,7 @@ async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDe
   return await post(`${stack.urls.bridge}/deposit`, request);
 }
 
-Deno.test("deposit bridge, Deposit request: tests/refusals has every field, and each is required", () => {
+Deno.test("deposit bridge, Deposit request: the table of tests/refusals has every field, each required", () => {
   const { fields, optional } = BODIES["/deposit"];
   assert.deepEqual(Object.keys(fields), ["user", "amount", "nonce", "deadline", "signature"]);
   assert.deepEqual(optional, []);

@@ -121,7 +121,7 @@ Deno.test(
   },
 );
 
-Deno.test("quote solver, requests and Errors: tests/refusals has every field, which are required, every code", () => {
+Deno.test("quote solver, requests and Errors: the table of tests/refusals has every field and code", () => {
   const pair = ["thesisType", "base", "quote"];
   const bet = ["lowerPrice", "upperPrice", "betAmount", "startTime", "endTime"];
   const inQuote = Object.keys(quoteFields).map((field) => `quote.${field}`);

@@ -78,7 +78,7 @@ Deno.test("Executor: before the bound refuses, theses that settled unseen are re
 });
 
 for (const thrown of [new StoreError("The store is away"), new TypeError("A bug")]) {
-  Deno.test(`Executor: a ${thrown.name} of the store is no reason to release theses and try again`, () =>
+  Deno.test(`Executor: after a ${thrown.name} of the store no theses are released and nothing is tried again`, () =>
     withExecutor(noHedge, async ({ executor, clock, store, released }) => {
       released.push("one");
       store.insert = () => Promise.reject(thrown);

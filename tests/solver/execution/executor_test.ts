@@ -19,7 +19,7 @@ import { CHAIN_ID, solver, user } from "../support.ts";
 import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
 for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
-  Deno.test(`Executor: with a hedge of ${hedgeMs} ms a quote of 1000 ms is executed: ${isInTime}`, async () => {
+  Deno.test(`Executor: with a hedge of ${hedgeMs} ms a quote of 1000 ms is ${isInTime ? "committed" : "refused"}`, async () => {
     const clock = new FakeClock();
     const slow: Hedge = { expectedMs: 0, cover: () => Promise.resolve(clock.jump(hedgeMs)) };
     await withExecutor(slow, async ({ executor, exposure, sent }) => {
@@ -51,7 +51,7 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
   });
 });
 
-Deno.test("Executor: a failed check releases the risk and leaves no trace", async () => {
+Deno.test("Executor: a failed check releases the risk, and nothing is recorded", async () => {
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
   await withExecutor(never, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
@@ -61,7 +61,7 @@ Deno.test("Executor: a failed check releases the risk and leaves no trace", asyn
   });
 });
 
-Deno.test("Executor: an execution of another process is reserved before its hedge, or ends", async () => {
+Deno.test("Executor: an execution of another process is reserved before its hedge, and ends after its deadline", async () => {
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     await executor.prepare(intent);
@@ -106,7 +106,7 @@ Deno.test("Executor: an execution that cannot be recorded releases its risk", ()
     assert.deepEqual([exposure.total, sent], [0n, []]);
   }));
 
-Deno.test("Executor: a quote that somebody else signed is refused and leaves no trace", () =>
+Deno.test("Executor: a quote that somebody else signed is refused, and nothing is recorded", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {
     const { execution, quoteHash } = signed(clock);
     const { quote, userSignature } = execution;
@@ -232,7 +232,7 @@ Deno.test("Executor: an execution is stored with the probability that was quoted
     assert.equal(decodeExecution(payload).probability, 0.25);
   }));
 
-Deno.test("Executor: an execution is logged as accepted by who recorded it, a refused one with its code", () =>
+Deno.test("Executor: the process that records an execution logs it as accepted; a refusal is logged with its code", () =>
   withExecutor(noHedge, ({ executor, clock, store }) =>
     withLogs("info", async (records) => {
       const events = () => records.map(({ properties: { event, code } }) => [event, code]);

@@ -148,7 +148,7 @@ Deno.test("Reservations: a store that is away keeps the reservation for the next
       }),
   ));
 
-Deno.test("Reservations: an execution that is forgotten, or a missing listener, keeps nothing reserved", () =>
+Deno.test("Reservations: a settlement is released without a listener, and without its execution in the store", () =>
   withReservations(3, async ({ reservations, options, store, held, outcomes }) => {
     const { onOutcome: _, ...silent } = options;
     await new Reservations(silent).settled(thesisOf(1, { status: "won" }));
@@ -157,7 +157,7 @@ Deno.test("Reservations: an execution that is forgotten, or a missing listener, 
     assert.deepEqual([await held(), outcomes], [[3], []]);
   }));
 
-Deno.test("Reservations: another chain says nothing about the theses of this one", () =>
+Deno.test("Reservations: while the node has another chain, no thesis is read and nothing is released", () =>
   withReservations(1, async ({ reservations, book, chain, asked, held }) => {
     read(book, []);
     chain.require = () => Promise.reject(new StoreError("Another chain"));
@@ -165,7 +165,7 @@ Deno.test("Reservations: another chain says nothing about the theses of this one
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));
 
-Deno.test("Reservations: executions under way and open theses stay, the faster process reports", () =>
+Deno.test("Reservations: executions under way and open theses stay reserved; only the process that releases reports", () =>
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);

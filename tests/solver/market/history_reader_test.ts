@@ -129,7 +129,7 @@ Deno.test("History: one look reads 16 pages at most, and none after a stop", asy
   assert.equal(node.queries.length, 1);
 });
 
-Deno.test("History: begins no earlier than time itself", async () => {
+Deno.test("History: with a clock near 0, reading begins at 0", async () => {
   const node = new FakeHistory();
   const { reader: history, prices } = reader(node, new FakeClock(1_234));
   history.start();

@@ -55,7 +55,7 @@ Deno.test("Market data: the calibration has the horizons of each market that hav
   }
 });
 
-Deno.test("Market data: what is no price of a slot is left out", () => {
+Deno.test("Market data: prices of 0, between slots or repeated are left out", () => {
   const marketData = new MarketData(settings);
   const prices = marketData.of(market);
   assert.equal(prices.historyEndMs, 0);

@@ -4,6 +4,7 @@ import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
 import { MinimumBet } from "../../../services/solver/limits.ts";
+import { estimateToWire } from "../../../services/solver/quoting/estimate.ts";
 import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -81,7 +82,7 @@ Deno.test("Quoter: a bet that the chain would refuse is refused at the quote", (
   }
 });
 
-Deno.test("Quoter: the markets are those it is given", () => {
+Deno.test("Quoter: quotes the markets that it is given, and no others", () => {
   const base = user.address;
   const markets = new Markets([{ ...market, base }]);
   quoterOf({ markets }).quote({ ...request, base });
@@ -110,4 +111,13 @@ Deno.test("Quoter: time bounds limit the window of quotes and estimates, and the
   assert.throws(() => strict.quote(late), { code: "INVALID_REQUEST" });
   quoterOf().quote(late);
   quoterOf({ timeBounds }).estimate(late);
+});
+
+Deno.test("Estimate: the multiplier has four decimals, rounded as toFixed(4) rounds", () => {
+  const multiplierOf = (payout: bigint, betAmount: bigint) =>
+    estimateToWire({ betAmount, payout }).multiplier;
+  assert.equal(multiplierOf(16n, 15n), "1.0667");
+  assert.equal(multiplierOf(7n, 7n), "1.0000");
+  assert.equal(multiplierOf(10_000_000_000_000n, 1_000_000_000_000n), "10.0000");
+  assert.equal(multiplierOf(1_099_950_000_000n, 1_000_000_000_000n), (1.09995).toFixed(4));
 });

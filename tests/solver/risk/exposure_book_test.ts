@@ -90,7 +90,7 @@ Deno.test("Exposure: a reading that a lost connection cut short cannot end", () 
   assert.deepEqual([book.complete, book.total], [false, 0n]);
 });
 
-Deno.test("Exposure: a bet counts once beside similar ones, from its reservation until it is gone", () => {
+Deno.test("Exposure: a bet adds its correlated risk once, from its reservation until its settlement", () => {
   const book = completeBook();
   const bet = thesisOf(1);
   const beside = () => book.correlatedRisk(bet, 0);

@@ -45,7 +45,7 @@ Deno.test("OverlapIndex: other markets count nothing", () => {
   assert.equal(index.correlatedRisk(asked, 1_000), 0);
 });
 
-Deno.test("OverlapIndex: takes more bets than it has room for at first, and forgets them again", () => {
+Deno.test("OverlapIndex: grows beyond its first capacity, and deleted bets no longer count", () => {
   const index = new OverlapIndex();
   for (let count = 1; count <= 100; count++) {
     index.add(`held ${count}`, asked);
@@ -79,7 +79,7 @@ const anyBox = fc.tuple(
   fc.integer({ min: 1, max: 30 }),
 ).map((numbers) => box(...numbers));
 
-Deno.test("OverlapIndex: bets that come, come again and go, against a count of prices and times", () => {
+Deno.test("OverlapIndex: random additions and deletions agree with a count of prices and times", () => {
   const bet = fc.option(anyBox, { nil: undefined, freq: 2 });
   const step = fc.record({ key: fc.nat(12), bet });
   fc.assert(

@@ -33,7 +33,7 @@ for (const [name, bets, loss] of cases) {
   Deno.test(`worstCaseLoss: ${name}`, () => assert.equal(worstCaseLoss(bets), loss));
 }
 
-Deno.test("worstCaseLoss: markets add up", () => {
+Deno.test("worstCaseLoss: the losses of two markets are added", () => {
   const [one, other] = MARKETS;
   const onOther = { ...bet(5, 9, 0, 9), base: other!.base };
   assert.equal(worstCaseLoss([{ ...bet(1, 4, 0, 9), base: one!.base }, onOther]), 200n);
