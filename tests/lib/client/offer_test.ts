@@ -83,6 +83,7 @@ Deno.test("checkOffer: a signature by another key, a broken one and another solv
   ) {
     assert.throws(() => check(quote), refuses("QUOTE_SIGNER_MISMATCH"));
   }
+  assert.throws(() => check({ ...signed(terms), signature: "0x1234" }), /signed by nobody/);
 });
 
 Deno.test("offerFromJson: gives the offer that was stored, and refuses anything else", () => {
