@@ -6,8 +6,7 @@ import {
   type ProgramCommands,
   reportErrors,
 } from "./lib/cli/command.ts";
-import { askSecret } from "./lib/cli/ask_secret.ts";
-import { progressOn } from "./lib/cli/progress.ts";
+import { askSecret, progressOn } from "./lib/cli/terminal.ts";
 
 /** Every command of the program. Each is loaded on demand. */
 export const commands: ProgramCommands = {

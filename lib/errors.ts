@@ -11,7 +11,7 @@ export interface RangemakerErrorOptions extends ErrorOptions {
  *
  * `code` is for programs and comes from a finite list, `message` is one sentence a person can act on,
  * `details` are the facts behind it. Domain code knows no protocol: tables beside each protocol map
- * codes to its statuses (`error_status.ts` of a service, `services/node/rpc/`).
+ * codes to its statuses (`failures.ts` of a service, `services/node/rpc/`).
  */
 export class RangemakerError extends Error {
   readonly code: string;

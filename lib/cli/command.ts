@@ -3,7 +3,7 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { ListenError, ownerOf } from "../http/listener.ts";
 import { configureLogging, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
-import { withinMs } from "../timers.ts";
+import { withinMs } from "../clock.ts";
 import { confineFiles } from "./file_access.ts";
 import { listedWithOr } from "./option_kinds.ts";
 import {
@@ -18,7 +18,7 @@ import {
   UsageError,
   USER_FOLDER_VARIABLE,
 } from "./options.ts";
-import type { ShowProgress } from "./progress.ts";
+import type { ShowProgress } from "./terminal.ts";
 import { configOption, loggingOptions } from "./shared_options.ts";
 import { type CommandName, optionsFor, requireKnownVariables } from "./variables.ts";
 

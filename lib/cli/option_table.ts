@@ -1,6 +1,8 @@
 /** Types of the tables that declare options. */
 import type { z } from "zod";
 import type { OptionKind } from "./option_kinds.ts";
+import { RangemakerError } from "../errors.ts";
+import { redact } from "../redact.ts";
 
 /** One row of an option table. Without a default the option is optional, unless it is required. */
 export interface OptionSpec<K extends OptionKind = OptionKind> {
@@ -54,4 +56,18 @@ export interface CommandText {
   target?: string;
   /** Settings in a section of this command that another command reads, such as `oracle.timeout_ms`. */
   foreignSettings?: readonly string[];
+}
+
+/** Wrong arguments: one line for the user, without keys or passwords, and exit code 2. */
+export class UsageError extends RangemakerError {
+  constructor(message: string) {
+    super("USAGE", redact(message));
+  }
+}
+
+/** The user asked for help: `message` is the text to print. */
+export class HelpRequest extends RangemakerError {
+  constructor(text: string) {
+    super("HELP", text);
+  }
 }

@@ -4,8 +4,14 @@ import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/location.ts";
 import { SettingsFile } from "./settings_file.ts";
-import type { CommandText, OptionsOf, OptionSpec, OptionTable } from "./option_table.ts";
-import { HelpRequest, UsageError } from "./usage_error.ts";
+import {
+  type CommandText,
+  HelpRequest,
+  type OptionsOf,
+  type OptionSpec,
+  type OptionTable,
+  UsageError,
+} from "./option_table.ts";
 import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./variables.ts";
 
 export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";

@@ -1,9 +1,8 @@
 /** The settings file of `--config`: TOML with a section per command, and options of all before them. */
 import { parse, type TomlTable, type TomlValue } from "smol-toml";
-import type { CommandText, OptionSpec, OptionTable } from "./option_table.ts";
+import { type CommandText, type OptionSpec, type OptionTable, UsageError } from "./option_table.ts";
 import { SHARED_OPTIONS } from "./shared_options.ts";
 import { parsingToml, readTomlFile } from "./toml_file.ts";
-import { UsageError } from "./usage_error.ts";
 import { COMMAND_NAMES, settingsOf } from "./variables.ts";
 
 /** The settings of one command in a file. */

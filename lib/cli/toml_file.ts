@@ -2,7 +2,7 @@ import { TomlError } from "smol-toml";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { describeIssue } from "../protocol/scalars.ts";
-import { UsageError } from "./usage_error.ts";
+import { UsageError } from "./option_table.ts";
 
 /** The text of a TOML file, which errors call `Settings file …`. @throws {UsageError} */
 export function readTomlFile(kind: "Settings" | "Markets", path: string): string {

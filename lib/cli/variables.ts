@@ -2,9 +2,8 @@
  * Names of options outside the command line, computed from their flags: `--max-risk` of the solver is
  * the variable `RANGEMAKER_SOLVER_MAX_RISK` and the setting `max_risk` in section `[solver]`.
  */
-import type { CommandText, OptionSpec, OptionTable } from "./option_table.ts";
+import { type CommandText, type OptionSpec, type OptionTable, UsageError } from "./option_table.ts";
 import { SHARED_OPTIONS } from "./shared_options.ts";
-import { UsageError } from "./usage_error.ts";
 
 /** Start of every computed name. */
 export const VARIABLE_PREFIX = "RANGEMAKER_";

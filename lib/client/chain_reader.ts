@@ -1,12 +1,10 @@
-import type { ThesisFilter } from "../net/core_reader.ts";
-import { type Page, pagesOf } from "../net/pages.ts";
+import { type Page, pagesOf, type ThesisFilter } from "../net/core_reader.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
 import { requireAddress, requireThesisId, requireTime } from "./input.ts";
-import { type Context, contextOf } from "./context.ts";
-import { type ClientOptions, requireWebSocket } from "./options.ts";
+import { type ClientOptions, type Context, contextOf, requireWebSocket } from "./context.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
 /** Some theses, oldest first. A page may be empty although more follow. */

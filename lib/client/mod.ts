@@ -36,7 +36,7 @@ export {
   type WatchErrorCode,
 } from "./errors.ts";
 export { type Offer, offerFromJson, type OfferJson, offerToJson } from "./offer.ts";
-export type { ClientOptions, ClientUrls } from "./options.ts";
+export type { ClientOptions, ClientUrls } from "./context.ts";
 export { type PriceHandlers, PriceWatch } from "./prices.ts";
 export { ThesisWatch, type WatchHandlers, type WatchState } from "./theses.ts";
 export type {

@@ -1,14 +1,12 @@
 import type { Clock, RandomSource } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
-import type { CoreReader } from "../net/core_reader.ts";
-import { pagesOf } from "../net/pages.ts";
+import { type CoreReader, pagesOf } from "../net/core_reader.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
-import type { Context } from "./context.ts";
+import { type Context, requireWebSocket } from "./context.ts";
 import { WatchError } from "./errors.ts";
-import { requireWebSocket } from "./options.ts";
 
 /** `live`: changes arrive as they happen. `connecting`: what is shown may be out of date. */
 export type WatchState = "connecting" | "live";

@@ -5,14 +5,13 @@
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from "@noble/hashes/utils";
 import { recoverPublicKey } from "@noble/secp256k1";
-import { type Address, checksumAddress, type Hex } from "../protocol/address.ts";
+import { type Address, checksumAddress, type Hex, toWire } from "../protocol/scalars.ts";
 import {
   describeTypedData,
   DOMAIN_TYPE,
   type FlatType,
   type TypedDataDescription,
 } from "../protocol/typed_data.ts";
-import { toWire } from "../protocol/wire.ts";
 
 /** All of what a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
 export type TypedData = TypedDataDescription & { message: Record<string, unknown> };

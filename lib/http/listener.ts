@@ -1,6 +1,6 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { request } from "../net/http_request.ts";
-import { withinMs } from "../timers.ts";
+import { withinMs } from "../clock.ts";
 import { AllowedHosts } from "./allowed_hosts.ts";
 import { failureResponse, internalError } from "./envelope.ts";
 import { serviceLog } from "../log/logging.ts";

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 // @ts-types="@types/pg"
 import pg from "pg";
-import { withinMs } from "../timers.ts";
+import { withinMs } from "../clock.ts";
 import { asStoreError, codeOf, describeCause, StoreError } from "./intent.ts";
 
 /** Connections of one process. */

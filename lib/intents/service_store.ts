@@ -9,6 +9,7 @@ import {
   type SqlValue,
   type Steps,
 } from "./sql.ts";
+import type { Logger } from "@logtape/logtape";
 
 const SQL = {
   // Writes on purpose: a read would not detect a full disk or a missing standby.
@@ -137,5 +138,34 @@ export class ServiceStore implements AsyncDisposable {
   /** @returns How many rows a statement has changed. */
   protected async change(sql: string, values: SqlValue[]): Promise<number> {
     return (await this.db.write(`${sql} RETURNING 1 AS changed`, values)).length;
+  }
+}
+
+/** The damage that was found since the start, each row logged once. */
+export class DamagedRows {
+  readonly #log: Logger;
+  readonly #found = new Map<string | undefined, StoreDamagedError>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  get size(): number {
+    return this.#found.size;
+  }
+
+  get first(): StoreDamagedError | undefined {
+    return this.#found.values().next().value;
+  }
+
+  report(damage: StoreDamagedError): void {
+    const { key, message: reason } = damage;
+    if (this.#found.has(key)) return;
+    this.#found.set(key, damage);
+    this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", {
+      event: "store_damaged",
+      key,
+      reason,
+    });
   }
 }

@@ -1,5 +1,5 @@
 import { serviceLog } from "../log/logging.ts";
-import { DamagedRows } from "./damaged_rows.ts";
+import { DamagedRows, ServiceStore } from "./service_store.ts";
 import {
   type InFlight,
   type Insertion,
@@ -30,7 +30,6 @@ import {
   type Statement,
   UNFINISHED,
 } from "./sql.ts";
-import { ServiceStore } from "./service_store.ts";
 import { keysOf, SharedReservations } from "./shared_reservations.ts";
 
 /** Default `before` bound: no upper limit. */

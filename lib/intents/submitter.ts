@@ -17,9 +17,8 @@ import {
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
 import { retryLoop } from "./retry_loop.ts";
-import { timestampOf } from "./signed_transaction.ts";
-import { clocksDifferError, IntentRefusedError, submissionFailure } from "./submission_failures.ts";
-import { RECEIPTS_KEPT_MS_MIN, type SubmitterOptions } from "./submitter_options.ts";
+import { RECEIPTS_KEPT_MS_MIN, type SubmitterOptions, timestampOf } from "./submission.ts";
+import { clocksDifferError, IntentRefusedError, submissionFailure } from "./failures.ts";
 
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;

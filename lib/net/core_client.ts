@@ -3,10 +3,9 @@ import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { spanSchema } from "../protocol/methods/reads.ts";
 import { transactionMethods } from "../protocol/methods/transactions.ts";
 import type { Receipt } from "../protocol/receipt.ts";
-import { type Hex, timestampSchema } from "../protocol/scalars.ts";
+import { type Hex, timestampSchema, toWire } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
-import { toWire } from "../protocol/wire.ts";
 import {
   CoreReader,
   NodeTimeoutError,

@@ -1,6 +1,5 @@
 import { RangemakerError, reasonOf } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
-import { originHint } from "./page_origin.ts";
 
 /** How long a service may take to answer, unless the caller says otherwise. */
 export const REQUEST_TIMEOUT_MS = 10_000;
@@ -120,4 +119,16 @@ export function unreachableReason(url: string, thrown: unknown): string {
   const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
   // `fetch` fails with a TypeError; others are aborts and answers that are no JSON.
   return reasonOf(cause) + (cause instanceof TypeError ? originHint(url) : "");
+}
+
+/**
+ * What to do about CORS, to be added to the reason of a failed connection; empty outside browsers and
+ * for a page's own origin. A browser does not say whether a service is down or refuses the page.
+ */
+export function originHint(url: string): string {
+  const origin = globalThis.location?.origin;
+  if (origin === undefined || !/^(http|ws)s?:/.test(url) || `${url}/`.startsWith(`${origin}/`)) {
+    return "";
+  }
+  return `; if it is up, it may refuse this page (CORS): start it with --cors-origins ${origin}`;
 }

@@ -1,7 +1,6 @@
 import type { Backoff } from "./backoff.ts";
-import type { Clock } from "../clock.ts";
-import { Timers } from "../timers.ts";
-import { originHint } from "./page_origin.ts";
+import { type Clock, Timers } from "../clock.ts";
+import { originHint } from "./http_request.ts";
 
 /** Written as a method, which TypeScript compares loosely: each package has its own event types. */
 type EventHandler<E extends object> = { handle(event: E): void }["handle"] | null;

@@ -3,8 +3,7 @@
  * the operator's page and the headings of the runbook are made of it.
  */
 import { BRIDGE, SOLVER, STORES } from "./money.ts";
-import { NODE, ORACLE } from "./prices.ts";
-import { PROXY, SERVICES } from "./services.ts";
+import { NODE, ORACLE, PROXY, SERVICES } from "./services.ts";
 import type { Problem } from "./problem.ts";
 
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";

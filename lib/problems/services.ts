@@ -1,4 +1,14 @@
-import { changes, gauge, increase, quantile, rate, ratio } from "./measure.ts";
+import {
+  absolute,
+  changes,
+  gauge,
+  increase,
+  minus,
+  quantile,
+  rate,
+  ratio,
+  unless,
+} from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
 /** Of every service. */
@@ -101,5 +111,128 @@ export const PROXY: readonly Problem[] = [
     afterS: 600,
     message: "One in a hundred {target} requests takes {value}",
     firstStep: "Compare `proxy_upstream_latency_seconds`: if it is as slow, the node is the cause.",
+  },
+];
+
+/** Of the oracle. */
+export const ORACLE: readonly Problem[] = [
+  {
+    name: "OraclePairWithoutPrice",
+    title: "Sources of pairs without a price",
+    measure: unless(gauge("oracle_sources"), gauge("oracle_price_age_seconds"), "pair"),
+    bound: { op: ">", limit: -1 },
+    severity: "critical",
+    afterS: 15,
+    message: "{pair} has no price: fewer sources than required",
+    firstStep: "`GET /providers` shows the connection and the last error of each source.",
+  },
+  {
+    name: "OraclePriceOld",
+    title: "Age of the price",
+    measure: gauge("oracle_price_age_seconds"),
+    bound: { op: ">", limit: 3 },
+    unit: "seconds",
+    severity: "critical",
+    afterS: 10,
+    message: "The price of {pair} is {value} old: nodes refuse new theses after 3 s",
+    firstStep: "Set `--max-source-age-ms` below 3000.",
+  },
+  {
+    name: "OracleFewSources",
+    title: "Sources of a pair",
+    measure: gauge("oracle_sources"),
+    bound: { op: "<", limit: 3 },
+    severity: "warning",
+    afterS: 300,
+    message: "{pair} has {value} of 4 sources",
+    firstStep: "Look at `GET /providers`: with one source less, the pair may have no price.",
+  },
+  {
+    name: "OracleSourceDeviates",
+    title: "Distance of a source from the median",
+    measure: absolute(gauge("oracle_source_deviation_ratio")),
+    bound: { op: ">", limit: 0.01 },
+    unit: "share",
+    severity: "warning",
+    afterS: 60,
+    message: "{provider} lies {value} off the median of {pair}",
+    firstStep: "Remove the source with `--providers` until it is fixed.",
+  },
+  {
+    name: "OracleProviderSilent",
+    title: "Prices of a source, a second",
+    measure: rate("oracle_prints_total", "5m", { by: ["provider"] }),
+    bound: { op: "==", limit: 0 },
+    severity: "warning",
+    afterS: 120,
+    message: "{provider} sends no price",
+    firstStep: "`GET /providers` shows its last error.",
+  },
+];
+
+/** Of the node. */
+export const NODE: readonly Problem[] = [
+  {
+    name: "NodeStopped",
+    title: "New blocks",
+    measure: changes("node_block_number", "30s"),
+    bound: { op: "==", limit: 0 },
+    severity: "critical",
+    afterS: 15,
+    message: "It seals no blocks",
+    firstStep: "Read its log: the disk is full or missing, or the process is blocked.",
+  },
+  {
+    name: "NodeCheckpointsMissed",
+    title: "Missed checkpoints",
+    measure: increase("node_checkpoints_missed_total", "10m"),
+    bound: { op: ">", limit: 10 },
+    severity: "warning",
+    message: "It has skipped {value} checkpoints",
+    firstStep: "Give its machine more CPU time, and disable sleep.",
+  },
+  {
+    name: "NodePullsFail",
+    title: "Oracle pulls without a price",
+    measure: ratio(
+      minus(
+        rate("node_oracle_pulls_total", "2m", { labels: { outcome: /timeout|error|invalid/ } }),
+        rate("node_oracle_late_answers_total", "2m"),
+      ),
+      rate("node_oracle_pulls_total", "2m"),
+    ),
+    bound: { op: ">", limit: 0.05 },
+    unit: "share",
+    severity: "warning",
+    afterS: 60,
+    message: "{value} of its oracle pulls bring no price",
+    firstStep: "Bring the oracle nearer: a pull has 10 ms.",
+  },
+  {
+    name: "NodePricesMissing",
+    title: "Checkpoints without a price",
+    measure: increase("node_price_slots_missing_total", "5m", { by: ["market"] }),
+    bound: { op: ">", limit: 0 },
+    severity: "critical",
+    message: "{market} had no fresh price at {value} checkpoints",
+    firstStep: "Fill the gap with `deno task -q backfill` before theses that need it end.",
+  },
+  {
+    name: "NodeNeedsBackfill",
+    title: "Theses without an outcome",
+    measure: gauge("node_theses_without_prices"),
+    bound: { op: ">", limit: 0 },
+    severity: "critical",
+    message: "{value} theses that have ended cannot be settled: prices are missing",
+    firstStep: "Fill what each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
+  },
+  {
+    name: "NodeStorageFailed",
+    title: "Storage can be written",
+    measure: gauge("node_storage_writable"),
+    bound: { op: "==", limit: 0 },
+    severity: "critical",
+    message: "It can store nothing: no deposit, no bet, no settlement",
+    firstStep: "Free space on its disk; `GET /health` shows the error.",
   },
 ];

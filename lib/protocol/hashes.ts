@@ -7,7 +7,6 @@ import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
 import { keccak256 } from "./keccak.ts";
 import { QUOTE_TYPE, quoteMessage, type QuoteTerms } from "./quote.ts";
 import type { Hex } from "./scalars.ts";
-import { encodeStruct, WORD_BYTES } from "./struct_encoding.ts";
 import { DOMAIN_TYPE, type FlatType, signingDomain } from "./typed_data.ts";
 
 /** Hash of each type string: the first word of every struct of the type. */
@@ -68,4 +67,123 @@ export function hashDepositRequest(
     nonce: request.nonce,
     deadline: BigInt(request.deadline),
   });
+}
+
+/**
+ * Encodes flat EIP-712 structs, one 32-byte word per field. Equivalent to viem's `hashTypedData` but
+ * several times as fast, because it does not resolve nested types and the type hash is precomputed. The
+ * golden vectors compare it with ethers.
+ */
+
+/** Length of a word. */
+export const WORD_BYTES = 32;
+
+/** Words that are being written: the view is of the same memory. */
+interface Words {
+  bytes: Uint8Array;
+  view: DataView;
+}
+
+/** Writes one value into the word at an offset. */
+type FieldEncoder = (value: unknown, words: Words, offset: number) => void;
+
+const encoders: Readonly<Record<string, FieldEncoder>> = {
+  address: (value, words, offset) => {
+    writeHex(value, 20, words, offset + WORD_BYTES - 20);
+  },
+  bytes32: (value, words, offset) => writeHex(value, WORD_BYTES, words, offset),
+  uint64: (value, words, offset) => writeUint(value, 64, words, offset),
+  uint256: (value, words, offset) => writeUint(value, 256, words, offset),
+  bytes: (value, words, offset) => words.bytes.set(keccak256(bytesOf(value)), offset),
+  string: (value, words, offset) => {
+    if (typeof value !== "string") throw typeMismatch("a string", value);
+    words.bytes.set(hashText(value), offset);
+  },
+  "uint64[]": (value, words, offset) => {
+    if (!Array.isArray(value)) throw typeMismatch("an array", value);
+    words.bytes.set(keccak256(uint64Words(value)), offset);
+  },
+};
+
+/**
+ * The preimage of a struct's hash.
+ *
+ * @throws {TypeError} If a field is missing, does not fit its type, or has an unknown type.
+ */
+export function encodeStruct(
+  typeHash: Uint8Array,
+  fields: readonly { readonly name: string; readonly type: string }[],
+  message: Record<string, unknown>,
+): Uint8Array {
+  const bytes = new Uint8Array((1 + fields.length) * WORD_BYTES);
+  const words = { bytes, view: new DataView(bytes.buffer) };
+  bytes.set(typeHash);
+  let offset = WORD_BYTES;
+  for (const { name, type } of fields) {
+    const encode = encoders[type];
+    if (encode === undefined) throw new TypeError(`Field ${name} has type ${type}: not supported`);
+    encode(message[name], words, offset);
+    offset += WORD_BYTES;
+  }
+  return bytes;
+}
+
+function writeUint(value: unknown, bits: 64 | 256, { view }: Words, offset: number): void {
+  if (typeof value !== "bigint" || value < 0n || value >> BigInt(bits) !== 0n) {
+    throw typeMismatch(`an integer of ${bits} bits`, value);
+  }
+  let rest = value;
+  for (let at = offset + WORD_BYTES - 8; rest !== 0n; at -= 8) {
+    view.setBigUint64(at, rest & 0xffff_ffff_ffff_ffffn);
+    rest >>= 64n;
+  }
+}
+
+/** The words of a list, which may have thousands of items: one view for all of them. */
+function uint64Words(values: readonly unknown[]): Uint8Array {
+  const words = new Uint8Array(values.length * WORD_BYTES);
+  const view = new DataView(words.buffer);
+  for (const [index, value] of values.entries()) {
+    if (typeof value !== "bigint" || BigInt.asUintN(64, value) !== value) {
+      throw typeMismatch("an integer of 64 bits", value);
+    }
+    view.setBigUint64((index + 1) * WORD_BYTES - 8, value);
+  }
+  return words;
+}
+
+function writeHex(value: unknown, length: number, { bytes }: Words, offset: number): void {
+  if (!hasHexPrefix(value)) throw typeMismatch("hex bytes", value);
+  if (value.length !== 2 + 2 * length) throw typeMismatch(`${length} bytes`, value);
+  try {
+    bytes.subarray(offset, offset + length).setFromHex(value.slice(2));
+  } catch {
+    throw typeMismatch("hex bytes", value);
+  }
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  if (!hasHexPrefix(value)) throw typeMismatch("hex bytes", value);
+  try {
+    return Uint8Array.fromHex(value.slice(2));
+  } catch {
+    throw typeMismatch("hex bytes", value);
+  }
+}
+
+function hasHexPrefix(value: unknown): value is string {
+  return typeof value === "string" && value.startsWith("0x");
+}
+
+const encoder = new TextEncoder();
+/** Almost all texts are the one type of thesis, so the newest hash is cached. */
+let newestText: { text: string; hash: Uint8Array } | undefined;
+
+function hashText(text: string): Uint8Array {
+  if (newestText?.text !== text) newestText = { text, hash: keccak256(encoder.encode(text)) };
+  return newestText.hash;
+}
+
+function typeMismatch(expected: string, value: unknown): TypeError {
+  return new TypeError(`Expected ${expected}: received ${String(value)}`);
 }

@@ -1,4 +1,4 @@
-import { type Address, checksumAddress } from "./address.ts";
+import { type Address, checksumAddress } from "./scalars.ts";
 import type { ProviderName } from "./providers.ts";
 
 /** Addresses of a base and a quote token. */

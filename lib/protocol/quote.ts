@@ -1,15 +1,15 @@
-import type { Hex } from "./address.ts";
-import * as z from "zod/mini";
 import {
   addressSchema,
   described,
+  type Hex,
   signatureSchema,
   timestampSchema,
+  toWire,
   uint64Schema,
 } from "./scalars.ts";
+import * as z from "zod/mini";
 import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
-import { toWire } from "./wire.ts";
 
 const deadlineSchema = described(
   timestampSchema,

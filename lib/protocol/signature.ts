@@ -5,7 +5,7 @@
 // Only this file: the whole package starts five WebAssembly programs, which takes 0.1 s.
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import { RangemakerError } from "../errors.ts";
-import { type Address, checksumAddress, type Hex } from "./address.ts";
+import { type Address, checksumAddress, type Hex } from "./scalars.ts";
 import { keccak256 } from "./keccak.ts";
 
 /** libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript. */

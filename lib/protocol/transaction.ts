@@ -1,21 +1,22 @@
-import type { Address, Hex } from "./address.ts";
-import * as z from "zod";
-import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import {
+  type Address,
   addressSchema,
   hash32Schema,
+  type Hex,
   positiveUint64Schema,
   signatureSchema,
   timestampSchema,
+  toWire,
   UINT64_MAX,
   uint64Schema,
 } from "./scalars.ts";
+import * as z from "zod";
+import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import type { Signer } from "./signature.ts";
 import { hashFlat } from "./hashes.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
 import type { QuoteTerms } from "./quote.ts";
 import { betTermsOf, betTermsShape } from "./terms.ts";
-import { toWire } from "./wire.ts";
 
 const envelope = { timestamp: timestampSchema, from: addressSchema, signature: signatureSchema };
 

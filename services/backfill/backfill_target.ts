@@ -1,5 +1,5 @@
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
-import { pagesOf } from "../../lib/net/pages.ts";
+import { pagesOf } from "../../lib/net/core_reader.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";

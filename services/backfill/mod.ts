@@ -18,7 +18,7 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/variables.ts";
 import type { TransactionKey } from "../../lib/protocol/transaction.ts";
-import { progressBar } from "../../lib/cli/progress.ts";
+import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
 import { BinanceTradeHistory } from "./trade_history.ts";

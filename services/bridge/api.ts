@@ -4,7 +4,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
-import { BRIDGE_STATUSES } from "./error_status.ts";
+import { BRIDGE_STATUSES } from "./failures.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";

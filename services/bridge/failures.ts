@@ -1,6 +1,8 @@
 import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import type { ErrorStatuses } from "../../lib/http/failures.ts";
+import { INTENT_STATUSES } from "../../lib/intents/failures.ts";
 
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 
@@ -25,3 +27,14 @@ export const failure = failuresOf({
     `deposit is ${state}${reason === null ? "" : ` (${describe(reason)})`}; ` +
     "sign another nonce for another deposit",
 });
+
+/** HTTP status of each error code of the bridge. */
+export const BRIDGE_STATUSES = {
+  ...INTENT_STATUSES,
+  NONCE_USED: 409,
+  // The signer at --signer-url; nothing was recorded.
+  SIGNER_UNAVAILABLE: 503,
+  // The node's final answer about the deposit transaction.
+  PERMISSION_DENIED: 503,
+  TRANSACTION_FAILED: 503,
+} as const satisfies ErrorStatuses;

@@ -14,7 +14,7 @@ import {
   userPathSchema,
 } from "./deposits.ts";
 import { readinessSchema } from "./readiness.ts";
-import type { BRIDGE_STATUSES } from "./error_status.ts";
+import type { BRIDGE_STATUSES } from "./failures.ts";
 
 const failureAnswer = failureAnswersOf<typeof BRIDGE_STATUSES>();
 

@@ -1,8 +1,6 @@
-import type { Clock } from "../../lib/clock.ts";
-import { Timers } from "../../lib/timers.ts";
-import type { ClientFrame, Dialect } from "./dialect.ts";
+import { type Clock, Timers } from "../../lib/clock.ts";
+import { type ClientFrame, type Dialect, RateWindow } from "./dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
-import { RateWindow } from "./limits.ts";
 import type { NumberedTrade, TradeLog } from "./trades.ts";
 
 /** The client's end of a connection. */

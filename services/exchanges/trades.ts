@@ -1,4 +1,3 @@
-import { lowerBound } from "../../lib/lower_bound.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 
 export interface Trade {
@@ -63,9 +62,6 @@ export class TradeLog {
 
   /** Trades at `fromMs` or later and at `toMs` or earlier, oldest first. */
   between(fromMs: number, toMs: number, limit: number): NumberedTrade[] {
-    const index = lowerBound(this.#trades, fromMs, ({ timeMs }) => timeMs);
-    const found = this.#trades.slice(index, index + limit);
-    const end = found.findIndex((trade) => trade.timeMs > toMs);
-    return end === -1 ? found : found.slice(0, end);
+    return this.#trades.filter(({ timeMs }) => timeMs >= fromMs && timeMs <= toMs).slice(0, limit);
   }
 }

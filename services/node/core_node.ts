@@ -1,6 +1,6 @@
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
 import {

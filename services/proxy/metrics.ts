@@ -1,8 +1,7 @@
 import type { Counter, Gauge, Registry } from "prom-client";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import { allMethods } from "../../lib/protocol/methods/all.ts";
-import { type CounterSeries, memoize, SeriesCounter } from "./series_counter.ts";
-import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
+import { type CounterSeries, memoize, PresetHistogram, SeriesCounter } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
 const INVENTED_METHODS_MAX = 180;

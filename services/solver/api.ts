@@ -13,7 +13,7 @@ import {
   useEnvelope,
 } from "../../lib/http/envelope.ts";
 import { answering, type AnswerOf, documented, serveDocument } from "../../lib/http/openapi.ts";
-import { SOLVER_STATUSES } from "./error_status.ts";
+import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type { IntentWork } from "../../lib/intents/submitter_options.ts";
+import type { IntentWork } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";

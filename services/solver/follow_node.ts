@@ -5,7 +5,7 @@ import { chainProblem } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
-import { pagesOf } from "../../lib/net/pages.ts";
+import { pagesOf } from "../../lib/net/core_reader.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../../lib/net/rpc_subscriber.ts";
 import { nodePriceSchema } from "../../lib/protocol/price.ts";

@@ -19,7 +19,7 @@ import { pricingDetailsSchema } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
-import type { SOLVER_STATUSES } from "./error_status.ts";
+import type { SOLVER_STATUSES } from "./failures.ts";
 
 const failureAnswer = failureAnswersOf<typeof SOLVER_STATUSES>();
 

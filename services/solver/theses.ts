@@ -1,6 +1,5 @@
-import { toWire } from "../../lib/protocol/wire.ts";
+import { described, toWire, uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { z } from "zod";
-import { described, uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";

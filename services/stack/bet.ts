@@ -10,7 +10,7 @@ import {
   type Thesis,
   type ThesisWatch,
 } from "../../lib/client/mod.ts";
-import type { ShowProgress } from "../../lib/cli/progress.ts";
+import type { ShowProgress } from "../../lib/cli/terminal.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";

@@ -1,5 +1,5 @@
 /** The demo's line about a bet while it waits: where the price is in its range, and the time left. */
-import type { ShowProgress } from "../../lib/cli/progress.ts";
+import type { ShowProgress } from "../../lib/cli/terminal.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";

@@ -6,7 +6,7 @@ import { listen } from "../../lib/http/listener.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import type { SubmitterOptions } from "../../lib/intents/submitter_options.ts";
+import type { SubmitterOptions } from "../../lib/intents/submission.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import type { Job } from "./http_clients.ts";
 

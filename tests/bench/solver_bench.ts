@@ -6,14 +6,13 @@
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
-import type { SubmissionNode } from "../../lib/intents/submitter_options.ts";
+import { type SubmissionNode, TransactionSigner } from "../../lib/intents/submission.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";

@@ -14,9 +14,9 @@ import {
   quoteToWire,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { SOLVER_STATUSES } from "../../services/solver/error_status.ts";
+import { SOLVER_STATUSES } from "../../services/solver/failures.ts";
 import { acceptJson, readBody, useEnvelope } from "../../lib/http/envelope.ts";
-import type { TransactionTerms } from "../../lib/intents/signed_transaction.ts";
+import type { TransactionTerms } from "../../lib/intents/submission.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";

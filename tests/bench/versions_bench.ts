@@ -14,7 +14,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashDepositRequest, hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID } from "./driver.ts";
 import { cpuMicros, freePort, median, type Rival, start } from "./proxy_rivals.ts";
 

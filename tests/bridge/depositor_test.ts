@@ -5,10 +5,10 @@ import type { Intent, IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
+import { TransactionSigner } from "../../lib/intents/submission.ts";
 import { Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 const COMMITTED: IntentOutcome = { state: "committed", receipt: null, failure: null };

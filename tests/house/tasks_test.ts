@@ -7,7 +7,7 @@ import config from "../../deno.json" with { type: "json" };
 import { variablesOf } from "../../lib/cli/variables.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
-import { PROXY_VARIABLES } from "../../services/oracle/exchange_socket.ts";
+import { PROXY_VARIABLES } from "../../services/oracle/provider_connection.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { tryParseJson } from "../../lib/json.ts";
-import { lowerBound } from "../../lib/lower_bound.ts";
+import { lowerBound } from "../../services/solver/risk/worst_case_loss.ts";
 import { NewestMap } from "../../lib/newest_map.ts";
 import { redact } from "../../lib/redact.ts";
-import { Timers } from "../../lib/timers.ts";
+import { Timers } from "../../lib/clock.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 Deno.test("tryParseJson: the value, null included; undefined for text that is not JSON", () => {
@@ -16,9 +16,9 @@ Deno.test("tryParseJson: the value, null included; undefined for text that is no
 Deno.test("lowerBound: as many values are below it as before it", () => {
   const ids = fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 20 });
   fc.assert(fc.property(ids, fc.integer({ min: -1, max: 31 }), (given, least) => {
-    const values = given.toSorted((a, b) => a - b).map((id) => ({ id }));
-    const below = values.filter(({ id }) => id < least).length;
-    assert.equal(lowerBound(values, least, ({ id }) => id), below);
+    const values = given.toSorted((a, b) => a - b);
+    const below = values.filter((value) => value < least).length;
+    assert.equal(lowerBound(values, least), below);
   }));
 });
 

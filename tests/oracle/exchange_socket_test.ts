@@ -3,7 +3,7 @@ import config from "../../deno.json" with { type: "json" };
 import { withDefaults } from "../../lib/cli/options.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
-import { connectToExchange } from "../../services/oracle/exchange_socket.ts";
+import { connectToExchange } from "../../services/oracle/provider_connection.ts";
 import { withCertificate } from "../support/certificate.ts";
 import { hasProgram, type Launch, Program } from "../support/process.ts";
 

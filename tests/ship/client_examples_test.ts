@@ -5,7 +5,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
 
-const FILES = ["mod", "chain_reader", "client", "errors", "offer", "options", "theses"]
+const FILES = ["mod", "chain_reader", "client", "context", "errors", "offer", "theses"]
   .map((name) => `lib/client/${name}.ts`)
   .concat("lib/protocol/price.ts", "lib/protocol/thesis.ts");
 

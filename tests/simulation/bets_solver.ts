@@ -2,7 +2,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
-import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
+import { TransactionSigner } from "../../lib/intents/submission.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";

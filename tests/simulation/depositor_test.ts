@@ -13,7 +13,7 @@ import { withFaultPoints } from "../../lib/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import type { SubmissionNode } from "../../lib/intents/submitter_options.ts";
+import { type SubmissionNode, TransactionSigner } from "../../lib/intents/submission.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
@@ -25,7 +25,6 @@ import {
   hashTransaction,
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
-import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
 import { depositKey, Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";

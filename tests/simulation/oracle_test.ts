@@ -8,7 +8,7 @@ import { VENUE_FAULT_NAMES, type VenueFault } from "../../services/exchanges/fau
 import { Pump } from "../../services/exchanges/playback.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
 import { Venue } from "../../services/exchanges/venue.ts";
-import { FAULTS } from "../../services/oracle/faults.ts";
+import { FAULTS } from "../../services/oracle/session.ts";
 import { createOracleMetrics, type OracleMetrics } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";

@@ -1,4 +1,4 @@
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { hashQuote } from "../../lib/protocol/hashes.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient, NodeUnreachableError } from "../../lib/net/core_client.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import { followNode } from "../../services/solver/follow_node.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";

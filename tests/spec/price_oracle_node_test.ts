@@ -3,7 +3,7 @@
  * it remembers them. tests/node/outage_test.ts and checkpoints_test.ts hold the boundaries of its
  * States and Limits with a clock of their own, and backfills, tests/lib/prices/price_ring_test.ts its ring buffer.
  */
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";

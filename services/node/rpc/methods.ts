@@ -5,7 +5,7 @@ import { nodeMethods } from "../../../lib/protocol/methods/all.ts";
 import type { ethereumMethods } from "../../../lib/protocol/methods/ethereum.ts";
 import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
 import type { transactionMethods } from "../../../lib/protocol/methods/transactions.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";

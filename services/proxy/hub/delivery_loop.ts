@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers";
-import type { Clock } from "../../../lib/clock.ts";
-import { Timers } from "../../../lib/timers.ts";
+import { type Clock, Timers } from "../../../lib/clock.ts";
 import type { Hub } from "./hub.ts";
 import type { Delivery } from "./hub_client.ts";
 

@@ -1,7 +1,13 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
-import { type NodeState, ReadNode } from "./read_node.ts";
-import { blocksAbove, ROUNDS, type Verdict, verdictOf } from "./verdict.ts";
+import {
+  blocksAbove,
+  type NodeState,
+  ReadNode,
+  ROUNDS,
+  type Verdict,
+  verdictOf,
+} from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;

@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
 import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
-import { progressBar } from "../../../lib/cli/progress.ts";
+import { progressBar } from "../../../lib/cli/terminal.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";

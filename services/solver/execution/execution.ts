@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
-import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
+import type { TransactionTerms } from "../../../lib/intents/submission.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { described, signatureSchema } from "../../../lib/protocol/scalars.ts";

@@ -7,8 +7,8 @@ import {
   OutcomeUnknownError,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
-import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
-import { IntentRefusedError } from "../../../lib/intents/submission_failures.ts";
+import type { TransactionTerms } from "../../../lib/intents/submission.ts";
+import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";

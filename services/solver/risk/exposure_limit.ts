@@ -1,7 +1,12 @@
 import { failure } from "../failures.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
-import { type Balances, requireBalances } from "./balances.ts";
-import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
+import {
+  type Balances,
+  type BetAtRisk,
+  requireBalances,
+  type ReservedBet,
+  riskOf,
+} from "./bet_at_risk.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 import { worstCaseLoss } from "./worst_case_loss.ts";
 

@@ -5,8 +5,7 @@ import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { failure } from "../failures.ts";
-import { type Balances, requireBalances } from "./balances.ts";
-import { riskOf } from "./bet_at_risk.ts";
+import { type Balances, requireBalances, riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
 export interface PreTradeChecksOptions {

@@ -1,4 +1,3 @@
-import { lowerBound } from "../../../lib/lower_bound.ts";
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
@@ -58,7 +57,7 @@ function groupsOf(boxes: BoxInSlots[]): BoxInSlots[][] {
     }
     // The slots so far are last slots of boxes that end earlier, so this box includes each of them
     // from its start on. It joins the first.
-    const place = lowerBound(slots, firstSlot, (slot) => slot);
+    const place = lowerBound(slots, firstSlot);
     const group = groups[place];
     if (group === undefined) {
       slots.push(lastSlot);
@@ -83,4 +82,15 @@ function worstPriceLoss(boxes: readonly BoxInSlots[]): bigint {
     if (loss > worst) worst = loss;
   }
   return worst;
+}
+
+/** Index of the first value that is not below `least`, in ascending values. O(log n). */
+export function lowerBound(values: readonly number[], least: number): number {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! < least) low = middle + 1; // middle is below the length
+    else high = middle;
+  }
+  return low;
 }

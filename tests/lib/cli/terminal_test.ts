@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { askSecret } from "../../../lib/cli/ask_secret.ts";
-import { progressBar, progressOn } from "../../../lib/cli/progress.ts";
+import { askSecret, progressBar, progressOn } from "../../../lib/cli/terminal.ts";
 
 /** A terminal on which keys are typed, and what it shows. */
 function terminal(...typed: string[]) {

@@ -19,7 +19,7 @@ import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../../lib/protocol/signature.ts";
 import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";

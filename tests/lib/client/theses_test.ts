@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Thesis, ThesisStatus } from "../../../lib/client/mod.ts";
 import { ThesisWatch, type ThesisWatchOptions } from "../../../lib/client/theses.ts";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../lib/intents/intent.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { SignatureError } from "../../../lib/protocol/signature.ts";
-import { INTENT_STATUSES } from "../../../lib/intents/error_status.ts";
+import { INTENT_STATUSES } from "../../../lib/intents/failures.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { withAnswer } from "../../support/http_answers.ts";

@@ -1,11 +1,10 @@
 import { newIntent } from "../../support/intents.ts";
 import { getLogger } from "@logtape/logtape";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { type Hex, toWire } from "../../../lib/protocol/scalars.ts";
 import { setImmediate } from "node:timers/promises";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
-import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";
 import {
   signTransaction,

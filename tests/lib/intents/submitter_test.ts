@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { NodeTimeoutError } from "../../../lib/net/core_client.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { StoreError } from "../../../lib/intents/intent.ts";
-import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
-import { IntentRefusedError } from "../../../lib/intents/submission_failures.ts";
+import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import { away, withBench } from "./submitter_bench.ts";
 import { newIntent } from "../../support/intents.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";

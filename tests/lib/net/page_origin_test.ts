@@ -1,8 +1,7 @@
 /** What a page is told when a service may refuse its origin: browsers do not say. */
 import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
-import { NetworkError, request } from "../../../lib/net/http_request.ts";
-import { originHint } from "../../../lib/net/page_origin.ts";
+import { NetworkError, originHint, request } from "../../../lib/net/http_request.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeSocket } from "../../support/fake_socket.ts";

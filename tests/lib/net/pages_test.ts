@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { pagesOf } from "../../../lib/net/pages.ts";
+import { pagesOf } from "../../../lib/net/core_reader.ts";
 
 /** Pages 0 to `last`, each naming the next one as its cursor. */
 function book(last: number) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { getAddress } from "ethers";
-import { checksumAddress } from "../../../lib/protocol/address.ts";
+import { checksumAddress } from "../../../lib/protocol/scalars.ts";
 import {
   exchangeSymbol,
   type Market,

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { keccak256 as keccakOfEthers } from "ethers";
 import { hashTypedData } from "viem";
-import { hashFlat } from "../../../lib/protocol/hashes.ts";
+import { encodeStruct, hashFlat } from "../../../lib/protocol/hashes.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { UINT256_MAX, UINT64_MAX } from "../../../lib/protocol/scalars.ts";
-import { encodeStruct } from "../../../lib/protocol/struct_encoding.ts";
 import {
   describeTypedData,
   DOMAIN_TYPE,

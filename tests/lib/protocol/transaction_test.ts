@@ -1,9 +1,8 @@
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { describeIssue, toWire } from "../../../lib/protocol/scalars.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
-import { describeIssue } from "../../../lib/protocol/scalars.ts";
 import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
 import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
 import {

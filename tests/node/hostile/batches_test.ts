@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
   BATCH_ANSWER_CHARS_MAX,

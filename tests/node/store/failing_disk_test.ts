@@ -1,6 +1,6 @@
 /** What the node answers and logs while its disk is full. */
 import assert from "node:assert/strict";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 import { CoreNode } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";

@@ -5,7 +5,7 @@ import {
   MOVE_EVERY_MS,
   ReadNodes,
 } from "../../../services/proxy/node/read_nodes.ts";
-import { ROUNDS } from "../../../services/proxy/node/verdict.ts";
+import { ROUNDS } from "../../../services/proxy/node/read_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const ROUND_MS = 1_000;

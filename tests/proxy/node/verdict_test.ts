@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type RoundReport, verdictOf } from "../../../services/proxy/node/verdict.ts";
+import { type RoundReport, verdictOf } from "../../../services/proxy/node/read_node.ts";
 
 const NOW_S = 1_000;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
-import { IntentRefusedError } from "../../../lib/intents/submission_failures.ts";
+import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { hashTransaction, transactionSchema } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";

@@ -3,7 +3,7 @@ import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { TransactionSigner } from "../../../lib/intents/signed_transaction.ts";
+import { TransactionSigner } from "../../../lib/intents/submission.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";

@@ -7,7 +7,7 @@ import {
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { statusOfCode } from "../../../lib/http/failures.ts";
-import { SOLVER_STATUSES } from "../../../services/solver/error_status.ts";
+import { SOLVER_STATUSES } from "../../../services/solver/failures.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

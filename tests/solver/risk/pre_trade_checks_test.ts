@@ -3,7 +3,7 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { statusOfCode } from "../../../lib/http/failures.ts";
-import { SOLVER_STATUSES } from "../../../services/solver/error_status.ts";
+import { SOLVER_STATUSES } from "../../../services/solver/failures.ts";
 import {
   PreTradeChecks,
   type PreTradeChecksOptions,
