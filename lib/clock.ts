@@ -17,6 +17,19 @@ export const systemClock: Clock = {
   },
 };
 
+/** Resolves after a time, or as soon as the signal is aborted. */
+export function waitMs(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      cancel();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, end);
+    signal?.addEventListener("abort", end);
+  });
+}
+
 /**
  * A clock that never jumps, for durations and deadlines. Its `now()` counts from the start of the
  * process, not from 1970.
@@ -70,7 +83,6 @@ export class Timers {
     this.#pending.add(cancel);
   }
 
-  /** Cancels all pending timers. */
   clear(): void {
     for (const cancel of this.#pending) cancel();
     this.#pending.clear();

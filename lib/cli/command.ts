@@ -31,12 +31,10 @@ export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as cons
 /** How long a service may take to stop before the process exits anyway. */
 export const STOP_DEADLINE_MS = 5_000;
 
-/** The process as a command sees it. */
 export interface CommandContext {
   env: Environment;
   /** Names of the variables that this process may read. */
   variables(): string[];
-  /** Removes a variable from the environment. */
   forget(variable: string): void;
   /** Prints one line of results to standard output. */
   print(line: string): void;
@@ -50,20 +48,17 @@ export interface CommandContext {
   readSecret(question: string): Promise<string>;
   /** Shows progress on a terminal; does nothing elsewhere. */
   progress: ShowProgress;
-  /** Colours may be used in logs. */
   color: boolean;
   /** Colours may be used in results. */
   printsColor: boolean;
 }
 
-/** A subcommand: its option table and what it does. */
 export interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
   options: T;
   /** Reads files of the program itself, before file access is limited to the options' paths. */
   load?: () => Promise<L>;
   /** @returns The exit code. */
   run(options: OptionsOf<T>, context: CommandContext, loaded: L): Promise<number>;
-  /** Default of `--log-level`. */
   defaultLogLevel?: "info" | "warning";
   /** Subcommands, run by naming one first. */
   subcommands?: CommandEntries;
@@ -84,10 +79,8 @@ export interface CommandEntry {
   open(): Promise<{ run: RunnableCommand }>;
 }
 
-/** Commands by name. */
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
 
-/** Every command of the program, by name. */
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
 
 /** A subcommand that starts a service and runs it until a signal. */
@@ -221,7 +214,6 @@ export async function openCommand(
 /** Up to this many names are listed if none is close to the one that was typed. */
 const NAMES_LISTED_MAX = 6;
 
-/** The error for an unknown command, with the closest known name. */
 export function unknownCommand(name: string, known: readonly string[]): UsageError {
   const parser = new Parser().exitOverride().configureOutput({ writeErr: () => {} });
   for (const each of known) parser.command(each);

@@ -200,5 +200,4 @@ export const keyCommand = (cost: number) =>
       Promise.reject(new UsageError("Missing command: expected new, import, passwd or show")),
   });
 
-/** The `key` command. */
 export const run = keyCommand(KEYSTORE_COST);

@@ -9,7 +9,6 @@ import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
 import { databaseSchema } from "../intents/location.ts";
 
-/** One kind of option. */
 export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   /** Turns text (`true` for a flag, a list for a repeatable option) into a value. */
   schema: S;
@@ -42,7 +41,6 @@ export const port = {
   role: "port",
 } satisfies OptionKind;
 
-/** The address that a service listens on. */
 export const host = {
   schema: nonEmpty("Expected an address, such as 127.0.0.1"),
   placeholder: "address",
@@ -59,7 +57,6 @@ function urlSchema(protocols: readonly string[]) {
   }, rule);
 }
 
-/** An `http:` or `https:` URL. */
 export const httpUrl = {
   schema: urlSchema(["http:", "https:"]),
   placeholder: "url",
@@ -105,7 +102,6 @@ function firstMessage({ issues }: z.core.$ZodError): string {
   return issues[0]?.message ?? "";
 }
 
-/** The path of a file to read. */
 export const file = {
   schema: nonEmpty("Expected the path of a file"),
   placeholder: "file",
@@ -113,7 +109,6 @@ export const file = {
   access: "read",
 } satisfies OptionKind;
 
-/** The path of a file of markets. */
 export const marketsFile = { ...file, role: "markets" } satisfies OptionKind;
 
 /** The symbol of a market, in any case; the markets file lists them. */
@@ -131,7 +126,6 @@ export const module = { ...file, access: "modules" } satisfies OptionKind;
 /** The path of a file to read, which is made if it is missing. */
 export const fileOrNew = { ...file, access: "readWrite" } satisfies OptionKind;
 
-/** The path of a file to write. */
 export const outputFile = { ...file, access: "write" } satisfies OptionKind;
 
 /** The path of a directory to read and write; it is created if missing. */
@@ -172,7 +166,6 @@ export const key = {
   role: "key",
 } satisfies OptionKind;
 
-/** The id of a chain. */
 export const chainId = { ...integer(1), placeholder: "id", role: "chainId" } satisfies OptionKind;
 
 /** An amount of USDC with 6 decimals. */
@@ -221,7 +214,6 @@ export function listedWithOr(words: readonly string[]): string {
   return words.join(", ").replace(/, ([^,]*)$/, " or $1");
 }
 
-/** One of a few words. */
 export function choice<const T extends readonly string[]>(words: T, rule?: string) {
   return {
     schema: z.enum(words, { error: rule ?? `Expected ${listedWithOr(words)}` }),
@@ -263,7 +255,6 @@ function isOrigin(text: string): boolean {
   return text === "*" || URL.parse(text)?.origin === text;
 }
 
-/** Any text but the empty one. */
 export const text = {
   schema: nonEmpty("Expected a text that is not empty"),
   placeholder: "text",

@@ -1,4 +1,3 @@
-/** Types of the tables that declare options. */
 import type { z } from "zod";
 import type { OptionKind } from "./option_kinds.ts";
 import { RangemakerError } from "../errors.ts";
@@ -34,23 +33,19 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
  */
 export type OptionTable = Record<string, OptionSpec>;
 
-/** Type of one option's parsed value. */
 export type ValueOf<S extends OptionSpec> = S extends { default: string } | { required: true }
   ? z.output<S["kind"]["schema"]>
   : z.output<S["kind"]["schema"]> | undefined;
 
-/** Types of a table's parsed values. */
 export type OptionsOf<T extends OptionTable> = { [K in keyof T]: ValueOf<T[K]> };
 
 /** The parts of a help text besides the options. */
 export interface CommandText {
   name: string;
   description: string;
-  /** Command lines and what each does. */
   examples: readonly (readonly [commandLine: string, meaning: string])[];
   /** Arguments before the options, such as `[service...]`. */
   operands?: string;
-  /** Subcommands and their lines in the help. */
   subcommands?: Readonly<Record<string, { readonly summary: string }>>;
   /** The command whose variables and settings its options are, if not its own. */
   target?: string;

@@ -17,7 +17,6 @@ import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from 
 export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
 export { HelpRequest, UsageError };
 
-/** Looks up an environment variable. */
 export type Environment = (name: string) => string | undefined;
 
 /** Where values come from besides the command line. */
@@ -30,9 +29,7 @@ const HELP_WIDTH = 100;
 
 /** Result of parsing options without stopping at the first error. */
 export interface ParsedOptions<T extends OptionTable> {
-  /** Only the valid ones. */
   values: Partial<OptionsOf<T>>;
-  /** Errors by option key. */
   errors: ReadonlyMap<string, UsageError>;
 }
 
@@ -204,7 +201,6 @@ export function optionLabel(spec: OptionSpec): string {
   return [optionOf(spec).long, variableOf(spec)].filter((name) => name !== undefined).join(" or ");
 }
 
-/** An option as commander's type. */
 export function optionOf(spec: OptionSpec, notes = ""): Option {
   return new Option(flagsOf(spec), spec.description + notes);
 }
@@ -288,7 +284,6 @@ function inUserFolder(path: string, env: Environment): string {
   return isAbsolute(path) || folder === undefined || folder === "" ? path : join(folder, path);
 }
 
-/** The error for wrong arguments, from commander's own. */
 function describeMisuse({ code, message }: CommanderError, table: OptionTable): string {
   if (code === "commander.excessArguments") {
     const [, words] = /got \d+: (.*)\.$/s.exec(message) ?? [];

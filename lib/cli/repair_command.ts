@@ -53,11 +53,9 @@ export type Repair = (
 /** A command that brings a service's store and a restored node into line. */
 export interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
-  /** The option table of the service. */
   options: RepairTable & Partial<typeof remoteSignerOptions>;
   /** How the command calls what it repaired, such as `sent again`. */
   repaired: string;
-  /** Whether the database may be that of an earlier key. */
   acceptsEarlierKey?: boolean;
   /** Advice where the node lacks everything in the database. */
   allMissing?: string;

@@ -5,7 +5,6 @@ import { SHARED_OPTIONS } from "./shared_options.ts";
 import { parsingToml, readTomlFile } from "./toml_file.ts";
 import { COMMAND_NAMES, settingsOf } from "./variables.ts";
 
-/** The settings of one command in a file. */
 export class SettingsFile {
   readonly #path: string;
   readonly #table: TomlTable;

@@ -109,7 +109,6 @@ export const rpcUrlOption = {
   default: "http://localhost:8545",
 } satisfies OptionSpec;
 
-/** The chain that signatures are made for. */
 export const chainIdOption = {
   flags: "--chain-id",
   kind: kinds.chainId,

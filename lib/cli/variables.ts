@@ -28,7 +28,6 @@ export const COMMAND_NAMES = [
   "completion",
 ] as const;
 
-/** A command of the program. */
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /**

@@ -1,4 +1,4 @@
-import type { Clock, RandomSource } from "../clock.ts";
+import { type Clock, type RandomSource, waitMs } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
 import { type CoreReader, pagesOf } from "../net/core_reader.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
@@ -261,6 +261,6 @@ export async function untilThesis(
       const message = `The chain has no thesis ${thesisId}`;
       throw new WatchError("UNKNOWN_THESIS", message, { thesisId });
     }
-    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+    await waitMs(clock, POLL_MS);
   }
 }

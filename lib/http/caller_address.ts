@@ -2,7 +2,6 @@ import { isIP, isIPv6 } from "node:net";
 
 /** The addresses behind a request. */
 export interface CallerAddress {
-  /** The caller's address, for logs. */
   shown: string;
   /** Value of `X-Forwarded-For` for the next hop. */
   forwardedFor: string;
@@ -55,7 +54,6 @@ function nearestHops(header: string): string {
   return comma === -1 ? "" : end.slice(comma + 1).trim();
 }
 
-/** The keys of an address in limits: its own, and those of the networks around it. */
 type LimitKeys = Pick<CallerAddress, "key" | "networks">;
 
 /** The last address and its keys: a connection, or a load balancer, sends many requests. */
@@ -70,7 +68,6 @@ export function limitKeys(text: string): LimitKeys {
   return last.keys;
 }
 
-/** The key of an address itself. */
 export function addressKey(text: string): string {
   return limitKeys(text).key;
 }

@@ -45,33 +45,49 @@ export function statusOfCode(
   return Object.hasOwn(statuses, code) ? statuses[code] : undefined;
 }
 
-/** Describes failures of a service, each with codes of its own table. */
-export function failureAnswersOf<S extends ErrorStatuses>() {
-  return (codes: readonly (keyof S & string)[], description: string): Answer => ({
-    description,
-    body: z.object({ ...failureSchema.shape, code: z.enum(codes) }),
-  });
-}
+/** What a failure with a status means, whatever the route. */
+const MEANINGS: Readonly<Record<number, string>> = {
+  400: "A field does not fit, or a rule is broken",
+  401: "A signature fails its check; `details` has the digest that was checked",
+  403: "A web page whose origin is not in `--cors-origins`",
+  404: "There is none",
+  409: "An earlier request has used it up; `error` names its state",
+  413: "The body is over 64 KiB",
+  415: "The body is not `application/json`",
+  429: "Too many requests, from one address or in total",
+  503: "It cannot be done now, and nothing was recorded; or it was refused for good",
+  504: "The outcome is unknown: ask for it, or send the same request again",
+};
 
-const failureAnswer = failureAnswersOf<typeof COMMON_STATUSES>();
+const RETRY_AFTER: Answer["headers"] = {
+  "Retry-After": {
+    description: "Seconds after which to try again",
+    schema: { type: "integer", minimum: 1 },
+  },
+};
+
+/** Describes the failures of a route by their codes: an answer for each status of a service's table. */
+export function failureAnswersOf<S extends ErrorStatuses>(statuses: S) {
+  return (...codes: (keyof S & string)[]): Record<number, Answer> => {
+    const byStatus = Object.groupBy(codes, (code) => Number(statuses[code]));
+    return Object.fromEntries(
+      Object.entries(byStatus).map(([status, codes = []]) => [status, {
+        description: MEANINGS[Number(status)] ?? "The service failed",
+        body: z.object({ ...failureSchema.shape, code: z.enum(codes) }),
+        ...(codes.includes("RATE_LIMITED") && { headers: RETRY_AFTER }),
+      }]),
+    );
+  };
+}
 
 /** Codes of every route that asks the core node. */
 export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
 
-/** For routes that take a body. */
-export const bodyFailures = {
-  403: failureAnswer(["ORIGIN_NOT_ALLOWED"], "A web page whose origin is not in `--cors-origins`"),
-  413: failureAnswer(["BODY_TOO_LARGE"], "The body is over 64 KiB"),
-  415: failureAnswer(["UNSUPPORTED_MEDIA_TYPE"], "The body is not `application/json`"),
-};
-
-/** For rate-limited routes. */
-export const tooMany: Answer = {
-  ...failureAnswer(["RATE_LIMITED"], "Too many requests, from one address or in total"),
-  headers: {
-    "Retry-After": {
-      description: "Seconds after which to try again",
-      schema: { type: "integer", minimum: 1 },
-    },
-  },
-};
+/** Codes of every route that takes a body. */
+export const BODY_FAILURES = [
+  "INVALID_REQUEST",
+  "ORIGIN_NOT_ALLOWED",
+  "BODY_TOO_LARGE",
+  "UNSUPPORTED_MEDIA_TYPE",
+  "RATE_LIMITED",
+] as const;

@@ -14,7 +14,6 @@ const REOPEN_AFTER_MS = 500;
 /** How long the program that uses a port may take to say what it is. */
 const OWNER_ANSWER_MS = 1_000;
 
-/** The longest answer of that program. */
 const OWNER_ANSWER_BYTES_MAX = 64 * 1024;
 
 /** The address cannot be bound. */
@@ -48,13 +47,11 @@ function isTaken(cause: unknown): boolean {
     cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-/** A listening HTTP server. */
 export interface Listener extends AsyncDisposable {
   /** Base URL with the actual port, without a trailing slash. */
   readonly url: string;
   /** The same with the bound address, which may be 0.0.0.0. */
   readonly boundUrl: string;
-  /** Whether it is bound to every interface. */
   readonly isOnEveryInterface: boolean;
   /**
    * Accepts no new connections and waits for open ones up to the deadline. Connections still open then
@@ -100,11 +97,7 @@ export function tryPort(host: string, port: number, portFlag: string): void {
   }
 }
 
-/**
- * Listens for HTTP.
- *
- * @throws {ListenError} If the address is taken or not this machine's.
- */
+/** Listens for HTTP. @throws {ListenError} If the address is taken or not this machine's. */
 export function listen(
   host: string,
   port: number,

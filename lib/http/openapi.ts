@@ -15,7 +15,6 @@ const COMPONENTS = "#/components/schemas/";
 
 /** One answer of an operation. The input of `body` goes over the wire. */
 export interface Answer {
-  /** When the route gives this answer. */
   description: string;
   body: z.core.$ZodType;
   /** `application/json` unless another is named. */
@@ -32,11 +31,9 @@ export interface Operation {
   tag: string;
   summary: string;
   description?: string;
-  /** Parses the parameters of the path. */
   path?: z.core.$ZodObject;
   query?: z.core.$ZodObject;
   body?: z.core.$ZodType;
-  /** An example of a valid body. */
   example?: Record<string, unknown>;
   /** All answers of the route, by HTTP status. */
   answers: Record<number, Answer>;
@@ -54,7 +51,6 @@ export type AnswerOf<O> = O extends AnsweringOperation<infer T> ? T : never;
 export interface ServiceDescription {
   title: string;
   description: string;
-  /** The meaning of each tag, by its name. */
   tags: Record<string, string>;
 }
 

@@ -21,10 +21,8 @@ export const cursorSchema = z.string().regex(WHOLE_NUMBER, "Expected the nextCur
 export const nextCursorSchema = z.string().regex(WHOLE_NUMBER).nullable()
   .describe("`cursor` of the next page, or null");
 
-/** One page, and where the next one begins. */
 export interface PageOf<T> {
   items: T[];
-  /** Null if nothing follows. */
   nextCursor: string | null;
 }
 

@@ -13,9 +13,7 @@ export interface RunningService extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** A service, ready to listen. */
 export interface ServiceDefinition {
-  /** Name in logs. */
   name: string;
   host: string;
   /** Names under which it answers, see `AllowedHosts`. */

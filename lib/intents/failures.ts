@@ -2,7 +2,12 @@
 import { RangemakerError } from "../errors.ts";
 import { failuresOf } from "../protocol/failures.ts";
 import type { Hex } from "../protocol/scalars.ts";
-import { COMMON_STATUSES, type ErrorStatuses } from "../http/failures.ts";
+import {
+  BODY_FAILURES,
+  COMMON_STATUSES,
+  type ErrorStatuses,
+  NODE_FAILURES,
+} from "../http/failures.ts";
 
 /** The intent must not be submitted: it fails with this code, message and details. */
 export class IntentRefusedError extends RangemakerError {}
@@ -57,3 +62,23 @@ export const INTENT_STATUSES = {
   RECEIPT_DROPPED: 504,
   STORE_CONNECTION_LOST: 504,
 } as const satisfies ErrorStatuses;
+
+/** Codes of every route that reads the store. */
+export const STORE_FAILURES = [
+  "STORE_UNAVAILABLE",
+  "STORE_DAMAGED",
+  "STORE_CONNECTION_LOST",
+] as const;
+
+/** Codes of every route that submits an intent. */
+export const SUBMISSION_FAILURES = [
+  ...BODY_FAILURES,
+  "DEADLINE_PASSED",
+  "INVALID_SIGNATURE",
+  "WRONG_CHAIN",
+  ...NODE_FAILURES,
+  ...STORE_FAILURES,
+  "CHAIN_MISMATCH",
+  "CHAIN_REWOUND",
+  "OUTCOME_UNKNOWN",
+] as const;

@@ -14,7 +14,6 @@ export interface SignedTransactionText {
   text: string;
 }
 
-/** An intent before it is recorded. */
 export interface NewIntent {
   /** Identifies the intent: unique among the intents of a service. */
   key: string;
@@ -50,14 +49,12 @@ export interface IntentFailure {
   details?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Final result of an intent. */
 export interface IntentOutcome {
   state: "committed" | "failed";
   receipt: string | null;
   failure: IntentFailure | null;
 }
 
-/** An error as the failure of an intent. */
 export function failureOf({ code, message, details }: RangemakerError): IntentFailure {
   return Object.keys(details).length === 0 ? { code, message } : { code, message, details };
 }
@@ -75,7 +72,6 @@ export interface Reservation {
   payload: string;
 }
 
-/** How an intent is recorded. */
 export interface InsertOptions {
   /**
    * The intent has a {@link Reservation} from its insertion until it fails or is released. Absent:
@@ -95,7 +91,6 @@ export interface InFlight {
 
 /** What a process counts of the reservations in a database: those of all processes of its service. */
 export interface ReservationBook {
-  /** Keys of all reservations that count. */
   readonly reservedKeys: Iterable<string>;
   isReserved(key: string): boolean;
   /** Counts a reservation that was read from the database. Does nothing if it counts already. */
@@ -190,7 +185,6 @@ export class OutcomeUnknownError extends RangemakerError {
   }
 }
 
-/** How SQLite reports a damaged file. */
 const SQLITE_DAMAGE = /malformed|file is not a database/;
 
 /** Converts an error of a database driver to a {@link StoreError}. */

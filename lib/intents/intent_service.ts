@@ -60,7 +60,6 @@ export interface IntentServiceOptions {
  */
 export class IntentService {
   readonly store: IntentStore;
-  /** The node, with fault points. */
   readonly node: CoreClient;
   /** The node with a short timeout, for questions that a caller waits for. */
   readonly probe: CoreClient;

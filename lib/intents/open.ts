@@ -1,7 +1,7 @@
 /** Opens the store that an option names, or inspects it. */
 import { dirname } from "node:path";
 import { fileProblem, folderProblem, statOf } from "../files.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, waitMs } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { codeOf, describeCause, StoreError } from "./intent.ts";
@@ -71,7 +71,7 @@ export async function openWhenReady(
           seconds: STARTING_MS / 1_000,
         });
       }
-      await new Promise<void>((resolve) => clock.after(ATTEMPT_INTERVAL_MS, resolve));
+      await waitMs(clock, ATTEMPT_INTERVAL_MS);
     }
   }
 }
@@ -86,12 +86,10 @@ function importPostgres() {
   return import("./postgres_driver.ts");
 }
 
-/** The contents of a store. */
 export interface StoreInspection {
   /** Version of its tables, and the version that this program migrates them to. */
   version: number;
   latestVersion: number;
-  /** Unfinished intents of the service. */
   unfinished: number;
   /** Those of them that were created before the time asked for. */
   stuck: number;

@@ -13,7 +13,6 @@ import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps }
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;
 
-/** Most connections for statements. */
 const STATEMENT_CONNECTIONS_MAX = 9;
 
 /** Attempts at the migrations: a process that starts at the same time can cause a failure. */
@@ -31,10 +30,8 @@ const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
 /** The library's refusal to send on a connection that was lost or closed before. */
 const NOT_SENT = /is not queryable/;
 
-/** Version of the tables. */
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
-/** Runs one statement on a connection. */
 type Run = (sql: string, values?: SqlValue[]) => Promise<Answer>;
 
 interface Answer {

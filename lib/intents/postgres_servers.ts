@@ -4,7 +4,6 @@ import pg from "pg";
 import { withinMs } from "../clock.ts";
 import { asStoreError, codeOf, describeCause, StoreError } from "./intent.ts";
 
-/** Connections of one process. */
 const CONNECTIONS_MAX = 10;
 
 /** How long a server may take. */

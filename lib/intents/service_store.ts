@@ -27,7 +27,6 @@ const SQL = {
   savedValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
 };
 
-/** What a store remembers of its service and its chain. */
 export interface StoreMemory {
   /** Hash of the first block of its chain; null before its first contact with a node. */
   genesis: Hex | null;

@@ -45,7 +45,6 @@ export function keysOf(joined: string | null): Set<string> {
   return new Set(joined === null ? [] : joined.split(","));
 }
 
-/** How an intent is inserted and found. */
 export interface AdmittedInsertion {
   intent: NewIntent;
   insertion: Statement;

@@ -7,10 +7,8 @@ import { type Intent, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts
 /** Longest key that is shown; keys are shorter than that. */
 const KEY_SHOWN_MAX = 200;
 
-/** A value of a statement. */
 export type SqlValue = string | number | null;
 
-/** One statement of a transaction. */
 export interface Statement {
   sql: string;
   values: SqlValue[];
@@ -51,10 +49,8 @@ export interface SqlDriver {
 /** A 64-bit integer: SQLite returns a number, PostgreSQL text. */
 export const integerSchema = z.coerce.number().int();
 
-/** `RETURNING sequence`. */
 export const sequenceSchema = z.object({ sequence: integerSchema });
 
-/** `SELECT … service …`. */
 export const ownerSchema = z.object({ service: z.string() });
 
 /** `SELECT … AS keys`: joined by commas, or null. */
@@ -181,7 +177,6 @@ export const UNFINISHED = "state IN ('accepted', 'submitted')";
 
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
-/** The statements of intents. */
 export const INTENT_SQL = {
   insert: `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
       expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum)

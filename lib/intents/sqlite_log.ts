@@ -100,7 +100,6 @@ class Log {
       this.#view.getUint32(at + 12) === this.#view.getUint32(20);
   }
 
-  /** Whether a frame is the last one of a transaction. */
   isCommit(frame: number): boolean {
     return this.#view.getUint32(this.#at(frame) + 4) !== 0;
   }

@@ -44,7 +44,6 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER;
  * Every method throws {@link StoreError} as {@link SqlDriver} does.
  */
 export class IntentStore extends ServiceStore {
-  /** The damaged rows that were read. */
   readonly damaged: DamagedRows;
   readonly #reservations: SharedReservations;
 
@@ -127,17 +126,12 @@ export class IntentStore extends ServiceStore {
     return { intents: this.#readAll(own), last };
   }
 
-  /** The newest committed intent, if there is one. */
   async newestCommitted(): Promise<Intent | undefined> {
     const rows = await this.db.read(INTENT_SQL.newestCommitted, [this.service]);
     return this.#readAll(rows)[0];
   }
 
-  /**
-   * Releases the reservation of a finished intent.
-   *
-   * @returns Whether it had one.
-   */
+  /** Releases the reservation of a finished intent. @returns Whether it had one. */
   async release(key: string): Promise<boolean> {
     const [row] = await this.db.read(INTENT_SQL.find, [this.service, key]);
     const intent = row === undefined ? undefined : this.#read(row);
@@ -148,7 +142,6 @@ export class IntentStore extends ServiceStore {
     });
   }
 
-  /** The intent with a key, if there is one. */
   async find(key: string): Promise<Intent | undefined> {
     const [row] = await this.db.read(INTENT_SQL.find, [this.service, key]);
     return row === undefined ? undefined : this.#read(row);
@@ -193,7 +186,6 @@ export class IntentStore extends ServiceStore {
     return intents;
   }
 
-  /** Number of unfinished intents, those created before a time if given. */
   async countUnfinished(createdBeforeMs: number = NO_BOUND): Promise<number> {
     const [row] = await this.db.read(INTENT_SQL.countUnfinished, [this.service, createdBeforeMs]);
     return countOfRow(row);

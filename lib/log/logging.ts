@@ -18,7 +18,6 @@ export const serviceLog = (service: string): Logger => getLogger([LOG_ROOT, serv
 /** Log levels, most verbose first. */
 export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
 
-/** How this process logs. */
 export interface LoggingOptions {
   jsonLogs: boolean;
   logLevel: (typeof LOG_LEVELS)[number];

@@ -12,7 +12,6 @@ export interface BackoffOptions {
   initialMs: number;
   /** The longest wait before jitter, in milliseconds. */
   maxMs: number;
-  /** Source of the jitter. */
   random: RandomSource;
 }
 

@@ -48,7 +48,6 @@ export class BoundedSocket implements SocketLike {
   #bytesInTurn = 0;
   #error = "";
 
-  /** Begins to connect. */
   constructor(url: string, { maxMessageBytes, clock }: BoundedSocketOptions) {
     this.#clock = clock;
     // The types of `ws` do not know closeTimeout yet.

@@ -31,7 +31,6 @@ export interface ThesisFilter {
   user?: Address;
   solver?: Address;
   status?: ThesisStatus;
-  /** Most theses in one answer. */
   limit?: number;
   /** `nextCursor` of the answer before. */
   cursor?: string | undefined;
@@ -172,7 +171,6 @@ export class CoreReader {
   }
 }
 
-/** An answer that may be continued. */
 export interface Page {
   /** `cursor` of the request for the next page; null on the last one. */
   nextCursor: string | null;

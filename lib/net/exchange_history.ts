@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Clock } from "../clock.ts";
+import { type Clock, waitMs } from "../clock.ts";
 import { RangemakerError, reasonOf } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 import { type HttpAnswer, request } from "./http_request.ts";
@@ -10,7 +10,6 @@ export const EXCHANGE_HISTORY_URL = "https://data-api.binance.vision";
 /** Whose API that is: it has this provider's names of the markets. */
 export const EXCHANGE_HISTORY_PROVIDER = "provider_a";
 
-/** Attempts per request. */
 export const ATTEMPTS_MAX = 5;
 
 /** Longest page: a thousand trades or candles have 0.2 MB. */
@@ -70,21 +69,9 @@ export class ExchangeHistory {
       if (!answer.isTransient || attempt === attemptsMax || signal?.aborted) {
         throw new ExchangeHistoryError(`Exchange history ${redactUrls(url)}: ${answer.reason}`);
       }
-      await this.#wait(answer.waitMs ?? RETRY_WAIT_MS * attempt, signal);
+      const wantedMs = answer.waitMs ?? RETRY_WAIT_MS * attempt;
+      await waitMs(this.#clock, Math.min(wantedMs, RETRY_WAIT_MAX_MS), signal);
     }
-  }
-
-  /** Ends early if the signal is aborted. */
-  #wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const end = () => {
-      cancel();
-      signal?.removeEventListener("abort", end);
-      resolve();
-    };
-    const cancel = this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), end);
-    signal?.addEventListener("abort", end);
-    return promise;
   }
 }
 

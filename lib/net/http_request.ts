@@ -30,7 +30,6 @@ export interface RequestOptions {
   timeoutMs?: number;
   /** Longest body of the answer, {@link ANSWER_BYTES_MAX} by default. */
   maxBytes?: number;
-  /** Ends the request early. */
   signal?: AbortSignal | undefined;
 }
 

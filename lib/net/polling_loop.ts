@@ -16,7 +16,6 @@ export interface PollingLoopOptions {
   firstAfterMs?: number;
   /** Waits after passes that failed; `intervalMs` if absent. */
   backoff?: Backoff;
-  /** Called after the first failed pass following a good one. */
   onFailure(error: RangemakerError): void;
   /** Called after the first good pass following a failed one. */
   onRecovery?(): void;

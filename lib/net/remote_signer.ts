@@ -41,7 +41,6 @@ export class RemoteSignerError extends RangemakerError {
   }
 }
 
-/** Where a key is, and whose it is. */
 export interface RemoteSignerOptions {
   url: string;
   address: Address;

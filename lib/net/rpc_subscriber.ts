@@ -47,7 +47,6 @@ export interface CatchUp {
    * @throws {RangemakerError} It failed, and is tried again.
    */
   read(signal: AbortSignal): Promise<void>;
-  /** Waits after reads that failed. */
   backoff: Backoff;
   /** Called after the first failed read following a good one. */
   onFailure(error: RangemakerError): void;

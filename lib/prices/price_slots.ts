@@ -10,7 +10,6 @@ export interface TimeSpan {
   to: number;
 }
 
-/** The price of one slot; `time` is the start of the slot. */
 export interface PricePoint {
   time: number;
   price: bigint;
@@ -32,7 +31,6 @@ export interface RangeCheck {
 
 /** Past prices: the part of a history that settlement needs. */
 export interface PriceReader {
-  /** Checks the slots that start in `[from, to)`. */
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck;
 }
 

@@ -15,7 +15,6 @@ export const TAPE_HEADER = "time_ms,trade_id,side,price,amount";
 /** The longest tape: about two million trades. */
 const TAPE_BYTES_MAX = 128 * 1024 * 1024;
 
-/** One recorded trade. */
 export interface TapeRow {
   /** Unix milliseconds. */
   timeMs: number;

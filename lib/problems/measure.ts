@@ -3,7 +3,6 @@
 /** Values that labels must have; a pattern fits a whole value. */
 export type LabelFilter = Readonly<Record<string, string | RegExp>>;
 
-/** One value, and the labels that it belongs to. */
 export interface Sample {
   labels: Readonly<Record<string, string>>;
   value: number;
@@ -11,7 +10,6 @@ export interface Sample {
 
 /** What one service has answered at `GET /metrics` over some time. */
 export interface Figures {
-  /** The newest samples of a metric. */
   newest(metric: string, labels?: LabelFilter): readonly Sample[];
   /** The sum of the samples in each answer, oldest first; undefined where there were none. */
   series(metric: string, labels?: LabelFilter): readonly (number | undefined)[];
@@ -28,7 +26,6 @@ export interface Measure {
 /** A value that is constant for this long is reported as stuck. */
 const WATCHED_MIN_MS = 10_000;
 
-/** The newest values. */
 export function gauge(metric: string, labels: LabelFilter = {}): Measure {
   return {
     promql: selector(metric, labels),
@@ -58,7 +55,6 @@ export function rate(metric: string, window: string, counted: Counted = {}): Mea
   );
 }
 
-/** How often a value changed. */
 export function changes(metric: string, window: string): Measure {
   return overTime(
     `changes(${metric}[${window}])`,
@@ -71,7 +67,6 @@ export function changes(metric: string, window: string): Measure {
   );
 }
 
-/** The lowest value of the time. */
 export function lowest(metric: string, window: string): Measure {
   return overTime(
     `min_over_time(${metric}[${window}])`,

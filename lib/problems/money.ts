@@ -25,7 +25,6 @@ export const STORES: readonly Problem[] = [
   },
 ];
 
-/** Of the bridge. */
 export const BRIDGE: readonly Problem[] = [
   {
     name: "BridgeRefusesDeposits",
@@ -85,7 +84,6 @@ export const BRIDGE: readonly Problem[] = [
 const OWN_REFUSALS =
   /BALANCE_TOO_LOW|EXPOSURE_TOO_LARGE|EXPOSURE_UNKNOWN|PRICE_STALE|STORE_.*|NODE_.*|OUTCOME_UNKNOWN|INTERNAL_ERROR/;
 
-/** Of the solver. */
 export const SOLVER: readonly Problem[] = [
   {
     name: "SolverBalanceLow",

@@ -7,15 +7,12 @@ export interface Bound {
   limit: number;
 }
 
-/** One kind of problem. */
 export interface Problem {
   /** Of the alert, and the heading of the chapter in docs/operating.md. */
   name: string;
-  /** What is measured, as a heading. */
   title: string;
   measure: Measure;
   bound: Bound;
-  /** How values are written. */
   unit?: "share" | "seconds" | "bytes";
   /** `critical` loses money or users now; `warning` will, if nobody looks at it today. */
   severity: "critical" | "warning";
@@ -23,11 +20,9 @@ export interface Problem {
   afterS?: number;
   /** What is wrong; `{value}` and names of labels in braces are filled in. */
   message: string;
-  /** What to do first. */
   firstStep: string;
 }
 
-/** The values of a service that are beyond the bound of a problem. */
 export function beyondBound({ measure, bound }: Problem, figures: Figures): Sample[] {
   return measure.read(figures).filter(({ value }) => isBeyond(value, bound));
 }
@@ -37,7 +32,6 @@ export function isBeyond(value: number, { op, limit }: Bound): boolean {
   return op === ">" ? value > limit : value < limit;
 }
 
-/** A text with `{names}` replaced. */
 export function filledIn(text: string, valueOf: (name: string) => string): string {
   return text.replaceAll(/\{(\w+)\}/g, (_, name) => valueOf(name));
 }

@@ -11,7 +11,6 @@ import {
 } from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
-/** Of every service. */
 export const SERVICES: readonly Problem[] = [
   {
     name: "ServiceDown",
@@ -46,7 +45,6 @@ export const SERVICES: readonly Problem[] = [
   },
 ];
 
-/** Of the proxy. */
 export const PROXY: readonly Problem[] = [
   {
     name: "ProxyUpstreamDisconnected",
@@ -114,7 +112,6 @@ export const PROXY: readonly Problem[] = [
   },
 ];
 
-/** Of the oracle. */
 export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
@@ -170,7 +167,6 @@ export const ORACLE: readonly Problem[] = [
   },
 ];
 
-/** Of the node. */
 export const NODE: readonly Problem[] = [
   {
     name: "NodeStopped",

@@ -63,11 +63,7 @@ export class RpcError extends RangemakerError {
   }
 }
 
-/**
- * Parses one call from JSON.
- *
- * @throws {RpcError} -32600 if it is not a JSON-RPC 2.0 request.
- */
+/** Parses one call from JSON. @throws {RpcError} -32600 if it is not a JSON-RPC 2.0 request. */
 export function parseRequest(value: unknown): RpcRequest {
   const parsed = requestSchema.safeParse(value);
   if (parsed.success) return parsed.data;

@@ -8,12 +8,10 @@ import type { Thesis } from "../../lib/protocol/thesis.ts";
 /** The prices to fill: all that a thesis lacks, or all missing prices of a market in a span. */
 export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };
 
-/** The missing prices of a market. */
 export interface BackfillTarget {
   market: Market;
   /** In order of time, aligned to slots. */
   missing: TimeSpan[];
-  /** The requested thesis, if any. */
   thesis?: Thesis;
 }
 

@@ -22,7 +22,6 @@ export interface BackfillerParts {
   onProgress(doneSlots: number, totalSlots: number): void;
 }
 
-/** Result for one missing span. */
 export interface SpanReport {
   span: TimeSpan;
   filledSlots: number;

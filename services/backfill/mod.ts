@@ -26,7 +26,6 @@ import { BinanceTradeHistory } from "./trade_history.ts";
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
 
-/** Largest `--max-carry-ms`. */
 export const CARRY_MAX_MS = 60_000;
 
 /** A time as Unix milliseconds or ISO 8601. */
@@ -95,7 +94,6 @@ export function adminSigner(
   return transactionKeyFrom(given, optionLabel(options.privateKey));
 }
 
-/** `rangemaker backfill` with a clock. */
 export function backfillCommand(clock: Clock) {
   return command({
     name: "backfill",

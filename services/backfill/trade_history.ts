@@ -11,7 +11,6 @@ export interface Trade {
   price: bigint;
 }
 
-/** Reads past trades. */
 export interface TradeHistory {
   /** Trades of a market in a time span, in order; the market as its exchange names it. */
   trades(symbol: string, span: TimeSpan): AsyncIterable<Trade>;

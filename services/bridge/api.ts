@@ -12,7 +12,6 @@ import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** Dependencies of the bridge's routes. */
 export interface BridgeApi {
   depositor: Pick<Depositor, "deposit">;
   store: Pick<IntentStore, "find" | "listBySubject">;
@@ -23,7 +22,6 @@ export interface BridgeApi {
   rpcUrl: string;
   version: string;
   chainId: number;
-  /** Allowed CORS origins; `*` for all. */
   corsOrigins: readonly string[];
 }
 

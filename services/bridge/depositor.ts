@@ -36,7 +36,6 @@ const payloadSchema = z.object({ ...depositRequestSchema.shape, externalTxHash: 
 /** The request as it is stored, with the external hash of its transaction. */
 export type DepositPayload = z.output<typeof payloadSchema>;
 
-/** Writes the payload of an intent. */
 export function encodePayload(request: DepositRequest, externalTxHash: Hex): string {
   return JSON.stringify({
     ...request,
@@ -46,7 +45,6 @@ export function encodePayload(request: DepositRequest, externalTxHash: Hex): str
   });
 }
 
-/** Reads the payload of an intent. */
 export function decodePayload(text: string): DepositPayload {
   return payloadSchema.parse(JSON.parse(text));
 }

@@ -23,7 +23,6 @@ export const depositsQuerySchema = z.object({
   cursor: cursorSchema.optional(),
 });
 
-/** Path of `GET /deposits/:user`. */
 export const userPathSchema = z.object({ user: described(addressSchema, "The credited user") });
 
 /** Path of `GET /deposits/:user/:nonce`. */
@@ -33,7 +32,6 @@ export const depositPathSchema = userPathSchema.extend({
 
 const { signature: _, ...requestShape } = depositRequestSchema.shape;
 
-/** A deposit in answers. */
 export const depositViewSchema = z.object({
   ...requestShape,
   state: z.enum(["accepted", "submitted", "committed", "failed"])
@@ -49,7 +47,6 @@ export const depositViewSchema = z.object({
   updatedAt: timestampSchema,
 }).meta({ id: "Deposit" });
 
-/** A deposit in JSON form. */
 export type DepositView = z.input<typeof depositViewSchema>;
 
 /** One deposit. @throws A RangemakerError: `NOT_FOUND` if there is none. */

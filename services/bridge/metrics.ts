@@ -5,7 +5,6 @@ import type { Intent } from "../../lib/intents/intent.ts";
 /** Buckets of the time to commit, in seconds: an instant node to one that comes back later. */
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Metrics of the bridge. */
 export class BridgeMetrics {
   readonly #deposits: Counter<"outcome">;
   readonly #requests: Counter<"status">;

@@ -88,7 +88,6 @@ export async function startBridge(
   }
 }
 
-/** The `bridge` subcommand. */
 export const run = serviceCommand({
   name: "bridge",
   description: "Turns signed deposit requests into deposit transactions, each exactly once.",

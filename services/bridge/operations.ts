@@ -4,7 +4,8 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, described, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { bodyFailures, failureAnswersOf, NODE_FAILURES, tooMany } from "../../lib/http/failures.ts";
+import { failureAnswersOf } from "../../lib/http/failures.ts";
+import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/intents/failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {
@@ -14,9 +15,9 @@ import {
   userPathSchema,
 } from "./deposits.ts";
 import { readinessSchema } from "./readiness.ts";
-import type { BRIDGE_STATUSES } from "./failures.ts";
+import { BRIDGE_STATUSES } from "./failures.ts";
 
-const failureAnswer = failureAnswersOf<typeof BRIDGE_STATUSES>();
+const failures = failureAnswersOf(BRIDGE_STATUSES);
 
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {
@@ -42,15 +43,6 @@ const infoSchema = z.object({
   rpcUrl: z.string().describe("URL of the core node"),
 });
 
-const invalid = failureAnswer(["INVALID_REQUEST"], "A parameter does not fit");
-
-/** For routes that read the store only. */
-const storeFailures = {
-  503: failureAnswer(["STORE_UNAVAILABLE", "STORE_DAMAGED"], "The store cannot be used"),
-  504: failureAnswer(["STORE_CONNECTION_LOST"], "The connection to the store was lost"),
-};
-
-/** Every operation, by its id. */
 export const operations = {
   health: {
     id: "health",
@@ -102,37 +94,12 @@ export const operations = {
     },
     answers: {
       200: { description: "The deposit is committed", body: depositAnswerSchema },
-      400: failureAnswer(
-        ["INVALID_REQUEST", "DEADLINE_PASSED"],
-        "A field does not fit, or the deadline has passed",
-      ),
-      401: failureAnswer(
-        ["INVALID_SIGNATURE", "WRONG_CHAIN"],
-        "The signature fails its check; `details` has the digest that was checked",
-      ),
-      409: failureAnswer(
-        ["NONCE_USED"],
-        "The nonce is used; `error` names its transaction and state",
-      ),
-      ...bodyFailures,
-      429: tooMany,
-      503: failureAnswer(
-        [
-          ...NODE_FAILURES,
-          "STORE_UNAVAILABLE",
-          "CHAIN_MISMATCH",
-          "CHAIN_REWOUND",
-          "STORE_DAMAGED",
-          "SIGNER_UNAVAILABLE",
-          "PERMISSION_DENIED",
-          "TRANSACTION_FAILED",
-        ],
-        "Core node or store cannot be used, and nothing was recorded; or the node refused the " +
-          "transaction for good",
-      ),
-      504: failureAnswer(
-        ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST"],
-        "The outcome is unknown: ask `GET /deposits/{user}/{nonce}`",
+      ...failures(
+        ...SUBMISSION_FAILURES,
+        "NONCE_USED",
+        "SIGNER_UNAVAILABLE",
+        "PERMISSION_DENIED",
+        "TRANSACTION_FAILED",
       ),
     },
   },
@@ -151,9 +118,7 @@ export const operations = {
           nextCursor: nextCursorSchema,
         }),
       },
-      400: invalid,
-      429: tooMany,
-      ...storeFailures,
+      ...failures("INVALID_REQUEST", "RATE_LIMITED", ...STORE_FAILURES),
     },
   },
   depositByNonce: {
@@ -166,10 +131,7 @@ export const operations = {
         description: "The deposit",
         body: z.object({ success: z.literal(true), deposit: depositViewSchema }),
       },
-      400: invalid,
-      404: failureAnswer(["NOT_FOUND"], "No such deposit"),
-      429: tooMany,
-      ...storeFailures,
+      ...failures("INVALID_REQUEST", "NOT_FOUND", "RATE_LIMITED", ...STORE_FAILURES),
     },
   },
 } satisfies Record<string, Operation>;

@@ -42,7 +42,6 @@ export const options = optionsFor("bridge", {
   faultPoint: faultPointOption,
 });
 
-/** The options after parsing. */
 export type BridgeOptions = OptionsOf<typeof options>;
 
 /** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */

@@ -25,7 +25,6 @@ export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessPorts {
   intents: {
-    /** The node. */
     probe: Pick<CoreClient, "url" | "chainId" | "getAccount">;
     /** What makes the health fail. */
     problem(): Promise<RangemakerError | undefined>;

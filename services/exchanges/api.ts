@@ -57,7 +57,6 @@ const pinsSchema = (markets: readonly string[]) =>
     z.nullable(positiveUint64Schema("Expected a price above 0")),
   );
 
-/** What the routes need. */
 export interface ExchangesApiOptions {
   /** Symbols of the markets, such as `ETH/USDT`. */
   markets: readonly string[];

@@ -3,7 +3,6 @@ import { type ClientFrame, type Dialect, RateWindow } from "./dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
 import type { NumberedTrade, TradeLog } from "./trades.ts";
 
-/** The client's end of a connection. */
 export interface Peer {
   send(text: string): void;
   close(code: number, reason: string): void;
@@ -12,7 +11,6 @@ export interface Peer {
 /** The part of a venue that a connection uses. */
 export interface VenueState {
   readonly dialect: Dialect;
-  /** Whether a fault is active. */
   has(fault: VenueFault): boolean;
   /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
   log(symbol: string): TradeLog | undefined;

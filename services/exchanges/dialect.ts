@@ -1,7 +1,6 @@
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { NumberedTrade } from "./trades.ts";
 
-/** The request in a client's frame. */
 export type ClientFrame =
   | { kind: "subscribe"; symbols: readonly string[]; id?: unknown }
   | { kind: "ping" }

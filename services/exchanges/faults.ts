@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
 
-/** Faults that can be injected into a venue. */
 export const VENUE_FAULTS = {
   stall: "sends nothing, though the socket stays open",
   mute: "sends no trades, though heartbeats and pongs go on",
@@ -34,7 +33,6 @@ export const GAP_EVERY = 5;
 /** Time from the notice to the end under `shutdown`, in milliseconds. */
 export const SHUTDOWN_NOTICE_MS = 10_000;
 
-/** The venue that faults are injected into. */
 export interface FaultTarget {
   inject(fault: VenueFault): void;
   clear(fault: VenueFault): void;

@@ -30,7 +30,6 @@ const HISTORY_PROVIDER = "provider_a";
  */
 const TRADES_KEPT = 150_000;
 
-/** The stand-ins, running. */
 export interface RunningExchanges extends RunningService {
   /** Full WebSocket URL of each venue, for the oracle's `--provider-url`. */
   readonly providerUrls: Record<ProviderName, string>;
@@ -142,7 +141,6 @@ function urlsOf(venues: readonly Venue[], url: string): Record<ProviderName, str
   ) as Record<ProviderName, string>;
 }
 
-/** `rangemaker exchanges`. */
 export const run = serviceCommand({
   name: "exchanges",
   description:

@@ -53,5 +53,4 @@ export const options = optionsFor("exchanges", {
   },
 });
 
-/** The options after parsing. */
 export type ExchangesOptions = OptionsOf<typeof options>;

@@ -54,7 +54,6 @@ interface Path {
   volatility: number;
 }
 
-/** One market at one venue. */
 interface Stream {
   provider: ProviderName;
   market: string;

@@ -48,7 +48,6 @@ export class Venue implements VenueState {
     return this.#logs.get(symbol);
   }
 
-  /** Whether a fault is active. */
   has(fault: VenueFault): boolean {
     return this.#faults.has(fault);
   }
@@ -63,7 +62,6 @@ export class Venue implements VenueState {
     this.#faults.delete(fault);
   }
 
-  /** Accepts a client's connection. */
   open(peer: Peer): VenueConnection {
     const connection = new VenueConnection({
       venue: this,
@@ -94,7 +92,6 @@ export class Venue implements VenueState {
     return numbered;
   }
 
-  /** Closes all connections. */
   stop(): void {
     for (const connection of [...this.#connections]) connection.close(1001, "Going away");
   }

@@ -3,7 +3,6 @@ import type { ProviderName } from "../../lib/protocol/providers.ts";
 /** How the prices of several sources become one price (spec: price oracle, "Aggregation"). */
 export const AGGREGATIONS = { median, average } as const;
 
-/** `median` or `average`. */
 export type Aggregation = keyof typeof AGGREGATIONS;
 
 /**

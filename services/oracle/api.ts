@@ -7,7 +7,6 @@ import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";
 import { healthBody, providersBody } from "./status.ts";
 
-/** Dependencies of the routes. */
 export interface OracleApi {
   oracle: Oracle;
   clock: Clock;

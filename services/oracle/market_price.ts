@@ -9,7 +9,6 @@ export interface Source {
   provider: ProviderName;
   /** Integer with 6 decimals. */
   price: bigint;
-  /** When the price was received. */
   receivedAtMs: number;
   /** When the exchange last showed that this is still its price. */
   confirmedAtMs: number;
@@ -17,7 +16,6 @@ export interface Source {
   aliveAtMs: number;
 }
 
-/** Which sources contribute to a price, and how. */
 export interface PriceRules {
   aggregation: Aggregation;
   /** With fewer contributing sources there is no price. */

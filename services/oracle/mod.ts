@@ -68,7 +68,6 @@ function warnOfFewSources({ minSources, providers }: OracleOptions): void {
   );
 }
 
-/** `rangemaker oracle`. */
 export const run = serviceCommand({
   name: "oracle",
   description: "Serves one trusted price per pair, aggregated from four exchanges.",

@@ -12,7 +12,6 @@ export const description: ServiceDescription = {
   tags: { prices: "Prices and their sources", service: "The oracle itself" },
 };
 
-/** Every operation, by id. */
 export const operations = {
   prices: {
     id: "prices",

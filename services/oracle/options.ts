@@ -29,7 +29,6 @@ const providerUrlSchema = z.string().transform((text, context) => {
   return z.NEVER;
 }).pipe(z.object({ name: z.enum(PROVIDER_NAMES), url: kinds.wsUrl.schema }));
 
-/** URLs by the names of their providers. */
 const providerUrls = {
   schema: z.array(providerUrlSchema).transform((pairs): Partial<Record<ProviderName, string>> =>
     Object.fromEntries(pairs.map(({ name, url }) => [name, url]))
@@ -88,7 +87,6 @@ export const options = optionsFor("oracle", {
   },
 });
 
-/** The options after parsing. */
 export type OracleOptions = OptionsOf<typeof options>;
 
 /**

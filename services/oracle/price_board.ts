@@ -47,7 +47,6 @@ export class PriceBoard {
     return this.#bySymbol.get(symbol)?.isWithheld ?? false;
   }
 
-  /** How many markets a provider contributes to. */
   pricesOf(provider: ProviderName): number {
     return this.#markets.filter((market) =>
       market.sources.some((source) => source.provider === provider)
@@ -55,7 +54,6 @@ export class PriceBoard {
       .length;
   }
 
-  /** How many markets have a valid price. */
   get pairsWithPrices(): number {
     return this.#markets.filter((market) => market.entry !== undefined).length;
   }

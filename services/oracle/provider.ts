@@ -28,7 +28,6 @@ export const DROP_REASONS = [
 
 export type DropReason = (typeof DROP_REASONS)[number];
 
-/** The meaning of one frame of an exchange. */
 export type Frame =
   | { kind: "prints"; prints: readonly Print[] }
   /** Subscribed to these symbols; without symbols, to all that were requested. */
@@ -57,9 +56,7 @@ export interface LivenessRule {
 /** One exchange: its endpoint, wire format and rules. It has no state and does no I/O. */
 export interface Provider {
   readonly name: ProviderName;
-  /** The public endpoint. */
   readonly url: string;
-  /** The frames that subscribe to these symbols. */
   subscribeFrames(symbols: readonly string[]): string[];
   /** Reads one frame; never throws. */
   parse(text: string): Frame;

@@ -104,7 +104,6 @@ export class Session {
     return this.#lastFrameAtMs;
   }
 
-  /** The streams, one for each market. */
   get streams(): Stream[] {
     return [...this.#streams.values()];
   }
@@ -114,7 +113,6 @@ export class Session {
     return this.#isSubscribed;
   }
 
-  /** Subscribes and starts the timers. */
   start(): void {
     const { provider, send } = this.#options;
     for (const frame of provider.subscribeFrames([...this.#streams.keys()])) send(frame);
@@ -135,7 +133,6 @@ export class Session {
     this.#timers.clear();
   }
 
-  /** Takes one frame. */
   receive(text: string): void {
     const { provider, handlers } = this.#options;
     this.#lastFrameAtMs = this.#options.clock.now();

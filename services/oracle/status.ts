@@ -45,13 +45,11 @@ const pairSourceSchema = z.object({
     .describe(`More than ${OUTLIER_BASIS_POINTS} basis points from the median`),
 }).meta({ id: "PairSource" });
 
-/** The body of `GET /providers`. */
 export const providersSchema = z.object({
   providers: z.array(providerStatusSchema),
   pairSources: z.record(z.string(), pairSourceSchema).describe("By symbol"),
 });
 
-/** The body of `GET /health`. */
 export const healthSchema = z.object({
   status: z.enum(["healthy", "degraded", "unhealthy"])
     .describe("All pairs have a price, some have, none has"),
@@ -102,7 +100,6 @@ function pairSource(board: PriceBoard, symbol: string): z.input<typeof pairSourc
   };
 }
 
-/** The body of `GET /providers`. */
 export function providersBody(
   { board, connections }: Oracle,
   clock: Clock,

@@ -28,7 +28,6 @@ export class AddressCounts {
     this.#perPeer = perPeer;
   }
 
-  /** Addresses that have at least one. */
   get addresses(): number {
     return this.#counts.size;
   }
@@ -50,7 +49,6 @@ export class AddressCounts {
     return key === peerKey || numberOf(this.#counts, key) < this.#freeOf(peerKey);
   }
 
-  /** Whether an address, or a network that it is in, has all that it may have. */
   isAtOwnLimit({ key, networks }: AddressKeys): boolean {
     if (numberOf(this.#counts, key) >= this.#perAddress) return true;
     return networks.some((network, index) =>
@@ -73,14 +71,12 @@ export class AddressCounts {
     return load;
   }
 
-  /** Counts one more, limit or not. */
   add({ key, networks, peerKey }: AddressKeys): void {
     add(this.#counts, key);
     for (const network of networks) add(this.#networkCounts, network);
     if (key !== peerKey) add(this.#peerCounts, peerKey);
   }
 
-  /** Counts one less. */
   remove({ key, networks, peerKey }: AddressKeys): void {
     remove(this.#counts, key);
     for (const network of networks) remove(this.#networkCounts, network);

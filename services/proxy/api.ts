@@ -1,10 +1,9 @@
 import { Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
 import { answerFailure, answerFailures, handshakeExpected } from "../../lib/http/envelope.ts";
-import type { Cors } from "./clients/cors.ts";
+import type { Cors } from "../../lib/http/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
-/** Dependencies of the routes. */
 export interface ApiOptions {
   cors: Cors;
   metrics: ProxyMetrics;
@@ -21,13 +20,10 @@ export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
   app.use(async (c, next) => {
     const startedAtMs = performance.now();
     await next();
-    for (const [name, value] of cors.headers(c.req.header("origin") ?? null)) {
-      c.res.headers.set(name, value);
-    }
     const tookMs = performance.now() - startedAtMs;
     metrics.countHttp(c.req.method, "proxy", c.res.status, tookMs);
   });
-  app.options("*", (c) => cors.preflight(c.req.raw));
+  app.use(cors.handle);
   app.get("/ready", (c) => {
     const reason = notReady();
     return reason === undefined ? c.text("OK") : c.text(reason, 503);

@@ -16,7 +16,6 @@ export class ByteBudget {
     this.max = max;
   }
 
-  /** Bytes in use. */
   get used(): number {
     return this.#used;
   }

@@ -27,11 +27,7 @@ export interface Envelope {
   rest: string;
 }
 
-/**
- * Reads the envelope of a valid request.
- *
- * @returns Why it is ambiguous, if it is.
- */
+/** Reads the envelope of a valid request. @returns Why it is ambiguous, if it is. */
 export function readEnvelope(text: string, id: unknown, method: string): Envelope | string {
   return usualEnvelope(text, id, method) ?? scannedEnvelope(text, method);
 }
@@ -100,7 +96,6 @@ export interface NodeReply {
   body: string;
 }
 
-/** A node's answer to one call. */
 export interface Answer {
   status: number;
   text: string;
@@ -140,12 +135,10 @@ export function answerTo(id: number, reply: NodeReply, target: Target): Answer {
   return { status: reply.status, text: reply.body, id: undefined };
 }
 
-/** The text of an answer with the id of a caller. */
 export function answerUnder({ text, id }: Answer, callerId: string): string {
   return id ? text.slice(0, id.start) + callerId + text.slice(id.end) : text;
 }
 
-/** The place of the id in an answer. */
 export function idSpan(text: string): Span | undefined {
   if (!text.startsWith(USUAL_START)) return memberSpan(text, "id");
   const start = USUAL_START.length;

@@ -33,12 +33,10 @@ export class Deadlines<T> {
     this.#expired = expired;
   }
 
-  /** Number of unfinished items. */
   get size(): number {
     return this.#size;
   }
 
-  /** Starts the timeout of an item. */
   add(item: T, nowMs = this.#clock.now()): Deadline<T> {
     const before = this.#newest;
     const deadline: Deadline<T> = {

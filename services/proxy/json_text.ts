@@ -22,7 +22,6 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** The texts of the elements of a JSON array. */
 export function arrayElements(text: string): string[] {
   const elements: string[] = [];
   let at = skipSpace(text, text.indexOf("[") + 1);

@@ -173,7 +173,6 @@ export class ProxyMetrics {
     for (const target of ["read", "write"] as const) this.upstreamErrors.inc({ target }, 0);
   }
 
-  /** Counts the events of the hub. */
   hubEvents() {
     return {
       received: () => this.broadcastReceived.inc(),
@@ -204,7 +203,6 @@ export class ProxyMetrics {
     this.#refusals.inc({ limit });
   }
 
-  /** Counts one call of a method. */
   countCall(method: string): void {
     (this.#callsOf.get(method) ?? this.#newCallSeries(method)).count += 1;
   }

@@ -15,9 +15,7 @@ import { WsListener } from "./clients/ws_listener.ts";
 export { options };
 export type { ProxyOptions };
 
-/** A running proxy. */
 export interface RunningProxy extends RunningService {
-  /** WebSocket URL for clients. */
   readonly wsUrl: string;
   /** WebSocket URL of the second port, if there is one. */
   readonly wsPortUrl?: string;

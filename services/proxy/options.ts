@@ -190,13 +190,11 @@ export const options = optionsFor("proxy", {
   },
 });
 
-/** Options of `startProxy`. */
 export type ProxyOptions = OptionsOf<typeof options>;
 
 /** Most read nodes: the id of a filter has two digits for its node. */
 export const READ_NODES_MAX = 256;
 
-/** The read nodes of the options, in their order. */
 export interface ReadNodeUrls {
   urls: string[];
   wsUrls: string[];

@@ -4,9 +4,8 @@ import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { MethodKinds } from "./calls/methods.ts";
-import { Placement } from "./calls/placement.ts";
 import { Router } from "./calls/router.ts";
-import { Cors } from "./clients/cors.ts";
+import { Cors } from "../../lib/http/cors.ts";
 import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";
@@ -21,7 +20,7 @@ import type { ProxyOptions } from "./options.ts";
  * Notifications come up: from the node through the hub to the clients.
  */
 export class Proxy {
-  readonly nodes: NodeLink<Hub>;
+  readonly nodes: NodeLink;
   readonly hub: Hub;
   readonly router: Router;
   readonly cors: Cors;
@@ -44,29 +43,22 @@ export class Proxy {
     const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
 
-    const nodes = this.nodes = new NodeLink({
-      options,
-      clock,
-      budget,
-      metrics,
-      listener: (nodes): Hub =>
-        new Hub({
-          capacity: options.broadcastCapacity,
-          upstream: nodes,
-          random: Math.random,
-          subscribeTimeoutMs: options.subscribeTimeoutMs,
-          maxSubscriptions: options.maxUpstreamSubscriptions,
-          slowClients: options.slowClients,
-          events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
-          delivery: (hub) => new DeliveryLoop(hub, clock),
-        }),
+    const nodes = this.nodes = new NodeLink({ options, clock, budget, metrics });
+    const hub = this.hub = new Hub({
+      capacity: options.broadcastCapacity,
+      upstream: nodes,
+      random: Math.random,
+      subscribeTimeoutMs: options.subscribeTimeoutMs,
+      maxSubscriptions: options.maxUpstreamSubscriptions,
+      slowClients: options.slowClients,
+      events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
+      delivery: (hub) => new DeliveryLoop(hub, clock),
     });
-    const hub = this.hub = nodes.listener;
     this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
       nodes: { write: nodes.write, read: nodes.read },
       plainReads: nodes.plainReads,
-      placement: new Placement(nodes.readNodes),
+      readNodes: nodes.readNodes,
       maxBatch: options.maxBatch,
       coalesceReads: options.coalesceReads,
       budget,
@@ -109,7 +101,7 @@ export class Proxy {
   /** Connects to the nodes and starts all timers. */
   start(): void {
     this.hub.delivery.start();
-    this.nodes.start();
+    this.nodes.start(this.hub);
   }
 
   /** Stops all timers, and the connections to the nodes. */

@@ -25,7 +25,6 @@ import type { KnownBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
 import { viewTheses } from "./theses.ts";
 
-/** Dependencies of the solver's routes. */
 export interface SolverApi {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
   executor: Pick<Executor, "requireLive" | "execute">;
@@ -39,7 +38,6 @@ export interface SolverApi {
   calibration?: (() => MarketCalibration[]) | undefined;
   solver: Address;
   chainId: number;
-  /** Allowed CORS origins; `*` for all. */
   corsOrigins: readonly string[];
   dryRun: boolean;
   basePayoutMultiplier: number;

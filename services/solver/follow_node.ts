@@ -25,7 +25,6 @@ const SILENCE_MS = 10_000;
 /** Waits between attempts to connect. */
 export const RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
 
-/** A background task. */
 export interface Running {
   start(): void;
   stop(): Promise<void>;

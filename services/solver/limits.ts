@@ -65,11 +65,7 @@ export function requireRules(
   requirePriceRange(bet);
 }
 
-/**
- * Checks the window of a bet.
- *
- * @throws {RangemakerError} `INVALID_TIME_RANGE` with the bound.
- */
+/** Checks the window of a bet. @throws {RangemakerError} `INVALID_TIME_RANGE` with the bound. */
 export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: TimeBounds): void {
   const { maxStartAheadMs, maxStartBehindMs } = bounds;
   const startsInMs = startTime - nowMs;
@@ -78,11 +74,7 @@ export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: Tim
   throw failure("INVALID_TIME_RANGE", facts);
 }
 
-/**
- * Checks the deadline of a quote.
- *
- * @throws {RangemakerError} `INVALID_REQUEST` with the bound.
- */
+/** Checks the deadline of a quote. @throws {RangemakerError} `INVALID_REQUEST` with the bound. */
 export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBounds): void {
   const aheadMs = deadline - nowMs;
   if (aheadMs <= bounds.maxDeadlineMs) return;

@@ -20,7 +20,6 @@ const HEDGE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 /** Units of an amount per USDC. */
 const USDC_UNITS = 1e6;
 
-/** Prometheus metrics of the solver. */
 export class SolverMetrics {
   readonly #registry: Registry;
   readonly #markets: Markets;
@@ -252,7 +251,6 @@ export class SolverMetrics {
   }
 }
 
-/** Ranges of probabilities. */
 const RANGES = 10;
 
 /** Such as `0.6-0.7`. */

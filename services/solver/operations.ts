@@ -11,7 +11,8 @@ import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { bodyFailures, failureAnswersOf, NODE_FAILURES, tooMany } from "../../lib/http/failures.ts";
+import { BODY_FAILURES, failureAnswersOf } from "../../lib/http/failures.ts";
+import { SUBMISSION_FAILURES } from "../../lib/intents/failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
@@ -19,9 +20,9 @@ import { pricingDetailsSchema } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
-import type { SOLVER_STATUSES } from "./failures.ts";
+import { SOLVER_STATUSES } from "./failures.ts";
 
-const failureAnswer = failureAnswersOf<typeof SOLVER_STATUSES>();
+const failures = failureAnswersOf(SOLVER_STATUSES);
 
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {
@@ -66,18 +67,14 @@ const BET_WITHOUT_PRICE = [
   "PAYOUT_TOO_LOW",
 ] as const;
 
-/** Failures of quotes and estimates. */
-const refusals = {
-  400: failureAnswer(
-    ["INVALID_REQUEST", ...QUOTE_RULES, "INVALID_TIME_RANGE", ...BET_WITHOUT_PRICE],
-    "A field does not fit, a rule is broken, or the bet has no price",
-  ),
-  ...bodyFailures,
-  429: tooMany,
-  503: failureAnswer(PRICE_MISSING, "No price now, with `--pricing barrier`"),
-};
+const refusals = failures(
+  ...BODY_FAILURES,
+  ...QUOTE_RULES,
+  "INVALID_TIME_RANGE",
+  ...BET_WITHOUT_PRICE,
+  ...PRICE_MISSING,
+);
 
-/** The bet of all example bodies. */
 const bet = {
   thesisType: "box",
   betAmount: "100000000",
@@ -98,7 +95,6 @@ const priceRange = { lower: "2970000000", upper: "3030000000" };
 /** A well-formed signature of nobody. */
 const signature = `0x${"1a".repeat(64)}1b`;
 
-/** Body of `POST /estimate`. */
 export const exampleEstimate = {
   ...bet,
   ...oraclePair,
@@ -106,7 +102,6 @@ export const exampleEstimate = {
   upperPrice: priceRange.upper,
 };
 
-/** Body of `POST /quote`. */
 export const exampleQuote = { user, ...exampleEstimate };
 
 /** Body of `POST /execute`. */
@@ -115,7 +110,6 @@ export const exampleExecution = {
   userSignature: signature,
 };
 
-/** Every operation, by its id. */
 export const operations = {
   health: {
     id: "health",
@@ -165,8 +159,7 @@ export const operations = {
     query: thesesQuerySchema,
     answers: {
       200: { description: "A page of theses, oldest first", body: thesesAnswerSchema },
-      400: failureAnswer(["INVALID_REQUEST"], "The query does not fit"),
-      429: tooMany,
+      ...failures("INVALID_REQUEST", "RATE_LIMITED"),
     },
   },
   quote: {
@@ -219,49 +212,22 @@ export const operations = {
         description: "Result of the transaction, which may be `failed`",
         body: executeAnswerSchema,
       },
-      400: failureAnswer(
-        [
-          "INVALID_REQUEST",
-          "DEADLINE_PASSED",
-          "RISK_TOO_LARGE",
-          "INSUFFICIENT_BALANCE",
-          "PRICE_MOVED",
-          "PRICE_IMPROVED",
-          "DURATION_TOO_SHORT",
-          ...BET_WITHOUT_PRICE,
-        ],
-        "A field does not fit, the deadline has passed, the user's balance is too low, or the quote " +
-          "is no longer acceptable. Nothing was recorded, unless the price moved before the second " +
-          "look: then the execution has failed for good",
-      ),
-      401: failureAnswer(
-        ["INVALID_SIGNATURE", "WRONG_CHAIN"],
-        "A signature fails its check; `details` has the digest that was checked",
-      ),
-      ...bodyFailures,
-      429: tooMany,
-      503: failureAnswer(
-        [
-          "DRY_RUN",
-          ...NODE_FAILURES,
-          "STORE_UNAVAILABLE",
-          "CHAIN_MISMATCH",
-          "CHAIN_REWOUND",
-          "STORE_DAMAGED",
-          "PRICE_STALE",
-          "HEDGE_REFUSED",
-          "BALANCE_TOO_LOW",
-          "EXPOSURE_UNKNOWN",
-          "EXPOSURE_TOO_LARGE",
-          ...PRICE_MISSING,
-        ],
-        "Dry run; or node or store cannot be used, or exposure, price or the solver's balance do " +
-          "not allow it now: nothing was recorded. Or the hedging service refused the execution, or the " +
-          "node the transaction, for good",
-      ),
-      504: failureAnswer(
-        ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST", "RECEIPT_DROPPED"],
-        "The outcome is unknown: send the same request again. `RECEIPT_DROPPED` is final",
+      ...failures(
+        ...SUBMISSION_FAILURES,
+        "RECEIPT_DROPPED",
+        "RISK_TOO_LARGE",
+        "INSUFFICIENT_BALANCE",
+        "PRICE_MOVED",
+        "PRICE_IMPROVED",
+        "DURATION_TOO_SHORT",
+        ...BET_WITHOUT_PRICE,
+        "DRY_RUN",
+        "PRICE_STALE",
+        "HEDGE_REFUSED",
+        "BALANCE_TOO_LOW",
+        "EXPOSURE_UNKNOWN",
+        "EXPOSURE_TOO_LARGE",
+        ...PRICE_MISSING,
       ),
     },
   },

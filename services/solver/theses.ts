@@ -4,13 +4,11 @@ import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
-/** Most theses per page. */
 const PAGE_MAX = 1_000;
 
 /** Theses per page by default. */
 const PAGE_DEFAULT = 100;
 
-/** Query of `GET /theses`. */
 export const thesesQuerySchema = z.object({
   limit: limitSchema(PAGE_MAX, PAGE_DEFAULT),
   cursor: cursorSchema.prefault("0"),

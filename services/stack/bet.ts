@@ -11,7 +11,7 @@ import {
   type ThesisWatch,
 } from "../../lib/client/mod.ts";
 import type { ShowProgress } from "../../lib/cli/terminal.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, waitMs } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { formatUnits, oraclePricesSchema } from "../../lib/protocol/price.ts";
@@ -21,12 +21,10 @@ import type { StackUrls } from "./stack.ts";
 
 export interface BetResult {
   thesis: Thesis;
-  /** Accounts after settlement. */
   user: Account;
   solver: Account;
 }
 
-/** A check of the bet failed. */
 export class BetError extends RangemakerError {
   constructor(message: string) {
     super("BET", message);
@@ -44,7 +42,6 @@ const WINDOW_MS = 3_000;
 const LEAD_MS = 1_000;
 /** The price over half the width of the widest range that is tried: half a percent to each side. */
 const WIDEST_DIVISOR = 200n;
-/** The same of the narrowest range that is tried. */
 const NARROWEST_DIVISOR = 21_000n;
 /** Tenths of the bet that the range should pay. */
 const PAYOUT_TENTHS = 11n;
@@ -136,7 +133,7 @@ export async function waitForPrices(
       `${SYMBOL} has ${sources.length} sources and is ${pulled?.state ?? "unknown"} on the node ` +
         `after ${PRICES_TIMEOUT_MS} ms: expected 2 and fresh`,
     );
-    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+    await waitMs(clock, POLL_MS);
   }
 }
 
@@ -161,7 +158,7 @@ async function askForQuote(
       const mayChange = isRangemakerError(thrown) && (thrown.retryable || hasMoved(thrown));
       if (!mayChange || clock.now() >= deadlineMs) throw thrown;
     }
-    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+    await waitMs(clock, POLL_MS);
   }
 }
 

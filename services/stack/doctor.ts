@@ -85,7 +85,6 @@ const subcommands = Object.fromEntries(
   }]),
 );
 
-/** The `doctor` subcommand. */
 export const run: RunnableCommand = Object.assign(
   (argv: readonly string[], context: CommandContext): Promise<number> => {
     // Services come before all options.
@@ -117,7 +116,6 @@ async function load(service: string): Promise<ServiceChecks> {
   return (await target()).checks;
 }
 
-/** `doctor <service>`: accepts the service's options and the doctor's. */
 function doctorFor(target: ServiceChecks): RunnableCommand {
   const { service, options } = target;
   const definition = {

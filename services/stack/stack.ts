@@ -47,7 +47,6 @@ export interface StackOptions {
   host?: string;
   /** Further names that they answer to. */
   allowedHosts?: string[];
-  /** Seed of the simulated prices. */
   seed: number;
   /** A recorded tape of ETH/USDT trades to replay in place of that market's simulation. */
   tape?: string | undefined;
@@ -78,7 +77,6 @@ export interface StackUrls {
   solver: string;
 }
 
-/** All services in one process. */
 export interface RunningStack extends AsyncDisposable {
   readonly urls: StackUrls;
   /** Stops all services, the last started first. */

@@ -3,7 +3,6 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { ByteBudget } from "../../services/proxy/byte_budget.ts";
 import { MethodKinds } from "../../services/proxy/calls/methods.ts";
-import { Placement } from "../../services/proxy/calls/placement.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { askOverHttp } from "../../services/proxy/node/read_pool.ts";
@@ -74,7 +73,7 @@ export function routerTo(
     methods: new MethodKinds(),
     nodes,
     plainReads: { ask: (read) => askOverHttp(nodes.read, read, id += 1) },
-    placement: new Placement(new ReadNodes(single)),
+    readNodes: new ReadNodes(single),
     maxBatch: 10,
     coalesceReads: false,
     budget: new ByteBudget(Infinity),

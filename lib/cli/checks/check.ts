@@ -10,13 +10,10 @@ export type Level = "ok" | "warn" | "fail";
 
 export interface Finding {
   level: Level;
-  /** The attempt and its result, on one line. */
   text: string;
-  /** How to fix it, on one line. */
   remedy?: string;
 }
 
-/** One thing to try. */
 export interface Check {
   /** The thing that is checked, in a word or two. */
   subject: string;
@@ -80,7 +77,6 @@ export class BlockedError extends RangemakerError {
   }
 }
 
-/** Everything is fine. */
 export function ok(text: string): Finding {
   return { level: "ok", text };
 }

@@ -19,7 +19,6 @@ export interface PortTarget {
   health: z.core.$ZodType<{ status: string }>;
 }
 
-/** Statuses of healthy services. */
 const HEALTHY: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
 
 /** Checks that the port is free, or that the service itself is running on it. */

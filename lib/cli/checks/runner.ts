@@ -4,14 +4,12 @@ import { messageOf } from "../../errors.ts";
 import { redact } from "../../redact.ts";
 import { BlockedError, fail, type Finding, type Level, type ServiceCheck, warn } from "./check.ts";
 
-/** Result of a check, with what it belongs to. */
 export interface CheckResult extends Finding {
   service: string;
   subject: string;
   tookMs: number;
 }
 
-/** How to run checks. */
 export interface RunnerOptions {
   clock: Clock;
   /** A check that takes longer counts as failed. */

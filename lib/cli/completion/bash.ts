@@ -54,7 +54,6 @@ function lines(words: readonly string[]): string {
   return words.length === 0 ? "" : `$'${words.join("\\n")}'`;
 }
 
-/** The cases that complete values of options. */
 function valueCases(command: CompletedCommand): string[] {
   return command.options.flatMap((option) => {
     if (option.value === undefined) return [];

@@ -12,7 +12,6 @@ import { fishScript } from "./fish.ts";
 import { type CompletedCommand, completedCommands } from "./tree.ts";
 import { zshScript } from "./zsh.ts";
 
-/** A shell: its script, and how to install it. */
 interface Shell {
   script: (commands: readonly CompletedCommand[]) => string;
   examples: readonly (readonly [commandLine: string, meaning: string])[];

@@ -4,7 +4,6 @@ import type { CommandEntries } from "../command.ts";
 import { flagsOf, type OptionSpec, type OptionTable } from "../options.ts";
 
 export interface CompletedValue {
-  /** Its name in the help. */
   name: string;
   /** The value may be left out. */
   isOptional: boolean;

@@ -41,7 +41,6 @@ function parse(text: string, status: number, target: Target): unknown {
   }
 }
 
-/** The answers by the positions of their calls. */
 function answersById(
   values: readonly unknown[],
   text: string,

@@ -62,7 +62,6 @@ function isResult({ status, text }: Answer): boolean {
     memberSpan(text, "error") === undefined;
 }
 
-/** The slot of a text. */
 function slotOf(text: string): number {
   const step = Math.max(1, Math.floor(text.length / HASHED_CHARS));
   let hash = text.length;

@@ -19,10 +19,8 @@ const METHOD_LENGTH_MAX = 256;
 /** Complexity limit of a message over {@link SMALL_BYTES}: a batch of 1,000 calls has half of it. */
 const COMPLEXITY_MAX = { depth: 64, parts: 16_384 };
 
-/** One call as received. */
 export interface Call extends Envelope {
   method: string;
-  /** Its parameters, parsed. */
   params: RpcRequest["params"];
 }
 
@@ -33,7 +31,6 @@ export interface BrokenCall {
   error: ProxyError;
 }
 
-/** One message of a caller: a call, or a batch of calls. */
 export type Message = Call | (Call | BrokenCall)[];
 
 /** Whether a batch element is invalid. */

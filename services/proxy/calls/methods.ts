@@ -30,7 +30,6 @@ export interface SubscriptionMethod {
 /** Classified methods that are cached; callers choose names freely. */
 const CACHED_METHODS_MAX = 1_000;
 
-/** How calls of a method are handled. */
 export interface MethodKind {
   target: Target;
   /** Whether it changes nothing; never true for a write. */

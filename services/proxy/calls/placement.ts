@@ -8,7 +8,6 @@ import { ProxyError } from "../failures.ts";
 /** Calls that create a filter, which lives on the node that answered. */
 const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;
 
-/** Calls that use a filter. */
 const FILTER_USE = /^[^_]+_(?:getFilterChanges|getFilterLogs|uninstallFilter)$/;
 
 /** The id of a filter for clients: the node's own id, then two digits for the node, one of 256. */
@@ -35,7 +34,6 @@ const POSITIONS: ReadonlyMap<string, number> = new Map([
 
 const QUANTITY = /^0x[0-9a-fA-F]{1,13}$/;
 
-/** The destination of a read. */
 export interface Place {
   node: number;
   /** The call behind its id, as it is sent to that node. */
@@ -45,39 +43,26 @@ export interface Place {
 /**
  * Picks the read node of a call: a filter lives on one of them, and a block does not arrive on all of
  * them at the same moment.
+ *
+ * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no node that answers has
+ *   the block: another one would answer with too few logs, or with nothing.
  */
-export class Placement {
-  readonly #nodes: ReadNodes;
+export function placeOf(call: Call, nodes: ReadNodes): Place {
+  const { rest, method } = call;
+  if (FILTER_USE.test(method)) return placeOfFilter(call, nodes);
+  const block = blockOf(call);
+  const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
+  if (node !== undefined) return { node, rest };
+  const message = `No read node that answers has block ${block} yet: ask again`;
+  throw new ProxyError(503, RpcCode.resourceUnavailable, message);
+}
 
-  constructor(nodes: ReadNodes) {
-    this.#nodes = nodes;
-  }
-
-  /**
-   * Finds the node for a read.
-   *
-   * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no node that answers
-   *   has the block: another one would answer with too few logs, or with nothing.
-   */
-  place(call: Call): Place {
-    const { rest, method } = call;
-    if (FILTER_USE.test(method)) return this.#placeOfFilter(call);
-    const block = blockOf(call);
-    const node = block === undefined ? this.#nodes.leader : this.#nodes.nodeForBlock(block);
-    if (node === undefined) {
-      const message = `No read node that answers has block ${block} yet: ask again`;
-      throw new ProxyError(503, RpcCode.resourceUnavailable, message);
-    }
-    return { node, rest };
-  }
-
-  #placeOfFilter({ method, params }: Call): Place {
-    const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
-    const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
-    const node = parseInt(digits ?? "", 16);
-    if (own === undefined || !(node < this.#nodes.names.length)) throw filterNotFound();
-    return { node, rest: restOf(method, JSON.stringify([own, ...rest])) };
-  }
+function placeOfFilter({ method, params }: Call, nodes: ReadNodes): Place {
+  const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
+  const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
+  const node = parseInt(digits ?? "", 16);
+  if (own === undefined || !(node < nodes.names.length)) throw filterNotFound();
+  return { node, rest: restOf(method, JSON.stringify([own, ...rest])) };
 }
 
 /** The answer to a call in the form for its caller: the id of a new filter also names the node. */

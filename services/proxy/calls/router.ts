@@ -21,12 +21,12 @@ import { failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";
 import type { NodePort } from "../node/http_pool.ts";
-import { clientFailure, clientText, type Placement } from "./placement.ts";
+import { clientFailure, clientText, placeOf } from "./placement.ts";
+import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/open_reads.ts";
 
 /** The context of a message, which its answer may depend on. */
 export interface MessageContext {
-  /** Value of `X-Forwarded-For` for the node. */
   readonly forwardedFor: string;
   /** Stands for the caller, among whom reads take turns. */
   readonly key: string;
@@ -46,8 +46,7 @@ export interface RoutedAnswer {
 export interface RouterOptions {
   methods: MethodKinds;
   nodes: Readonly<Record<Target, NodePort>>;
-  /** Picks the read node of a call. */
-  placement: Placement;
+  readNodes: ReadNodes;
   /** Sends plain reads. @throws {ProxyError} As {@link NodePort.post}. */
   plainReads: { ask(read: Read): Promise<Answer> };
   maxBatch: number;
@@ -113,15 +112,15 @@ export class Router {
 
   #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
     const { method } = call;
-    const { node, rest } = this.#options.placement.place(call);
+    const { node, rest } = placeOf(call, this.#options.readNodes);
     const fitsSocket = rest.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer && !isFullBlock(call);
     return { method, rest, node, caller: key, forwardedFor, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
-    const { nodes, placement } = this.#options;
-    const { node, rest } = target === "read" ? placement.place(call) : { rest: call.rest };
+    const { nodes, readNodes } = this.#options;
+    const { node, rest } = target === "read" ? placeOf(call, readNodes) : { rest: call.rest };
     const id = this.#lastId += 1;
     try {
       const text = callText(rest, call.id === undefined ? undefined : id);
@@ -161,7 +160,7 @@ export class Router {
     { subscriptions }: MessageContext,
     answers: (string | undefined)[],
   ): { parts: BatchPart[]; targets: Set<Target>; subscribing: Promise<void>[] } {
-    const { metrics, methods, placement } = this.#options;
+    const { metrics, methods, readNodes } = this.#options;
     const parts = new Map<string, BatchPart>();
     const targets = new Set<Target>();
     const subscribing: Promise<void>[] = [];
@@ -181,7 +180,7 @@ export class Router {
       const { target } = methods.kindOf(item.method);
       targets.add(target);
       try {
-        const place = target === "read" ? placement.place(item) : undefined;
+        const place = target === "read" ? placeOf(item, readNodes) : undefined;
         const key = `${target} ${place?.node ?? ""}`;
         const part = parts.get(key) ?? { target, node: place?.node, calls: [] };
         part.calls.push({ index, call: item, rest: place?.rest ?? item.rest });
@@ -237,7 +236,6 @@ function routed(call: Call, status: number, body: string, target: Target): Route
   return call.id === undefined ? { status: 204, body: null, target } : { status, body, target };
 }
 
-/** Whether a block is asked for with all its transactions. */
 function isFullBlock({ method, params }: Call): boolean {
   return method.startsWith("eth_getBlockBy") && Array.isArray(params) && params[1] === true;
 }

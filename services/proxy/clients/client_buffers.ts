@@ -41,7 +41,6 @@ export abstract class ClientConnection implements ClientSink {
   unsent = 0;
   /** When its client last read something, or had nothing to read. */
   readAtMs = 0;
-  /** That of its client's address. */
   key = "";
   /** Undefined before {@link register} and after {@link end}. */
   #all: ClientBuffers | undefined;
@@ -63,7 +62,6 @@ export abstract class ClientConnection implements ClientSink {
   abstract close(code: number, reason: string): void;
   /** Ends the connection without the client's consent. */
   abstract cut(): void;
-  /** Bytes of its own queue that are free. */
   protected abstract freeQueueBytes(wanted: number): number;
 
   /** Counts it with all others, until {@link end}. Call it before anything is sent. */
@@ -113,7 +111,6 @@ export abstract class ClientConnection implements ClientSink {
     this.close(CloseCode.tryAgainLater, "Answers are not read");
   }
 
-  /** The connection is gone. */
   end(): void {
     this.#all?.remove(this);
     this.#all = undefined;
@@ -139,7 +136,6 @@ export class ClientBuffers {
     this.onRefusal = onRefusal;
   }
 
-  /** Counts a connection, and its client as one that reads. */
   add(connection: ClientConnection): void {
     connection.readAtMs = this.#clock.now();
     this.#connections.add(connection);

@@ -15,7 +15,6 @@ import { failureText, limitExceeded, type ProxyError } from "../failures.ts";
 import { subscriptionMethod } from "../calls/methods.ts";
 import type { Router } from "../calls/router.ts";
 
-/** The outgoing side of a session. */
 export interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
   admit(bytes: number): boolean;
@@ -111,7 +110,6 @@ export class ClientSession {
     this.#options.hub.resume(this.#client);
   }
 
-  /** The connection is gone. */
   end(): void {
     this.#ended = true;
     this.#options.hub.disconnect(this.#client);
@@ -183,7 +181,6 @@ export class ClientSession {
   }
 }
 
-/** Whether a message is a batch, if it is JSON. */
 function isBatch(text: string): boolean {
   return /^\s*\[/.test(text);
 }

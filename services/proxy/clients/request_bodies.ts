@@ -38,7 +38,6 @@ export interface HeldBytes {
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
   readonly #clock: Clock;
-  /** Rejects the body of each request. */
   readonly #deadlines: Deadlines<(error: Error) => void>;
 
   constructor(options: RequestBodiesOptions) {
@@ -65,7 +64,6 @@ export class RequestBodies {
     return this.#readInChunks(request, held);
   }
 
-  /** Stops the timer. */
   stop(): void {
     this.#deadlines.clear();
   }

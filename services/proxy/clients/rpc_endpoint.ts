@@ -7,7 +7,7 @@ import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import type { Cors } from "./cors.ts";
+import type { Cors } from "../../../lib/http/cors.ts";
 import { badRequest, failureText, limitExceeded, originRefused, ProxyError } from "../failures.ts";
 import { RequestBodies } from "./request_bodies.ts";
 import type { RoutedAnswer, Router } from "../calls/router.ts";
@@ -23,7 +23,6 @@ export interface RpcEndpointOptions {
   metrics: ProxyMetrics;
   maxBodyBytes: number;
   addressOf: (headers: Headers, remote: string) => CallerAddress;
-  /** Open requests by address. */
   openRequests: AddressCounts;
   /** Bytes of large bodies and answers in memory. */
   budget: ByteBudget;

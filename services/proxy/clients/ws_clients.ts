@@ -7,7 +7,7 @@ import { ClientBuffers, type ClientConnection } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
 import { IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
-import type { Cors } from "./cors.ts";
+import type { Cors } from "../../../lib/http/cors.ts";
 import {
   brokenHandshake,
   failureText,
@@ -36,7 +36,6 @@ export function isHandshake(request: Request): boolean {
   return isWebSocketPath(pathOf(request.url));
 }
 
-/** Whether WebSockets are served on a path: `/ws` and `/`. */
 export function isWebSocketPath(path: string): boolean {
   return path === "/ws" || path === "/";
 }

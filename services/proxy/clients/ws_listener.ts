@@ -101,7 +101,6 @@ export class WsListener {
     return new WsListener(options, server);
   }
 
-  /** The port it listens on. */
   get port(): number {
     return this.#address.port;
   }

@@ -16,7 +16,6 @@ export class BroadcastRing<T> {
     this.#capacity = capacity;
   }
 
-  /** Number of the next message. */
   get end(): number {
     return this.#end;
   }

@@ -1,7 +1,6 @@
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { HubClient, HubSubscription } from "./hub_client.ts";
 
-/** The part of all places that one address may have. */
 const ADDRESS_SHARE = 1 / 8;
 
 /** Why a subscription gets no place. */
@@ -24,7 +23,6 @@ export class FairShares {
     this.#counts = new AddressCounts(part(ADDRESS_SHARE), part(PEER_SHARE));
   }
 
-  /** Subscriptions that have a place. */
   get count(): number {
     return this.#placed.size;
   }

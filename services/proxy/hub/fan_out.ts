@@ -59,7 +59,6 @@ export class FanOut {
     return this.#behind;
   }
 
-  /** Forgets a client, which is gone. */
   remove(client: HubClient): void {
     this.#behind.delete(client);
   }

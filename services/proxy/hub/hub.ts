@@ -79,7 +79,6 @@ export class Hub {
     return this.#fanOut.behind;
   }
 
-  /** Adds a client. */
   connect(sink: ClientSink, address: CallerAddress): HubClient {
     const client = new HubClient(sink, address);
     this.#clients.add(client);
@@ -137,7 +136,6 @@ export class Hub {
     return this.#table.isLive(NEW_HEADS_KEY);
   }
 
-  /** The connection to the node is open. */
   upstreamOpened(nowMs: number): void {
     this.#table.opened(nowMs);
   }

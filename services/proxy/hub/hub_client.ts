@@ -5,7 +5,6 @@ import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SharedSubscription } from "./shared_subscription.ts";
 
-/** A subscription that clients of the hub share. */
 export type HubSubscription = SharedSubscription<HubClient>;
 
 /** Close codes for clients (RFC 6455, section 7.4, and its registry). */
@@ -33,11 +32,9 @@ export interface ClientSink {
 export interface HubEvents {
   /** A message came from the node. */
   received(): void;
-  /** `count` notifications were sent to clients. */
   sent(count: number): void;
   /** A client that was too slow missed `count` notifications. */
   lagged(count: number): void;
-  /** The number of subscriptions of all clients changed to `total`. */
   subscribed(total: number): void;
   /** A subscription was refused because of a limit. */
   refused?(limit: Limit): void;
@@ -49,9 +46,7 @@ export interface HubEvents {
 export interface Delivery {
   start(): void;
   stop(): void;
-  /** Notifications wait for a flush. */
   flushSoon(): void;
-  /** Clients are behind. */
   resumeSoon(): void;
 }
 
@@ -89,12 +84,10 @@ export class HubClient {
     return this.#due.size + this.awaited.size;
   }
 
-  /** Its subscriptions. */
   subscriptions(): IterableIterator<HubSubscription> {
     return this.#due.keys();
   }
 
-  /** The subscription with an id of this client. */
   subscriptionOf(id: string): HubSubscription | undefined {
     return this.#byId.get(id);
   }

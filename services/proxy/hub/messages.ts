@@ -31,7 +31,6 @@ export class FrameJoiner {
   #messages: readonly OutgoingMessage[] = [];
   #joined: Uint8Array = new Uint8Array();
 
-  /** The frames of the messages, joined. */
   join(messages: readonly OutgoingMessage[]): Uint8Array {
     const [first] = messages;
     if (messages.length === 1 && first !== undefined) return first.frame;

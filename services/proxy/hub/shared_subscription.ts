@@ -7,7 +7,6 @@ export interface SubscribeError {
   errorText: string;
 }
 
-/** The answer to a subscribe. */
 export type SubscribeOutcome = { id: string } | SubscribeError;
 
 /** A client that waits for the node's answer. */
@@ -26,7 +25,6 @@ export class SharedSubscription<Client> {
   readonly request: SubscriptionRequest;
   /** The subscription at the node that this one is filtered from; undefined if it is at the node. */
   readonly feed: SharedSubscription<Client> | undefined;
-  /** Those that are filtered from this one, by filter. */
   filtered: SubscriptionsByKey<Client> | undefined;
   /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
@@ -36,7 +34,6 @@ export class SharedSubscription<Client> {
   askedAs: number | undefined;
   /** Refusals in a row by a node that had granted the subscription before. */
   refusals = 0;
-  /** Number of notifications so far. */
   emitted = 0;
   /** Number of notifications that the ring no longer has: always the first ones. */
   evicted = 0;
@@ -65,12 +62,10 @@ export class SharedSubscription<Client> {
     return this.members.size + this.waiters.size;
   }
 
-  /** Clients that use it or wait for it. */
   get clients(): Client[] {
     return [...this.members, ...this.waiters.keys()];
   }
 
-  /** This one and those that are filtered from it. */
   *withFiltered(): IterableIterator<SharedSubscription<Client>> {
     yield this;
     if (this.filtered !== undefined) yield* this.filtered.all();
@@ -99,7 +94,6 @@ export class SubscriptionsByKey<Client> {
     for (const list of this.#lists.values()) yield* list;
   }
 
-  /** Those with a key. */
   of(key: string): readonly SharedSubscription<Client>[] {
     return this.#lists.get(key) ?? [];
   }

@@ -120,7 +120,6 @@ export class SubscribeCalls {
     this.#unknownIds = new Map();
   }
 
-  /** The connection is lost. */
   clear(): void {
     this.#pending.clear();
     this.#timedOut = 0;

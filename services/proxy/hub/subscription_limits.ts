@@ -20,10 +20,8 @@ const CLOSED_ON_MS = 600_000;
 /** Most such requests that are cached; the oldest is evicted first. */
 const CLOSED_ON_MAX = 256;
 
-/** The reason to refuse a new subscription. */
 export type SubscriptionRefusal = NoPlace | "equal_subscriptions" | "closed_the_socket";
 
-/** The errors of subscriptions that are refused. */
 export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions: failure(
     RpcCode.limitExceeded,
@@ -100,7 +98,6 @@ export class SubscriptionLimits {
     shares.add(subscription);
   }
 
-  /** Stops counting a subscription. */
   remove(subscription: HubSubscription): void {
     this.#sharesOf(subscription).remove(subscription);
   }

@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
 
-/** The subscription that a client requests. */
 export interface SubscriptionRequest {
   /** The part before the underscore: `eth` of `eth_subscribe`. */
   namespace: string;
@@ -24,10 +23,8 @@ const KINDS_WITHOUT_FILTER: ReadonlySet<unknown> = new Set(["newHeads", "prices"
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
-/** The key of `eth_subscribe` with `["newHeads"]`. */
 export const NEW_HEADS_KEY = keyOf("eth", ["newHeads"]);
 
-/** The subscription to all theses. */
 export const ALL_THESES: SubscriptionRequest = {
   namespace: "eth",
   paramsText: '["theses"]',
@@ -41,7 +38,6 @@ export const PINNED_KEYS: ReadonlySet<string> = new Set([
     .map((kind) => keyOf("eth", [kind])),
 ]);
 
-/** The parameters of a subscription are over a limit. */
 export class SubscriptionParamsError extends RangemakerError {
   constructor(message: string) {
     super("SUBSCRIPTION_PARAMS", message);

@@ -33,14 +33,12 @@ export class SubscriptionTable {
     this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.displace);
   }
 
-  /** Subscriptions at the node, and those requested from it. */
   get count(): number {
     let count = 0;
     for (const { feed } of this.subscriptions()) if (feed === undefined) count += 1;
     return count;
   }
 
-  /** All subscriptions. */
   subscriptions(): IterableIterator<HubSubscription> {
     return this.#byKey.all();
   }

@@ -1,8 +1,6 @@
 /** Limits of {@link FairQueue}. */
 export interface FairQueueLimits {
-  /** Places of all callers together. */
   places: number;
-  /** Most places of one caller. */
   perCaller: number;
   /** Most items that wait. One caller may have as many waiting as places are left. */
   waitingMax: number;
@@ -62,12 +60,10 @@ export class FairQueue<T> {
     }
   }
 
-  /** Items that wait. */
   items(): T[] {
     return [...this.#waiting.values()].flat();
   }
 
-  /** Ends the wait of an item. */
   remove(caller: string, item: T): void {
     const queue = this.#waiting.get(caller);
     const at = queue?.indexOf(item) ?? -1;

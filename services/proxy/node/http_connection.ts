@@ -33,7 +33,6 @@ export class ConnectionError extends RangemakerError {
   }
 }
 
-/** A request. */
 export interface Exchange {
   readonly text: string;
   /** Whether the connection may serve further requests, and may have served earlier ones. */
@@ -42,7 +41,6 @@ export interface Exchange {
 
 /** Whom a connection reports the outcome of each request to, once. */
 export interface ConnectionOwner<E extends Exchange> {
-  /** The answer is complete. */
   replied(exchange: E, connection: HttpConnection<E>, status: number, body: string): void;
   failed(exchange: E, connection: HttpConnection<E>, error: ConnectionError): void;
 }
@@ -61,7 +59,6 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
   #status = 0;
   /** What it means if the present request fails now. */
   #stage: FailureStage = "connecting";
-  /** Whether the connection has served a request. */
   #isUsed = false;
   #isDestroyed = false;
 

@@ -26,7 +26,6 @@ const log = serviceLog("proxy");
 /** Most connections to one node, and so open requests: the default of an nginx worker. */
 export const CONNECTIONS_MAX = 1_024;
 
-/** The router's interface to a node. */
 export interface NodePort {
   /**
    * Posts a message. It is never sent to the same node twice, unless it is plain.
@@ -47,7 +46,6 @@ export interface HttpPoolOptions {
   clock: Clock;
   /** Counts the bytes of answers that are being read. */
   budget: ByteBudget;
-  /** Counts requests and their errors. */
   metrics?: Pick<ProxyMetrics, "upstreamLatency" | "upstreamErrors" | "countRefusal">;
   /** Called when a request is answered, with the status, or failed. */
   onEnd?: (status: number | undefined, error?: ConnectionError) => void;
@@ -55,11 +53,9 @@ export interface HttpPoolOptions {
   failover?: () => HttpPool | undefined;
 }
 
-/** How a message is posted. */
 export interface PostOptions {
   /** Which one of the read nodes; by default the one that leads. */
   node?: number;
-  /** Value of `X-Forwarded-For`. */
   forwardedFor: string;
   /**
    * It changes nothing: it goes over a connection that is kept, is sent again if the node has just

@@ -26,31 +26,27 @@ export interface NodeListener {
   receive(text: string): boolean;
 }
 
-/** What a {@link NodeLink} is made of. */
-export interface NodeLinkOptions<L extends NodeListener> {
+export interface NodeLinkOptions {
   options: ProxyOptions;
   /** For everything except requests to nodes, which use a clock that never jumps. */
   clock: Clock;
   budget: ByteBudget;
   metrics: ProxyMetrics;
-  /** Creates what listens to the leading read node, and sends over the link. */
-  listener: (link: NodeLink<L>) => L;
 }
 
 /** The proxy's side of its nodes: HTTP to each, the sockets to the leading read node, its health. */
-export class NodeLink<L extends NodeListener> {
+export class NodeLink {
   readonly write: HttpPool;
   readonly read: ReadPool;
-  /** Plain reads, by the way of `--reads`. */
   readonly plainReads: Pick<ReadPool, "ask">;
   readonly readNodes: ReadNodes;
   readonly #readSocket: ReadSocket | undefined;
   readonly #upstream: Upstream;
   readonly #probeRounds: ProbeRounds;
   readonly #clock: Clock;
-  readonly listener: L;
+  #listener: NodeListener | undefined;
 
-  constructor({ options, clock, budget, metrics, listener }: NodeLinkOptions<L>) {
+  constructor({ options, clock, budget, metrics }: NodeLinkOptions) {
     this.#clock = clock;
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
     const { urls, wsUrls, names } = readNodeUrls(options);
@@ -71,7 +67,6 @@ export class NodeLink<L extends NodeListener> {
     });
     registerNodeMetrics(metrics.registry, () => readNodes.states);
     const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
-    const hub = this.listener = listener(this);
     this.#upstream = new Upstream({
       urls: wsUrls,
       leader: () => readNodes.leader,
@@ -81,16 +76,16 @@ export class NodeLink<L extends NodeListener> {
         opened: (node) => this.#opened(node),
         lost: (node, reason) => this.#lost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
-        refused: () => hub.upstreamRefused(clock.now()),
-        moved: () => hub.upstreamClosed(),
-        received: (text) => hub.receive(text),
+        refused: () => this.#listener?.upstreamRefused(clock.now()),
+        moved: () => this.#listener?.upstreamClosed(),
+        received: (text) => this.#listener?.receive(text) ?? true,
       },
     });
     this.#probeRounds = new ProbeRounds({
       nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      followed: () => hub.followsHeads ? this.#upstream.node : undefined,
+      followed: () => this.#listener?.followsHeads ? this.#upstream.node : undefined,
       probe: (node) => read.probe(node),
       drop: (reason) => this.drop(reason),
     });
@@ -116,7 +111,6 @@ export class NodeLink<L extends NodeListener> {
     return this.#upstream.connected;
   }
 
-  /** Whether there are several read nodes. */
   get hasSeveral(): boolean {
     return this.readNodes.names.length > 1;
   }
@@ -137,8 +131,9 @@ export class NodeLink<L extends NodeListener> {
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
   }
 
-  /** Connects to the nodes. */
-  start(): void {
+  /** Connects to the nodes. @param listener Gets what the leading read node sends. */
+  start(listener: NodeListener): void {
+    this.#listener = listener;
     this.#upstream.start();
     this.#probeRounds.start();
   }
@@ -154,11 +149,11 @@ export class NodeLink<L extends NodeListener> {
   #opened(node: number): void {
     this.readNodes.onConnected(node);
     this.#probeRounds.reconnected();
-    this.listener.upstreamOpened(this.#clock.now());
+    this.#listener?.upstreamOpened(this.#clock.now());
   }
 
   #lost(node: number, reason: string): void {
-    this.listener.upstreamClosed();
+    this.#listener?.upstreamClosed();
     // With 1013 a node asks for another one to be used, so it is removed until its probes show that it keeps up.
     this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
   }

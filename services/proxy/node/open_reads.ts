@@ -5,17 +5,14 @@ export interface Read {
   method: string;
   /** The call behind its id. */
   rest: string;
-  /** The read node that is to answer it. */
   node: number;
   /** Key of the caller, who takes turns with others. */
   caller: string;
-  /** Value of `X-Forwarded-For` for the node. */
   forwardedFor: string;
   /** Whether it may share a socket with others: not if it is large, or its answer. */
   fitsSocket: boolean;
 }
 
-/** A read that waits for its answer. */
 export class OpenRead {
   readonly answer: Promise<Answer>;
   readonly resolve: (answer: Answer) => void;
@@ -60,7 +57,6 @@ export class OpenReads {
     this.#free = [...this.#slots.keys()];
   }
 
-  /** Reads that are open. */
   get size(): number {
     return this.#slots.length - this.#free.length;
   }
@@ -74,20 +70,17 @@ export class OpenReads {
     this.#slots[slot] = read;
   }
 
-  /** The open read of an id. */
   get(id: number): OpenRead | undefined {
     const read = this.#slots[id % this.#slots.length];
     return read?.id === id ? read : undefined;
   }
 
-  /** Ends a read. */
   delete({ id }: OpenRead): void {
     const slot = id % this.#slots.length;
     this.#slots[slot] = undefined;
     this.#free.push(slot);
   }
 
-  /** All open reads. */
   all(): OpenRead[] {
     return this.#slots.filter((read) => read !== undefined);
   }

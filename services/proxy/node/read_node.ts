@@ -59,7 +59,6 @@ export class ReadNode {
     this.retry = new Backoff({ ...RETRY, random });
   }
 
-  /** It has a block. */
   reached(head: Head, nowMs: number): void {
     this.head = head;
     this.#headAtMs = nowMs;
@@ -77,7 +76,6 @@ export class ReadNode {
     this.retryAtMs = -Infinity;
   }
 
-  /** The round is over. */
   endRound(nowMs: number): void {
     this.probedBefore = this.probed;
     this.probed = undefined;
@@ -86,7 +84,6 @@ export class ReadNode {
     if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
   }
 
-  /** The current state of the node. */
   state(leads: boolean): NodeState {
     const { name, head, tookMs, readsTotal, errorsTotal, removalsTotal } = this;
     const reason = this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
@@ -110,10 +107,8 @@ const ERRORS = { readsMin: 10, share: 0.5 };
 /** A node behind another one counts as lagging only if its block is older by this many seconds. */
 const OLDER_S = 2;
 
-/** What a round of probes showed of a node. */
 export type RoundReport = Pick<ReadNode, "probed" | "probedBefore" | "reads" | "errors">;
 
-/** Whether a node is to serve. */
 export interface Verdict {
   /** The reason why not; undefined if it keeps up. */
   fault: string | undefined;

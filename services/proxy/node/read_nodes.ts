@@ -60,12 +60,10 @@ export class ReadNodes {
     this.#nodes = options.names.map((name) => new ReadNode(name, options.random));
   }
 
-  /** The node that serves now. */
   get leader(): number {
     return this.#leader;
   }
 
-  /** Names of the nodes. */
   get names(): readonly string[] {
     return this.#options.names;
   }
@@ -75,7 +73,6 @@ export class ReadNodes {
     return this.#nodes.some(({ removedFor, isDead }) => removedFor === undefined && !isDead);
   }
 
-  /** The current state of all nodes. */
   get states(): NodeState[] {
     return this.#nodes.map((node, index) => node.state(index === this.#leader));
   }
@@ -155,7 +152,6 @@ export class ReadNodes {
     if (isComparable && node.failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
   }
 
-  /** A node refused the connection of a probe. */
   onProbeRefused(index: number, reason: string): void {
     const node = this.#at(index);
     node.rounds = 0;
@@ -163,7 +159,6 @@ export class ReadNodes {
     this.onDied(index, reason);
   }
 
-  /** A node answered a read. */
   onReadAnswered(index: number): void {
     const node = this.#at(index);
     node.reads += 1;

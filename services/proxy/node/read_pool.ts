@@ -16,7 +16,6 @@ import type { ReadNodes } from "./read_nodes.ts";
 import { ConnectionError } from "./http_connection.ts";
 import { HttpPool, type HttpPoolOptions, type NodePort, type PostOptions } from "./http_pool.ts";
 
-/** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
 
 /** Asks a node for its newest block. */
@@ -25,7 +24,6 @@ const PROBE = callText(restOf("eth_getBlockByNumber", '["latest",false]'), 1);
 /** Errors that do not indicate a problem of the node: a caller can make a read slow or large. */
 const OWN_LIMITS: ReadonlySet<unknown> = new Set(["timeout", "busy", "memory"]);
 
-/** URLs of the read nodes, one or more; all other options are the same for all of them. */
 export interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];
   nodes: ReadNodes;
@@ -35,7 +33,6 @@ export interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url">
 export class ReadPool implements NodePort {
   readonly #nodes: ReadNodes;
   readonly #pools: readonly HttpPool[];
-  /** Probes have connections and a deadline of their own. */
   readonly #probes: readonly HttpPool[];
   readonly #clock: Clock;
   #lastId = firstId();
@@ -57,7 +54,6 @@ export class ReadPool implements NodePort {
     this.#probes = urls.map((url) => new HttpPool({ ...probe, target: "read", url: new URL(url) }));
   }
 
-  /** Posts to the leader, or to a given node. */
   post(text: string, options: PostOptions): Promise<NodeReply> {
     return this.#at(this.#pools, options.node ?? this.#nodes.leader).post(text, options);
   }
@@ -116,7 +112,6 @@ export class ReadPool implements NodePort {
   }
 }
 
-/** Whether the connection was refused. */
 function isRefused({ stage, ownReason }: ConnectionError): boolean {
   return stage === "connecting" && ownReason === undefined;
 }

@@ -52,9 +52,7 @@ const CHECK = {
 const CHECK_ID = 0;
 
 export interface ReadSocketOptions {
-  /** Names and WebSocket URLs of the read nodes. */
   nodes: readonly { name: string; wsUrl: string }[];
-  /** The node that leads. */
   leader: () => number;
   /** Sends a read over HTTP instead. */
   overHttp: (read: Read) => Promise<Answer>;
@@ -205,7 +203,6 @@ export class ReadSocket {
     }
   }
 
-  /** The socket is gone, and with it the answers. */
   #lost(): void {
     const open = this.#open.all();
     for (const read of open) this.#open.delete(read);

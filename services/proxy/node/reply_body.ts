@@ -82,7 +82,6 @@ export class ReplyBody {
     return text;
   }
 
-  /** Drops what has arrived. */
   clear(): void {
     this.#budget.remove(this.#budgeted);
     this.#budgeted = this.#length = 0;

@@ -12,7 +12,6 @@ const SILENT_LOOKS_MAX = 4;
 /** Faults within {@link FAULTS_MS} after which reads go over HTTP. */
 const FAULTS_MAX = 3;
 
-/** How long a fault counts. */
 const FAULTS_MS = 60_000;
 
 /** How long reads then go over HTTP, before the socket is tried again. */
@@ -23,7 +22,6 @@ export interface SocketHealthOptions {
   clock: Clock;
   /** Sends a small call over the socket; the owner reports its answer. */
   askOverSocket: () => void;
-  /** Sends the same call over HTTP. */
   askOverHttp: () => Promise<unknown>;
   /** Called when reads are to go over HTTP. */
   paused: (reason: string) => void;
@@ -67,7 +65,6 @@ export class SocketHealth {
     this.#silentLooks = 0;
   }
 
-  /** A frame came. */
   received(): void {
     this.#isAlive = true;
   }
@@ -84,7 +81,6 @@ export class SocketHealth {
     }
   }
 
-  /** The check was answered over the socket. */
   async answered(atMs: number): Promise<void> {
     const check = this.#check;
     this.#check = undefined;

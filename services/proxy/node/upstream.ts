@@ -110,7 +110,6 @@ export class Upstream {
     return this.#node;
   }
 
-  /** Whether the connection is open. */
   get connected(): boolean {
     return this.#socket.connected;
   }

@@ -39,7 +39,6 @@ export function encodeExecution(
   return JSON.stringify({ quote: quoteToWire(quote), userSignature, probability });
 }
 
-/** Reads the payload of an intent. */
 export function decodeExecution(payload: string): z.output<typeof storedExecutionSchema> {
   return storedExecutionSchema.parse(JSON.parse(payload));
 }
@@ -70,7 +69,6 @@ export function verifiedExecution(
   return { quote, userSignature };
 }
 
-/** The transaction of an execution. */
 export function transactionTermsOf({ quote, userSignature }: Execution): TransactionTerms {
   return {
     type: "RfqSubmit",

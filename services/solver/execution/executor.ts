@@ -1,4 +1,4 @@
-import type { Clock } from "../../../lib/clock.ts";
+import { type Clock, waitMs } from "../../../lib/clock.ts";
 import {
   type InFlight,
   type Insertion,
@@ -39,13 +39,11 @@ export interface ExecutorOptions {
   releaseSettled(): Promise<number>;
   hedge: Hedge;
   quoteSigner: Pick<QuoteSigner, "require" | "probabilityOf">;
-  /** The solver's key. */
   signer: Pick<Signer, "address">;
   chainId: number;
   clock: Clock;
   /** Reports each recheck of a recorded execution: the code of a refusal, or `passed`. */
   onRecheck?(after: "hold" | "hedge", outcome: string): void;
-  /** Refuses all executions. */
   dryRun: boolean;
 }
 
@@ -175,11 +173,14 @@ export class Executor {
    * @throws {OutcomeUnknownError} If it cannot be hedged now, but perhaps later.
    */
   async prepare(intent: Intent): Promise<void> {
-    const { checks, exposure } = this.#options;
+    const { checks, exposure, clock } = this.#options;
     const { quote } = this.#executionOf(intent);
     // Another process may have recorded it.
     exposure.reserve(intent.key, quote);
-    await this.#hold(intent.createdAtMs, checks.holdMs(quote));
+    const holdMs = checks.holdMs(quote);
+    // Clocks of other processes may differ.
+    const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
+    if (leftMs > 0) await waitMs(clock, leftMs);
     await finalUnlessRetryable(() => this.#coverBetweenChecks(intent, quote));
   }
 
@@ -195,13 +196,6 @@ export class Executor {
       if (isRefused) businessLog.hedgeUnused(key, quote);
       throw thrown;
     }
-  }
-
-  /** Resolves `holdMs` after an execution was recorded; clocks of other processes may differ. */
-  async #hold(recordedMs: number, holdMs: number): Promise<void> {
-    const { clock } = this.#options;
-    const waitMs = Math.min(holdMs, recordedMs + holdMs - clock.now());
-    if (waitMs > 0) await new Promise<void>((resolve) => clock.after(waitMs, resolve));
   }
 
   #recheck(quote: Quote, after: "hold" | "hedge"): void {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Clock } from "../../../lib/clock.ts";
+import { type Clock, waitMs } from "../../../lib/clock.ts";
 import { RangemakerError, reasonOf } from "../../../lib/errors.ts";
 import { tryParseJson } from "../../../lib/json.ts";
 import { NetworkError, request } from "../../../lib/net/http_request.ts";
@@ -33,7 +33,7 @@ export class SimulatedHedge implements Hedge {
   }
 
   cover(): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(this.expectedMs, resolve));
+    return waitMs(this.#clock, this.expectedMs);
   }
 }
 
@@ -43,7 +43,6 @@ const REASON_LENGTH_MAX = 200;
 /** Longest answer of a hedging service. */
 const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** The answer of a hedging service. */
 const answerSchema = z.discriminatedUnion("hedged", [
   z.object({ hedged: z.literal(true) }),
   z.object({ hedged: z.literal(false), reason: z.string().optional() }),

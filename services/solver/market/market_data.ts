@@ -12,7 +12,6 @@ import { pagesOf } from "../../../lib/net/core_reader.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 
-/** The recorded price of one slot. */
 export interface KnownSlot {
   /** Start of the slot, Unix milliseconds. */
   time: number;
@@ -39,9 +38,7 @@ export class MarketPrices implements MarketView {
     return this.#historyEndMs;
   }
 
-  /**
-   * Records the newest price. A time in the future counts as now; a price of 0 is ignored.
-   */
+  /** Records the newest price. A time in the future counts as now; a price of 0 is ignored. */
   takeSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
     this.#spot = { price, lastUpdateMs: Math.min(lastUpdate, nowMs), fresh: state === "fresh" };
@@ -62,7 +59,6 @@ export class MarketPrices implements MarketView {
   }
 }
 
-/** Prices of all markets. */
 export class MarketData {
   readonly #prices: ReadonlyMap<Market, MarketPrices>;
 
@@ -82,7 +78,6 @@ export class MarketData {
     return this.#prices.keys();
   }
 
-  /** The prices of a market. */
   of(market: Market): MarketPrices {
     const prices = this.#prices.get(market);
     if (prices === undefined) throw new TypeError(`${market.symbol} is not one of the markets`);

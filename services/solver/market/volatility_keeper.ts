@@ -16,7 +16,6 @@ import {
 import { exchangeCandles } from "./exchange_candles.ts";
 import type { MarketData } from "./market_data.ts";
 
-/** Name of the value in the store. */
 const SAVED_NAME = "volatility";
 
 /** Time between two saves: a crash loses about as much. */
@@ -42,7 +41,6 @@ export interface VolatilityKeeperOptions {
   clock: Clock;
   /** The source of past candles; undefined for none. */
   history: ExchangeHistory | undefined;
-  /** Saves nothing. */
   dryRun: boolean;
 }
 

@@ -10,7 +10,6 @@ import {
 } from "../../../lib/protocol/scalars.ts";
 import type { Estimate } from "./quoter.ts";
 
-/** Decimals of the multiplier in an estimate. */
 const MULTIPLIER_DECIMALS = 4;
 
 /** BTC, the default base token. */

@@ -58,7 +58,6 @@ export class Quoter {
     return this.#minimumBet.amount;
   }
 
-  /** How bets are priced. */
   get strategyName(): string {
     return this.#options.strategy.name;
   }

@@ -25,7 +25,6 @@ export class ExposureBook implements ReservationBook {
   readonly max: bigint | undefined;
   readonly #decode: (payload: string) => ReservedBet;
   readonly #entries = new Map<string, Entry>();
-  /** The bets that count. */
   readonly #index = new OverlapIndex();
   #total = 0n;
   #complete = false;
@@ -42,7 +41,6 @@ export class ExposureBook implements ReservationBook {
     return this.#total;
   }
 
-  /** The bets that count. */
   get betsAtRisk(): BetAtRisk[] {
     return [...this.#entries.values()].filter(isAtRisk).map(({ bet }) => bet);
   }
@@ -72,7 +70,6 @@ export class ExposureBook implements ReservationBook {
     return this.#index.correlatedRisk(bet, nowMs);
   }
 
-  /** Quotes with a reservation. */
   get reservedKeys(): string[] {
     return [...this.#entries].flatMap(([quoteHash, { isReserved }]) =>
       isReserved ? [quoteHash] : []

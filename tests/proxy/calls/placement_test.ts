@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { answerLost, nodeTimeout, type ProxyError } from "../../../services/proxy/failures.ts";
-import { readMessage } from "../../../services/proxy/calls/message.ts";
-import { clientFailure, clientText, Placement } from "../../../services/proxy/calls/placement.ts";
+import { type Call, readMessage } from "../../../services/proxy/calls/message.ts";
+import { clientFailure, clientText, placeOf } from "../../../services/proxy/calls/placement.ts";
 import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { call } from "../support.ts";
@@ -16,7 +16,7 @@ function scene() {
   });
   nodes.onHead(0, { number: 10, timestampS: 0 });
   nodes.onHead(1, { number: 12, timestampS: 0 });
-  return { nodes, placement: new Placement(nodes) };
+  return { nodes, placed: (call: Call) => placeOf(call, nodes) };
 }
 
 function callOf(method: string, params: unknown = []) {
@@ -27,17 +27,17 @@ function callOf(method: string, params: unknown = []) {
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
 
-Deno.test("Placement: a read goes to the leader, or to a node that has its block, or fails", () => {
-  const { nodes, placement } = scene();
-  const place = (block: string) => placement.place(callOf("eth_getLogs", [{ toBlock: block }]));
+Deno.test("placeOf: a read goes to the leader, or to a node that has its block, or fails", () => {
+  const { nodes, placed } = scene();
+  const place = (block: string) => placed(callOf("eth_getLogs", [{ toBlock: block }]));
   assert.deepEqual([place("latest").node, place("0xa").node, place("0xb").node], [0, 0, 1]);
   const { rest } = callOf("eth_chainId");
-  assert.deepEqual(placement.place(callOf("eth_chainId")), { node: 0, rest });
+  assert.deepEqual(placed(callOf("eth_chainId")), { node: 0, rest });
   nodes.onDied(1, "gone");
   assert.throws(() => place("0xb"), { status: 503, rpcCode: -32002 });
 });
 
-Deno.test("Placement: the id of a new filter gets two digits for its node, other answers stay", () => {
+Deno.test("placeOf: the id of a new filter gets two digits for its node, other answers stay", () => {
   const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
     ["eth_newFilter", 0, "0x1", "0x100"],
     ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
@@ -59,8 +59,8 @@ Deno.test("Placement: the id of a new filter gets two digits for its node, other
   assert.equal(clientText(callOf("eth_newFilter"), 1, failure), failure);
 });
 
-Deno.test("Placement: a filter is used at its node, under the node's own id", () => {
-  const { placement } = scene();
+Deno.test("placeOf: a filter is used at its node, under the node's own id", () => {
+  const { placed } = scene();
   for (
     const [method, params, node, sent] of [
       ["eth_getFilterChanges", ["0x100"], 0, ["0x1"]],
@@ -68,30 +68,30 @@ Deno.test("Placement: a filter is used at its node, under the node's own id", ()
       ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
     ] as const
   ) {
-    const place = placement.place(callOf(method, params));
+    const place = placed(callOf(method, params));
     assert.equal(place.node, node, method);
     assert.deepEqual(place.rest, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
   }
 });
 
-Deno.test("Placement: a filter id that names no node is not found", () => {
-  const { placement } = scene();
+Deno.test("placeOf: a filter id that names no node is not found", () => {
+  const { placed } = scene();
   for (
     const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
       .concat([[]])
   ) {
     const filter = callOf("eth_getFilterChanges", params);
-    assert.throws(() => placement.place(filter), notFound, JSON.stringify(params));
+    assert.throws(() => placed(filter), notFound, JSON.stringify(params));
   }
   for (const params of [[7], { 0: "0x100" }]) {
-    assert.throws(() => placement.place(callOf("eth_getFilterLogs", params)), notFound);
+    assert.throws(() => placed(callOf("eth_getFilterLogs", params)), notFound);
   }
   for (const method of ["eth_getFilterChangesNow", "x_eth_getFilterLogs", "getFilterLogs"]) {
-    assert.equal(placement.place(callOf(method, ["0x102"])).node, 0, method);
+    assert.equal(placed(callOf(method, ["0x102"])).node, 0, method);
   }
 });
 
-Deno.test("Placement: a filter of an unreachable node is not found; other failures are unchanged", () => {
+Deno.test("placeOf: a filter of an unreachable node is not found; other failures are unchanged", () => {
   const away = answerLost("read", "gone");
   const late = nodeTimeout("read", 1);
   const { status, rpcCode, message } = clientFailure(callOf("eth_getFilterLogs"), away);

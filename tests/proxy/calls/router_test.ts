@@ -6,7 +6,6 @@ import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
-import { Placement } from "../../../services/proxy/calls/placement.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
 import type { Answer } from "../../../services/proxy/call_envelope.ts";
 import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
@@ -278,7 +277,7 @@ function severalNodes() {
     random: () => 0,
   });
   for (const [node, number] of [5, 9, 5].entries()) nodes.onHead(node, { number, timestampS: 0 });
-  return { nodes, placement: new Placement(nodes) };
+  return nodes;
 }
 
 Deno.test("Router: with several read nodes, each call goes to its node, alone or in a batch", async () => {
@@ -290,7 +289,7 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
     call(5, "eth_chainId"),
   ];
   const wanted = [["read", 1], ["write", undefined], ["read", 0], ["read", 2], ["read", 0]];
-  const alone = scene({ placement: severalNodes().placement });
+  const alone = scene({ readNodes: severalNodes() });
   const answers = calls.map((each) => alone.ask(each));
   assert.deepEqual(alone.posted.map(({ target, options }) => [target, options.node]), wanted);
   assert.deepEqual(JSON.parse(alone.posted[3]?.text ?? "").params, ["0x7"], "the node's own id");
@@ -298,7 +297,7 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
   const results = (await Promise.all(answers)).map(({ body }) => JSON.parse(String(body)).result);
   assert.deepEqual(results, ["0x1", "0x1", "0x100", "0x1", "0x1"]);
 
-  const { posted, ask } = scene({ placement: severalNodes().placement });
+  const { posted, ask } = scene({ readNodes: severalNodes() });
   const answer = ask([...calls, notification("eth_newFilter")]);
   assert.deepEqual(posted.map(({ target, options }) => [target, options.node]), wanted.slice(0, 4));
   for (const { text, answer } of posted) {
@@ -312,8 +311,8 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
 });
 
 Deno.test("Router: a filter of an unknown or unreachable node is not found; a block that no node has fails", async () => {
-  const { nodes, placement } = severalNodes();
-  nodes.onDied(1, "gone");
+  const readNodes = severalNodes();
+  readNodes.onDied(1, "gone");
   const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);
   const block = call(3, "eth_call", [{}, "0x9"]);
   const away = answerLost("read", "away");
@@ -323,7 +322,7 @@ Deno.test("Router: a filter of an unknown or unreachable node is not found; a bl
   };
   for (const message of [filter(1, "0x1"), filter(1, "0x700"), block]) {
     for (const isBatch of [false, true]) {
-      const { posted, ask } = scene({ placement });
+      const { posted, ask } = scene({ readNodes });
       const answer = ask(isBatch ? [message, notification("eth_getLogs")] : message);
       for (const { answer } of posted) answer.reject(away);
       const { status, body } = await answer;
@@ -332,7 +331,7 @@ Deno.test("Router: a filter of an unknown or unreachable node is not found; a bl
       assert.equal(status, isBatch || isFilter ? 200 : 503);
     }
   }
-  const { ask } = scene({ placement });
+  const { ask } = scene({ readNodes });
   const { id: _, ...silent } = block;
   for (const message of [silent, [silent]]) {
     const { status, body } = await ask(message);
@@ -375,8 +374,8 @@ Deno.test("Router: plain reads are sent as such, each with its node and whether 
         return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
       },
     };
-    const { placement } = severalNodes();
-    const { posted, ask } = scene({ plainReads, coalesceReads, placement });
+    const readNodes = severalNodes();
+    const { posted, ask } = scene({ plainReads, coalesceReads, readNodes });
     const rest = JSON.stringify(call(1, "eth_call", [""])).length -
       '{"jsonrpc":"2.0","id":1'.length;
     const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);

@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import { Cors } from "../../../services/proxy/clients/cors.ts";
+import { Cors } from "../../../lib/http/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";

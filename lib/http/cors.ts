@@ -1,7 +1,9 @@
+import type { MiddlewareHandler } from "hono";
+
 /** Seconds for which a browser may cache the answer to a preflight. */
 const MAX_AGE_S = 86_400;
 
-/** The CORS policy: the origins of pages that may call. */
+/** The CORS policy of a service: the origins of pages that may call. */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
   readonly #any: boolean;
@@ -17,7 +19,6 @@ export class Cors {
     return this.#any || origin === null || this.#origins.has(origin);
   }
 
-  /** CORS headers of an answer. */
   headers(origin: string | null): [name: string, value: string][] {
     if (this.#any) return origin === null ? [] : [["access-control-allow-origin", "*"]];
     const vary: [string, string] = ["vary", "origin"];
@@ -38,4 +39,12 @@ export class Cors {
       ],
     });
   }
+
+  /** Answers preflights, and lets pages read the answers of the routes after it. */
+  readonly handle: MiddlewareHandler = async (c, next) => {
+    const { method, headers } = c.req.raw;
+    if (method === "OPTIONS") return this.preflight(c.req.raw);
+    for (const [name, value] of this.headers(headers.get("origin"))) c.header(name, value);
+    await next();
+  };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Cors } from "../../../services/proxy/clients/cors.ts";
+import { Cors } from "../../../lib/http/cors.ts";
 
 const [GOOD, BAD] = ["https://good.example", "https://bad.example"];
 
