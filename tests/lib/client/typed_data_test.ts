@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { TypedDataEncoder } from "ethers";
 import * as fc from "fast-check";
 import { hashTypedData, typedDataOf } from "../../../lib/client/typed_data.ts";
-import { checksumAddress } from "../../../lib/protocol/address.ts";
+import { checksumAddress } from "../../../lib/protocol/scalars.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE } from "../../../lib/protocol/quote.ts";
 import { flatType } from "../../../lib/protocol/typed_data.ts";

@@ -5,7 +5,7 @@ import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts"
 import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import { away, withBench } from "./submitter_bench.ts";
 import { newIntent } from "../../support/intents.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 
 Deno.test("Submitter: a committed transaction is final and keeps its receipt", () =>
   withBench(async (bench) => {

@@ -8,7 +8,7 @@ import {
 } from "../../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 import { thesisOf } from "../../solver/theses.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 

@@ -7,7 +7,7 @@ import { withNode } from "../support/running_node.ts";
 import { BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
 import { FRAME_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
 import { BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/scalars.ts";
 
 const { user } = actors;
 
