@@ -3,12 +3,14 @@ import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { type CoreClient, isNodeAway, NodeTimeoutError } from "../net/core_client.ts";
 import { cached } from "../net/cached.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import type { Intent } from "./intent.ts";
 import type { StoreMemory } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
+import { clocksDifferError } from "./submission_failures.ts";
 
 /** How long the node's first block is cached: less than a node needs to start with another chain. */
 const CHECKED_MS = 100;
@@ -27,6 +29,9 @@ const LAG_BLOCKS = 50;
 
 /** It may know a receipt this much later. */
 const LAG_MS = 2_000;
+
+/** A difference to the node's clock that makes transactions and users' deadlines fail, or soon will. */
+const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 
 export interface ChainGuardOptions {
   store: Pick<IntentStore, "check" | "find" | "remember" | "newestCommitted">;
@@ -65,6 +70,9 @@ export class ChainGuard {
   #known: StoreMemory | undefined;
   /** Number of the newest block when the chain was last found to be right. */
   #head = 0;
+  /** When that was. */
+  #headAtMs = -Infinity;
+  #clockProblem: RangemakerError | undefined;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #completeAtMs: number | undefined;
   /** The newest committed intents, oldest first: the first and the last one of each second. */
@@ -77,6 +85,27 @@ export class ChainGuard {
     this.#options = options;
     this.require = cached(() => this.#check(this.#isComplete()), CHECKED_MS, clock);
     this.#allowsReverts = cached(() => allowsReverts(node), ALLOWS_REVERTS_MS, clock);
+  }
+
+  /** The difference to the clock of the node, if it is large. */
+  get clockProblem(): RangemakerError | undefined {
+    return this.#clockProblem;
+  }
+
+  /** Logs once that the clocks differ, and keeps why. */
+  clocksDiffer(problem: RangemakerError, aheadMs: number | undefined): void {
+    if (this.#clockProblem === undefined) {
+      const { message: reason } = problem;
+      this.#options.log.error("{reason}", { event: "clocks_differ", reason, aheadMs });
+    }
+    this.#clockProblem = problem;
+  }
+
+  /** Logs once that the clocks agree again. */
+  clocksAgree(): void {
+    if (this.#clockProblem === undefined) return;
+    this.#clockProblem = undefined;
+    this.#options.log.info("The clock agrees with the node's again", { event: "clocks_agree" });
   }
 
   /** An intent was committed: the node must have its receipt. */
@@ -111,7 +140,7 @@ export class ChainGuard {
     const { store, node } = this.#options;
     const { genesis } = await store.remember();
     requireSame(node.url, await node.genesisHash(), genesis);
-    return await headOf(node) ?? 0;
+    return (await headOf(node))?.number ?? 0;
   }
 
   /** Reads what the store remembers, which another process may have learned. */
@@ -155,9 +184,12 @@ export class ChainGuard {
       headOf(this.#options.node),
       this.#findMissing(askedMs - LAG_MS),
     ]);
-    this.#head = head ?? 0;
-    if (head !== null && head + LAG_BLOCKS < highestBlock) {
-      return { head, evidence: `is at block ${head}, but was at block ${highestBlock} before` };
+    if (head !== null) this.#compareClocks(head, askedMs);
+    const number = this.#head = head?.number ?? 0;
+    this.#headAtMs = askedMs;
+    if (head !== null && number + LAG_BLOCKS < highestBlock) {
+      const evidence = `is at block ${number}, but was at block ${highestBlock} before`;
+      return { head: number, evidence };
     }
     if (missing === undefined) {
       this.#completeAtMs = askedMs;
@@ -166,6 +198,15 @@ export class ChainGuard {
     const txHash = missing.transaction?.txHash;
     const evidence = `does not have transaction ${txHash}, which it had committed before`;
     return { head: this.#head, evidence };
+  }
+
+  /** A block that came since the last check tells the node's time; an older one may be old for other reasons. */
+  #compareClocks({ number, timestampMs }: Head, nowMs: number): void {
+    if (number <= this.#head || nowMs - this.#headAtMs > COMPLETE_MS) return;
+    const aheadMs = nowMs - timestampMs;
+    if (Math.abs(aheadMs) > CLOCK_DIFFERENCE_MAX_MS) {
+      this.clocksDiffer(clocksDifferError(aheadMs), aheadMs);
+    } else this.clocksAgree();
   }
 
   /** Looks for the receipts that are due. If all are there, only the newest is looked for again. */
@@ -238,10 +279,15 @@ function rewound(url: string, evidence: string): WrongChainError {
   );
 }
 
-/** Number of the newest block; null if the node does not report it. */
-async function headOf(node: Pick<CoreClient, "getHead">): Promise<number | null> {
+interface Head {
+  number: number;
+  timestampMs: number;
+}
+
+/** The newest block; null if the node does not report it. */
+async function headOf(node: Pick<CoreClient, "getHead">): Promise<Head | null> {
   try {
-    return (await node.getHead()).number;
+    return await node.getHead();
   } catch (thrown) {
     if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
     throw thrown;

@@ -13,11 +13,15 @@ import {
 export class IntentRefusedError extends RangemakerError {}
 
 /**
- * The node refuses transactions for their timestamp.
+ * The node refuses transactions for their timestamp, or would.
  *
  * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
+ * @param refusal What the node said in that case.
  */
-export function clocksDifferError(aheadMs: number | undefined, refusal: string): RangemakerError {
+export function clocksDifferError(
+  aheadMs: number | undefined,
+  refusal = "no block says by how much",
+): RangemakerError {
   const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
   const difference = aheadMs === undefined
     ? refusal

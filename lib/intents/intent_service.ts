@@ -191,7 +191,7 @@ export class IntentService {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
     this.#failing = code;
-    const found = problem ?? this.store.damaged.first ?? this.#submitter?.clockProblem;
+    const found = problem ?? this.store.damaged.first ?? this.#guard.clockProblem;
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, Number(code === found?.code));
     return found;
   }

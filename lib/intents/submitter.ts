@@ -50,7 +50,6 @@ export class Submitter {
   readonly #retries: PollingLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #nodeLost = false;
-  #clockProblem: RangemakerError | undefined;
   /** An attempt that lost its answer is left to the next start. */
   #isStopping = false;
 
@@ -62,11 +61,6 @@ export class Submitter {
   /** Whether the node left the latest attempt without an answer. */
   get nodeLost(): boolean {
     return this.#nodeLost;
-  }
-
-  /** The difference to the node's clock, while it makes the node refuse transactions. */
-  get clockProblem(): RangemakerError | undefined {
-    return this.#clockProblem;
   }
 
   /**
@@ -217,16 +211,13 @@ export class Submitter {
     return await this.#fail(intent, submissionFailure("NODE_REFUSED", { reason, rpcCode }));
   }
 
-  /** Logs the difference between the clocks once, until the node takes a transaction again. */
   async #noteClockProblem(refusal: RpcError): Promise<RangemakerError> {
-    const { node, clock, log } = this.#options;
+    const { node, clock, guard } = this.#options;
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
     const problem = clocksDifferError(aheadMs, refusal.message);
-    if (this.#clockProblem === undefined) {
-      log.error("{reason}", { event: "clocks_differ", reason: problem.message, aheadMs });
-    }
-    return this.#clockProblem = problem;
+    guard?.clocksDiffer(problem, aheadMs);
+    return problem;
   }
 
   /** Sends nothing after the deadline, but what was sent before may have been committed. */
@@ -269,12 +260,7 @@ export class Submitter {
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
     this.#nodeLost = false;
-    if (this.#clockProblem !== undefined) {
-      this.#clockProblem = undefined;
-      this.#options.log.info("The node accepts the timestamps of transactions again", {
-        event: "clocks_agree",
-      });
-    }
+    this.#options.guard?.clocksAgree();
     // The external hash is the digest of the user's request, so it is the same deposit: an earlier
     // transaction, which this store has lost, has credited it.
     const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";

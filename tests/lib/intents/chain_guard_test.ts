@@ -20,6 +20,7 @@ class World {
   readonly store: IntentStore = new IntentStore(this.driver, "test");
   genesis: Hex | null = ONE;
   head = 1_000;
+  headMs = 0;
   /** What the node has, by transaction hash. */
   readonly receipts = new Map<Hex, Receipt>();
   /** What a service finds on the chain without a receipt. */
@@ -47,7 +48,7 @@ class World {
         getHead: () => {
           this.askedHead += 1;
           if (this.isOld) return Promise.reject(new RpcError(-32601, "No method"));
-          return Promise.resolve({ number: this.head, timestampMs: 0 });
+          return Promise.resolve({ number: this.head, timestampMs: this.headMs });
         },
         getTransaction: (txHash) => Promise.resolve(this.receipts.get(txHash) ?? null),
         allowsReverts: () =>
@@ -268,4 +269,23 @@ Deno.test("ChainGuard: a development chain may be reverted, and is watched again
     await guard.refresh();
     world.receipts.clear();
     await assert.rejects(guard.refresh(), rewound);
+  }));
+
+Deno.test("ChainGuard: new blocks whose time is more than 30 s off show that the clocks differ", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    const refreshAfter = async (ms: number, blocks: number, aheadMs: number) => {
+      world.clock.advance(ms);
+      world.head += blocks;
+      world.headMs = world.clock.now() - aheadMs;
+      await guard.refresh();
+      return /it is \d+ ms (ahead of|behind)/.exec(guard.clockProblem?.message ?? "")?.[0];
+    };
+    assert.equal(await refreshAfter(0, 0, 90_000), undefined, "no block has come yet");
+    assert.equal(await refreshAfter(5_000, 0, 90_000), undefined, "the node makes no blocks");
+    assert.equal(await refreshAfter(60_000, 1, 60_000), undefined, "it may be as old as that");
+    assert.equal(await refreshAfter(5_000, 1, 90_000), "it is 90000 ms ahead of");
+    assert.equal(await refreshAfter(5_000, 1, -30_001), "it is 30001 ms behind");
+    assert.equal(guard.clockProblem?.code, "CLOCKS_DIFFER");
+    assert.equal(await refreshAfter(5_000, 1, 30_000), undefined);
   }));

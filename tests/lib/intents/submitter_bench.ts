@@ -1,6 +1,7 @@
 import { newIntent } from "../../support/intents.ts";
 import { getLogger } from "@logtape/logtape";
 import { type Hex, toWire } from "../../../lib/protocol/scalars.ts";
+import type { RangemakerError } from "../../../lib/errors.ts";
 import { setImmediate } from "node:timers/promises";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
@@ -81,6 +82,7 @@ export class Bench {
   sign: () => SignedTransactionText | Promise<SignedTransactionText> = () => this.signed();
   verify: () => void = () => {};
   requireChain: () => Promise<void> = () => Promise.resolve();
+  clockProblem: RangemakerError | undefined;
   readonly submitter = this.newSubmitter();
 
   newSubmitter(): Submitter {
@@ -92,7 +94,12 @@ export class Bench {
       log: getLogger("test"),
       transactions: { sign: async () => await this.sign(), require: () => this.verify() },
       receiptsKeptMs: RECEIPTS_KEPT_MS,
-      guard: { require: () => this.requireChain(), committed() {} },
+      guard: {
+        require: () => this.requireChain(),
+        committed() {},
+        clocksDiffer: (problem) => this.clockProblem = problem,
+        clocksAgree: () => this.clockProblem = undefined,
+      },
       work: {
         termsOf: () => TERMS,
         observe: (event, intent) => {
