@@ -44,7 +44,8 @@ export class Cors {
   readonly handle: MiddlewareHandler = async (c, next) => {
     const { method, headers } = c.req.raw;
     if (method === "OPTIONS") return this.preflight(c.req.raw);
-    for (const [name, value] of this.headers(headers.get("origin"))) c.header(name, value);
+    // Unlike those of `c.header`, these are kept when a route answers with a response of its own.
+    for (const [name, value] of this.headers(headers.get("origin"))) c.res.headers.set(name, value);
     await next();
   };
 }

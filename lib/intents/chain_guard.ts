@@ -10,7 +10,7 @@ import { redactUrls } from "../redact.ts";
 import type { Intent } from "./intent.ts";
 import type { StoreMemory } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
-import { clocksDifferError } from "./submission_failures.ts";
+import { clocksDifferError } from "./failures.ts";
 
 /** How long the node's first block is cached: less than a node needs to start with another chain. */
 const CHECKED_MS = 100;

@@ -142,6 +142,11 @@ export class IntentService {
   /** As {@link ChainGuard.requireGenesis}. */
   readonly requireGenesis = (): Promise<number> => this.#guard.requireGenesis();
 
+  /** As {@link ChainGuard.clockProblem}. */
+  get clockProblem(): RangemakerError | undefined {
+    return this.#guard.clockProblem;
+  }
+
   /** Starts to submit, to retry what earlier runs left unfinished, and to look after the store. */
   start(work: IntentWork): void {
     const { clock, retain: receiptsKeptMs } = this.#options;
@@ -191,7 +196,7 @@ export class IntentService {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
     this.#failing = code;
-    const found = problem ?? this.store.damaged.first ?? this.#guard.clockProblem;
+    const found = problem ?? this.store.damaged.first ?? this.clockProblem;
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, Number(code === found?.code));
     return found;
   }

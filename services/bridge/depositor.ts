@@ -11,7 +11,10 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { failure } from "./failures.ts";
 
 export interface DepositorOptions {
-  intents: Pick<IntentService, "store" | "submit" | "requireChain" | "transactions">;
+  intents: Pick<
+    IntentService,
+    "store" | "submit" | "requireChain" | "transactions" | "clockProblem"
+  >;
   chainId: number;
   clock: Clock;
   /** A request with a valid signature was refused; nothing was recorded. */
@@ -101,7 +104,7 @@ export class Depositor {
    * recorded does not use up the nonce.
    *
    * @returns The hash of the committed deposit transaction.
-   * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
+   * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
    * @throws {WrongChainError} If the node has another chain.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
@@ -110,7 +113,9 @@ export class Depositor {
     const { intents, clock, chainId, onRefused } = this.#options;
     if (clock.now() > request.deadline) {
       const { deadline } = request;
-      throw failure("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
+      // A clock that is known to be wrong proves nothing.
+      throw intents.clockProblem ??
+        failure("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
     }
     const { user, signature } = request;
     const digestFor = (chainId: number) => hashDepositRequest(request, chainId);

@@ -96,6 +96,7 @@ export const operations = {
       200: { description: "The deposit is committed", body: depositAnswerSchema },
       ...failures(
         ...SUBMISSION_FAILURES,
+        "CLOCKS_DIFFER",
         "NONCE_USED",
         "SIGNER_UNAVAILABLE",
         "PERMISSION_DENIED",

@@ -103,7 +103,10 @@ function ownExecutor(
   const exposure = new ExposureBook(max, decodeBet);
   exposure.beginReading();
   exposure.endReading([]);
-  const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);
+  const hedge = new SimulatedHedge({
+    ...systemClock,
+    after: (_ms, task) => (queueMicrotask(task), () => {}),
+  }, 0);
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,
     node: instantNode,

@@ -24,6 +24,7 @@ async function withDepositor(
     refused: unknown[];
     /** What the look for the node's chain throws from then on. */
     failChain: (thrown: Error) => void;
+    differ: (problem: RangemakerError) => void;
   }) => Promise<void>,
 ): Promise<void> {
   const clock = new FakeClock();
@@ -32,6 +33,7 @@ async function withDepositor(
   const refused: unknown[] = [];
   let outcome = COMMITTED;
   let chain = Promise.resolve();
+  let clockProblem: RangemakerError | undefined;
   const depositor = new Depositor({
     intents: {
       store,
@@ -41,6 +43,9 @@ async function withDepositor(
         return store.finish(intent, outcome, clock.now());
       },
       requireChain: () => chain,
+      get clockProblem() {
+        return clockProblem;
+      },
     },
     onRefused: ({ nonce }, reason) => refused.push([nonce, reason.code]),
     chainId: CHAIN_ID,
@@ -48,7 +53,8 @@ async function withDepositor(
   });
   const end = (given: IntentOutcome) => outcome = given;
   const failChain = (thrown: Error) => chain = Promise.reject(thrown);
-  await test({ depositor, clock, store, submitted, end, refused, failChain });
+  const differ = (problem: RangemakerError) => clockProblem = problem;
+  await test({ depositor, clock, store, submitted, end, refused, failChain, differ });
 }
 
 function request(deadline: number, nonce = 1n) {
@@ -65,7 +71,7 @@ for (const code of ["DEADLINE_PASSED", "PERMISSION_DENIED", "NODE_REFUSED"] as c
 }
 
 Deno.test("Depositor: a deposit is accepted at its deadline, and refused a millisecond later", () =>
-  withDepositor(async ({ depositor, clock, store, submitted }) => {
+  withDepositor(async ({ depositor, clock, store, submitted, differ }) => {
     const [inTime, late] = [request(clock.now() + 1_000), request(clock.now() + 1_000, 2n)];
     clock.advance(1_000);
     const txHash = await depositor.deposit(inTime);
@@ -75,6 +81,8 @@ Deno.test("Depositor: a deposit is accepted at its deadline, and refused a milli
     const code = { code: "DEADLINE_PASSED", message: / 1 ms ago/ };
     await assert.rejects(depositor.deposit(late), code);
     assert.deepEqual((await store.listBySubject(late.user, { limit: 9 })).length, 1);
+    differ(new RangemakerError("CLOCKS_DIFFER", "The clock is wrong"));
+    await assert.rejects(depositor.deposit(late), { code: "CLOCKS_DIFFER" });
   }));
 
 Deno.test("Depositor: a used nonce is refused with its transaction, the state, and the reason of a failure", () =>

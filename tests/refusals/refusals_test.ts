@@ -30,6 +30,7 @@ const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
   HISTORY_UNAVAILABLE: ["a gap in the prices", "solver/pricing/barrier_strategy_test.ts"],
   PRICE_MOVED: ["a price that moves", "solver/pricing/barrier_strategy_test.ts"],
   PRICE_IMPROVED: ["a price that moves", "solver/barrier_api_test.ts"],
+  CLOCKS_DIFFER: ["a wrong clock", "bridge/depositor_test.ts"],
   NODE_TIMEOUT: ["5 s without an answer", "lib/http/envelope_test.ts"],
   RECEIPT_DROPPED: ["hours without an answer", "lib/intents/submitter_bounds_test.ts"],
   NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
