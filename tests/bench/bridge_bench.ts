@@ -52,6 +52,7 @@ const ours: Path = (store, submitter) =>
       store,
       submit: submitter.submit.bind(submitter),
       requireChain: () => Promise.resolve(),
+      clockProblem: undefined,
       transactions: new TransactionSigner(new Signer(relayer.privateKey), CHAIN_ID, systemClock),
     },
     chainId: CHAIN_ID,

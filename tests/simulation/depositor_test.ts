@@ -155,6 +155,7 @@ class Bridge {
         store: ownStore,
         submit: this.submitter.submit.bind(this.submitter),
         requireChain: () => node.probe(),
+        clockProblem: undefined,
         transactions,
       },
       chainId: CHAIN_ID,
