@@ -3,7 +3,7 @@ import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import { failureSchema } from "../protocol/answers.ts";
 import { redactUrls } from "../redact.ts";
-import { request } from "./http_request.ts";
+import { gatewayReason, NetworkError, request } from "./http_request.ts";
 
 /** Properties of a {@link ServiceError} beside its message. */
 export interface ServiceErrorOptions {
@@ -49,7 +49,7 @@ const LASTING_CODES: ReadonlySet<string> = new Set([
  *
  * @param options `signal` ends the request early.
  * @throws {ServiceError} If the service refuses, or if the answer does not fit the schema.
- * @throws {NetworkError} If no answer came.
+ * @throws {NetworkError} If no answer came, or one of a gateway that cannot reach the service.
  */
 export async function callJson<S extends z.core.$ZodType>(
   url: string,
@@ -70,9 +70,13 @@ export async function callJson<S extends z.core.$ZodType>(
   }
   const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;
+  const gateway = gatewayReason(status);
+  if (gateway !== undefined) {
+    const message = `${url} cannot be reached: ${gateway}`;
+    throw new NetworkError("SERVICE_UNREACHABLE", message, parsed.error);
+  }
   const message = `Not a rangemaker service: ${url} answered ${status}: ` +
     text.slice(0, ANSWER_TEXT_MAX);
-  // A gateway in front of a service that is down sends its own error page.
   const retryable = RETRYABLE_STATUSES.has(status);
   throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });
 }

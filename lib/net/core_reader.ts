@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { tryParseJson } from "../json.ts";
 import type { Account } from "../protocol/account.ts";
 import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
@@ -6,7 +7,7 @@ import { type HistoryPage, readMethods, type ThesesPage } from "../protocol/meth
 import type { NodePrice } from "../protocol/price.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
-import { NetworkError, request, unreachableReason } from "./http_request.ts";
+import { gatewayReason, NetworkError, request, unreachableReason } from "./http_request.ts";
 
 /** How long a node may take to answer, unless the caller says otherwise. */
 export const NODE_TIMEOUT_MS = 5_000;
@@ -157,11 +158,13 @@ export class CoreReader {
     const id = this.#lastId += 1;
     const timeoutMs = this.#timeoutMs;
     try {
-      const { text } = await request(this.url, {
+      const { status, text } = await request(this.url, {
         json: { jsonrpc: "2.0", id, method, params },
         timeoutMs,
       });
-      return JSON.parse(text);
+      const answer = tryParseJson(text);
+      if (answer === undefined) throw new Error(gatewayReason(status) ?? "its answer is not JSON");
+      return answer;
     } catch (cause) {
       if (cause instanceof NetworkError && cause.code === "SERVICE_TIMEOUT") {
         throw new NodeTimeoutError(this.url, method, timeoutMs);

@@ -19,6 +19,8 @@ export class NetworkError extends RangemakerError {
   }
 }
 
+const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
+
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export interface RequestOptions {
@@ -74,6 +76,11 @@ export async function request(
     const message = `${url} cannot be reached: ${unreachableReason(url, cause)}`;
     throw new NetworkError("SERVICE_UNREACHABLE", message, cause);
   }
+}
+
+/** Why a service did not answer itself, if this is the status of a gateway in front of it. */
+export function gatewayReason(status: number): string | undefined {
+  return GATEWAY_STATUSES.has(status) ? `a gateway in front of it answered ${status}` : undefined;
 }
 
 async function textOf(response: Response, maxBytes: number): Promise<string> {

@@ -24,6 +24,6 @@ Deno.test("explain: other messages of services stay, without the address that wa
     code: "BET_TOO_LARGE",
     text: "Bet 2 is above 1",
   });
-  const page = new RangemakerError("INVALID_ANSWER", "https://a answered 502: Bad gateway");
-  assert.equal(explain(page).text, "Bad gateway");
+  const page = new RangemakerError("INVALID_ANSWER", "https://a answered 500: No page");
+  assert.equal(explain(page).text, "No page");
 });

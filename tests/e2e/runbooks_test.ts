@@ -171,8 +171,8 @@ class Machine {
       this.databases?.url(name) ??
         this.#relocated(`/var/lib/rangemaker/${name}/data/${name}.sqlite`);
     const key = (name: string) =>
-      `database = "${databaseOf(name)}"\n` +
       `keystore = "${etc}/${name}.json"\nkeystore_password_file = "${etc}/${name}.password"`;
+    const signer = (name: string) => `database = "${databaseOf(name)}"\n${key(name)}`;
     const rpcUrl = `rpc_url = "${this.urlOf("node")}"`;
     await Deno.writeTextFile(
       `${etc}/settings.toml`,
@@ -191,16 +191,17 @@ read_${rpcUrl.replace("rpc", "node")}
 [bridge]
 port = ${this.#ports[3001]}
 ${rpcUrl}
-${key("bridge")}
+${signer("bridge")}
 [solver]
 port = ${this.#ports[3000]}
 ${rpcUrl}
 ws_url = "${this.urlOf("node").replace("http", "ws")}"
 hedge_delay_ms = 0
-${key("solver")}
+${signer("solver")}
 [backfill]
 ${rpcUrl}
 history_url = "${this.#oracle.url}"
+${key("admin")}
 `,
     );
     await Deno.writeTextFile(`${this.#folder}/clock.js`, CLOCK);

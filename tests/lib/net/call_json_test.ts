@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { callJson, ServiceError } from "../../../lib/net/call_json.ts";
+import { CoreReader } from "../../../lib/net/core_reader.ts";
 import { NetworkError, request } from "../../../lib/net/http_request.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 
@@ -78,12 +79,26 @@ Deno.test("callJson: a refusal that repeating does not help is not retryable, wh
 Deno.test("callJson: an answer of another shape is INVALID_ANSWER, with its text", async () => {
   const long = "x".repeat(10_000);
   for (const body of ["<html>", "{}", '{"n":1}', "null", '{"success":false}', long]) {
-    await withAnswer(() => new Response(body, { status: 502 }), async (url) => {
+    await withAnswer(() => new Response(body, { status: 500 }), async (url) => {
       const error = await failureOf(callJson(url, schema), ServiceError);
-      assert.deepEqual([error.code, error.status, error.retryable], ["INVALID_ANSWER", 502, true]);
-      const [, shown = ""] = / answered 502: (.*)$/.exec(error.message) ?? [];
+      assert.deepEqual([error.code, error.status, error.retryable], ["INVALID_ANSWER", 500, false]);
+      const [, shown = ""] = / answered 500: (.*)$/.exec(error.message) ?? [];
       assert(shown !== "" && body.startsWith(shown) && shown.length < 1_000, error.message);
       if (body !== long) assert.equal(shown, body);
+    });
+  }
+});
+
+Deno.test("callJson: the error page of a gateway is an unreachable service, which may be asked again", async () => {
+  for (const status of [502, 503, 504]) {
+    await withAnswer(() => new Response("<html>", { status }), async (url) => {
+      const error = await failureOf(callJson(url, schema), NetworkError);
+      assert.deepEqual([error.code, error.retryable], ["SERVICE_UNREACHABLE", true]);
+      assert.match(error.message, new RegExp(`: a gateway in front of it answered ${status}$`));
+      const node = new CoreReader({ url });
+      const unread = await failureOf(node.chainId(), NetworkError);
+      assert.deepEqual([unread.code, unread.retryable], ["NODE_UNREACHABLE", true]);
+      assert.match(unread.message, new RegExp(`: a gateway in front of it answered ${status}$`));
     });
   }
 });
