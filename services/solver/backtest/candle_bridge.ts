@@ -2,11 +2,13 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../pricing/candle.ts";
+import { CandleMoves } from "../pricing/candle_moves.ts";
 import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 
 /**
- * Share of slots in which the price moves by more than two ticks, and of those in which it only goes to the
- * other side of the spread: 34 and 293 of 2,073 slots of recorded trades (ETH/USDT, 2 February 2023).
+ * Share of slots in which the price moves by more than two ticks, before candles say otherwise, and of those
+ * in which it only goes to the other side of the spread: 34 and 293 of 2,073 slots of recorded trades
+ * (ETH/USDT, 2 February 2023).
  */
 const MOVING_SHARE = 0.0164;
 const BOUNCING_SHARE = 0.1413;
@@ -32,8 +34,8 @@ export interface CandleSource {
 /**
  * A price for every 100 ms of candles, so that models see what they would have seen in production: within
  * each candle a walk from the close before to the close whose highest and lowest prices are those recorded,
- * made of as many moves as recorded trades have. Between them the price is still, or bounces by a tick. What
- * a box of whole candles does is therefore decided by what was recorded.
+ * made of as many moves as follow from the candles so far. Between them the price is still, or bounces by a
+ * tick. What a box of whole candles does is therefore decided by what was recorded.
  *
  * @throws {BacktestError} If the candles do not consist of seconds.
  */
@@ -47,7 +49,7 @@ export function bridgedSlots(source: CandleSource, seed: number): SlotSource {
     fromMs,
     toMs,
     async *slots() {
-      const bridge = new CandleBridge(seededRandom(seed));
+      const bridge = new CandleBridge(seededRandom(seed), durationMs);
       for await (const candles of source.candles()) {
         for (const candle of candles) yield bridge.slotsOf(candle);
       }
@@ -58,19 +60,22 @@ export function bridgedSlots(source: CandleSource, seed: number): SlotSource {
 /** Turns one candle after the other into slots. */
 class CandleBridge {
   readonly #random: RandomSource;
+  readonly #candleMoves: CandleMoves;
   /** The largest number that divides all prices so far. */
   #tick = 0;
   #endMs: number | undefined;
   #close = 0;
 
-  constructor(random: RandomSource) {
+  constructor(random: RandomSource, durationMs: number) {
     this.#random = random;
+    this.#candleMoves = new CandleMoves(MOVING_SHARE * durationMs / SLOT_MS);
   }
 
   slotsOf(candle: Candle): SlotPrice[] {
     const { timeMs, durationMs, open, high, low, close } = candle;
     for (const price of [open, high, low, close]) this.#tick = commonDivisor(this.#tick, price);
     const start = timeMs === this.#endMs ? this.#close : open;
+    this.#candleMoves.add(candle, start, this.#tick);
     this.#endMs = timeMs + durationMs;
     this.#close = close;
     const count = durationMs / SLOT_MS;
@@ -92,7 +97,8 @@ class CandleBridge {
   /** The slots that begin with a new price. */
   #moveSlots(count: number): number[] {
     const slots = new Set<number>();
-    for (let slot = 1; slot < count; slot++) if (this.#random() < MOVING_SHARE) slots.add(slot);
+    const movingShare = this.#candleMoves.perCandle / count;
+    for (let slot = 1; slot < count; slot++) if (this.#random() < movingShare) slots.add(slot);
     while (slots.size < MOVES_MIN) {
       slots.add(1 + Math.floor(this.#random() * (count - 1)));
     }

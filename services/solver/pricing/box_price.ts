@@ -1,5 +1,5 @@
 import { LIMITS } from "../limits.ts";
-import { type Checks, checksOf, noTouchAtChecks, type OpenBox } from "./box_probability.ts";
+import { checksOf, noTouchAtChecks, noTouchUpTo, type OpenBox } from "./box_probability.ts";
 import { YEAR_MS } from "./units.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 
@@ -44,12 +44,13 @@ export function priceBox(
   leadMs: number,
   margin: number,
 ): BoxPrice {
-  const probability = mixedProbability(checksOf(box), model);
+  const noTouch = mixedNoTouch(box, model);
+  const probability = noTouch(box.endMs);
   const charges = leadPays(box, model, leadMs, probability * payoutRatio(probability, margin));
   if (!charges) return { probability, chargedProbability: probability };
   const waitEndMs = box.nowMs + leadMs;
   if (box.endMs <= waitEndMs) return { probability, chargedProbability: 1 };
-  const survives = mixedProbability(checksOf({ ...box, endMs: waitEndMs }), model);
+  const survives = noTouch(waitEndMs);
   return { probability, chargedProbability: probability < survives ? probability / survives : 1 };
 }
 
@@ -102,16 +103,25 @@ export function leadPays(box: OpenBox, model: MarketModel, leadMs: number, worth
   return gains > LEAD_GAIN_MAX * bets;
 }
 
-function mixedProbability(
-  checks: Checks | undefined,
+/** Probability that a box is not broken until a time; its end should be asked for first. */
+function mixedNoTouch(
+  box: OpenBox,
   { forecast, stillShare, startFactor }: MarketModel,
-): number {
-  if (checks === undefined) return 1;
-  let sum = 0;
-  for (const { volatility, weight } of forecast.nodes) {
-    sum += weight * noTouchAtChecks(checks, { volatility, stillShare, startFactor });
-  }
-  return Math.min(1, sum);
+): (endMs: number) => number {
+  const checks = checksOf(box);
+  if (checks === undefined) return () => 1;
+  const nodes = forecast.nodes.map(({ volatility, weight }) => ({
+    weight,
+    noTouch: noTouchUpTo(checks, { volatility, stillShare, startFactor }),
+  }));
+  return (endMs) => {
+    const steps = checksOf({ ...box, endMs })?.steps;
+    if (steps === undefined) return 1;
+    return Math.min(
+      1,
+      nodes.reduce((sum, { weight, noTouch }) => sum + weight * noTouch(steps), 0),
+    );
+  };
 }
 
 /** Payout over bet, without a skew. */

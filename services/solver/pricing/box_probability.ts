@@ -82,19 +82,22 @@ export function boxProbability(box: OpenBox & PriceMotion): number {
 
 /** {@link boxProbability} of checks that are known already. */
 export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
-  const { toLower, toUpper, waitMs, steps } = checks;
+  return noTouchUpTo(checks, motion)(checks.steps);
+}
+
+/**
+ * {@link noTouchAtChecks} of the first check and some of the steps after it. A recursion over all steps
+ * has the results of fewer ones too, so the most steps should be asked for first.
+ */
+export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number) => number {
+  const { toLower, toUpper, waitMs } = checks;
   const begun = waitMs < SLOT_MS;
-  if (begun && (toLower < 0 || toUpper < 0)) return 0;
+  if (begun && (toLower < 0 || toUpper < 0)) return () => 0;
   const still = believedStill(motion.stillShare ?? 0);
   const perMs = motion.volatility * motion.volatility / YEAR_MS;
   const waitVariance = perMs * waitMs * (begun ? 1 : (motion.startFactor ?? 1) ** 2);
-  const moves = steps * (1 - still);
   // Rarer moves are larger, so that the variance over time stays the same.
   const stepVariance = perMs * SLOT_MS / (1 - still);
-  if (moves <= EXACT_MOVES_MAX) {
-    const exact = exactNoTouch(checks, waitVariance, stepVariance, still);
-    if (exact !== undefined) return exact;
-  }
   const stepDeviation = Math.sqrt(stepVariance);
   const noTouchAfter = begun
     // The current slot may move as well, for the part of it that is left.
@@ -120,50 +123,86 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
         stepDeviation,
       });
     };
-  // The number of moves n is binomial, with mean m = `moves` and variance m · still. Near a barrier,
-  // survival falls like n^-1/2, whose mean is about (m - 0.75 still)^-1/2. A whole `still` is
-  // subtracted: of so many moves, a quarter of one makes no difference.
-  if (moves > COUNTED_MOVES_MAX || still === 0) return noTouchAfter(moves - still);
-  // Otherwise three counts have its mean and variance.
-  const reach = OUTER_DEVIATIONS * Math.sqrt(moves * still);
-  return CENTRE_WEIGHT * noTouchAfter(moves) +
-    OUTER_WEIGHT * (noTouchAfter(Math.max(0, moves - reach)) + noTouchAfter(moves + reach));
+  let recursion: Recursion | undefined;
+  return (steps) => {
+    const moves = steps * (1 - still);
+    if (moves <= EXACT_MOVES_MAX) {
+      if (recursion === undefined || recursion.steps < steps) {
+        recursion = recursionOf({ ...checks, steps }, waitVariance, stepVariance, still);
+      }
+      const exact = afterSteps(recursion, steps, still);
+      if (exact !== undefined) return exact;
+    }
+    // The number of moves n is binomial, with mean m = `moves` and variance m · still. Near a barrier,
+    // survival falls like n^-1/2, whose mean is about (m - 0.75 still)^-1/2. A whole `still` is
+    // subtracted: of so many moves, a quarter of one makes no difference.
+    if (moves > COUNTED_MOVES_MAX || still === 0) return noTouchAfter(moves - still);
+    // Otherwise three counts have its mean and variance.
+    const reach = OUTER_DEVIATIONS * Math.sqrt(moves * still);
+    return CENTRE_WEIGHT * noTouchAfter(moves) +
+      OUTER_WEIGHT * (noTouchAfter(Math.max(0, moves - reach)) + noTouchAfter(moves + reach));
+  };
 }
 
 function believedStill(probability: number): number {
   return probability < STILL_SHARE_MIN ? 0 : Math.min(STILL_SHARE_MAX, probability);
 }
 
-/** Exact for the number of moves, averaged over how many of the steps are moves. */
-function exactNoTouch(
+/** Survival by the number of moves. */
+interface Recursion {
+  steps: number;
+  /** The current slot may be still like any other: its check counts as one more step. */
+  extraSteps: number;
+  /** "certain" if both bounds are out of reach, undefined if they are too far apart. */
+  byMoves: Float64Array | "certain" | undefined;
+}
+
+/** Exact for the number of moves, up to the most that are likely within the steps. */
+function recursionOf(
   { toLower, toUpper, waitMs, steps }: Checks,
   firstVariance: number,
   stepVariance: number,
   still: number,
-): number | undefined {
+): Recursion {
   const begun = waitMs < SLOT_MS;
-  // The current slot may be still like any other: its check counts as one more step.
-  const chances = steps + (still > 0 && begun && waitMs > 0 ? 1 : 0);
+  const extraSteps = still > 0 && begun && waitMs > 0 ? 1 : 0;
+  const chances = steps + extraSteps;
   const variance = still > 0 && begun ? 0 : firstVariance;
-  // More moves than these are rarer than 1e-9.
   const expected = chances * (1 - still);
-  const moves = Math.min(chances, Math.ceil(expected + 6 * Math.sqrt(expected * still) + 5));
+  const moves = movesMax(chances, still);
   // A bound that is out of reach is moved there: fewer nodes are needed.
   const reach = variance > 0 ? Infinity : reachOfMoves(expected) * Math.sqrt(stepVariance);
-  if (toLower >= reach && toUpper >= reach) return 1;
-  const probabilities = noTouchByStep({
+  if (toLower >= reach && toUpper >= reach) return { steps, extraSteps, byMoves: "certain" };
+  const byMoves = noTouchByStep({
     toLower: Math.min(toLower, reach),
     toUpper: Math.min(toUpper, reach),
     first: { variance, drift: -variance / 2 },
     step: { variance: stepVariance, drift: -stepVariance / 2 },
   }, moves);
-  if (probabilities === undefined) return undefined;
-  if (still === 0) return probabilities[steps];
+  return { steps, extraSteps, byMoves };
+}
+
+/** More moves than these are rarer than 1e-9. */
+function movesMax(chances: number, still: number): number {
+  const expected = chances * (1 - still);
+  return Math.min(chances, Math.ceil(expected + 6 * Math.sqrt(expected * still) + 5));
+}
+
+/** Averaged over how many of the steps are moves. */
+function afterSteps(
+  { byMoves, extraSteps }: Recursion,
+  steps: number,
+  still: number,
+): number | undefined {
+  if (byMoves === undefined) return undefined;
+  if (byMoves === "certain") return 1;
+  if (still === 0) return byMoves[steps];
+  const chances = steps + extraSteps;
   // Binomial weights as logarithms: for many steps the chance of no move is below the smallest double.
   let log = chances * Math.log(still);
   let sum = 0;
-  for (let count = 0; count <= moves; count++) {
-    sum += Math.exp(log) * probabilities[count]!; // one per number of moves
+  for (let count = 0; count <= movesMax(chances, still); count++) {
+    sum += Math.exp(log) * byMoves[count]!; // one per number of moves
     log += Math.log((chances - count) / (count + 1) * (1 - still) / still);
   }
   return Math.min(1, sum);

@@ -3,11 +3,16 @@
  *
  * The largest move of one motion is its deviation times a known random variable. If the deviation is
  * uncertain, the logarithm of the largest move is spread further, to either side by its own amount.
- * Three quantiles of what windows did therefore determine the three deviations of a quadrature. A single bet sees one of them, so averaging prices over them is consistent (Piterbarg,
- * "Mixture of models: a simple recipe for a … hangover?", 2003).
+ * Three quantiles of what windows did therefore determine the three deviations of a quadrature. A
+ * single bet sees one of them, so averaging prices over them is consistent (Piterbarg, "Mixture of
+ * models: a simple recipe for a … hangover?", 2003).
  */
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { barrierShift } from "./barrier_shift.ts";
+import { noTouchAtChecks } from "./box_probability.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
+import { YEAR_MS } from "./units.ts";
 
 /** The logarithm of an uncertain deviation. */
 export interface LogDeviation {
@@ -70,6 +75,35 @@ export function largestMoveQuantile(probability: number, deviation: LogDeviation
     else to = centre;
   }
   return (from + to) / 2;
+}
+
+/** Deviation 1. */
+const CERTAIN: LogDeviation = { middle: 0, below: 0, above: 0 };
+
+/** Probabilities above this determine no quantile: the table is too coarse. */
+const TAIL = 0.9999;
+
+/** What determines the path of a window between its checks. */
+export interface CheckedPath {
+  /** Of where it ends. */
+  deviation: number;
+  /** Expected moves. */
+  moves: number;
+  /** Checks after the first one. */
+  steps: number;
+}
+
+/**
+ * Logarithm of the largest move that a path without pauses stays below as often as this one stays below
+ * `move`. So windows teach the volatility that boxes are priced with, however few moves they have.
+ */
+export function continuousLog(move: number, { deviation, moves, steps }: CheckedPath): number {
+  const stillShare = Math.max(0, 1 - moves / steps);
+  const checks = { toLower: move, toUpper: move, waitMs: 0, steps };
+  const volatility = deviation * Math.sqrt(YEAR_MS / (steps * SLOT_MS));
+  const below = noTouchAtChecks(checks, { volatility, stillShare });
+  if (below > TAIL) return Math.log(move + barrierShift(deviation * deviation / moves));
+  return Math.log(deviation) + largestMoveQuantile(below, CERTAIN);
 }
 
 /** The deviation whose largest moves have these quantiles: of 10, 50 and 90 %. */

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { barrierShift } from "./barrier_shift.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
-import { FewMoves, fewMovesSchema } from "./few_moves.ts";
+import { CandleMoves, candleMovesSchema } from "./candle_moves.ts";
 import type { LogDeviation } from "./largest_move.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
 import { RecentRange } from "./recent_range.ts";
@@ -54,10 +53,10 @@ const HORIZON_MS_MIN = 1_000;
 
 /** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
-  version: z.literal(4, { error: "Expected a volatility state of version 4" }),
+  version: z.literal(5, { error: "Expected a volatility state of version 5" }),
   memory: rangeMemorySchema,
   season: seasonStateSchema,
-  fewMoves: fewMovesSchema,
+  candleMoves: candleMovesSchema,
   outcomes: z.array(outcomesStateSchema).length(HORIZONS_MS.length),
   historyMs: z.number().nonnegative(),
   endMs: z.number().nonnegative(),
@@ -79,7 +78,7 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #options: VolatilityOptions;
   readonly #memory: RangeMemory;
   readonly #season: Season;
-  readonly #fewMoves: FewMoves;
+  readonly #candleMoves: CandleMoves;
   /** By horizon. */
   readonly #outcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
@@ -96,7 +95,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#options = options;
     this.#memory = new RangeMemory(state?.memory);
     this.#season = new Season(state?.season);
-    this.#fewMoves = new FewMoves(state?.fewMoves);
+    this.#candleMoves = new CandleMoves(CANDLE_MS / SLOT_MS, state?.candleMoves);
     this.#outcomes = HORIZONS_MS.map((ms, index) =>
       new WindowOutcomes(ms, index < MINUTE ? 1_000 : CANDLE_MS, state?.outcomes[index])
     );
@@ -165,10 +164,10 @@ export class MarketVolatility implements VolatilityForecaster {
   /** The state for a restart; what is known of the last minute is learned again. */
   toJSON(): VolatilityState {
     return {
-      version: 4,
+      version: 5,
       memory: this.#memory.toJSON(),
       season: this.#season.toJSON(),
-      fewMoves: this.#fewMoves.toJSON(),
+      candleMoves: this.#candleMoves.toJSON(),
       outcomes: this.#outcomes.map((outcomes) => outcomes.toJSON()),
       historyMs: this.#historyMs,
       endMs: this.#endMs,
@@ -188,7 +187,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const recent = this.#historyMs < EARLY_MS ? this.#recent.mean?.mean : undefined;
     const range = Math.min(whole, EARLY_RAISE_MAX * (recent ?? Infinity));
     if (this.#slotMoves !== undefined) this.#recent.addMinute(range, share);
-    else if (before !== undefined) this.#fewMoves.add(candle, before, this.#minuteNodes(timeMs));
+    else if (before !== undefined) this.#candleMoves.add(candle, before);
     this.#memory.add(
       this.#endMs === 0 ? 0 : endMs - this.#endMs,
       range / this.#season.factorAt(timeMs),
@@ -212,15 +211,14 @@ export class MarketVolatility implements VolatilityForecaster {
     const step = (timeMs: number) => Math.floor(timeMs / outcomes.stepMs);
     if (step(nowMs) === step(nowMs - elapsedMs)) return;
     const base = this.#base(nowMs, outcomes.horizonMs);
-    const minute = this.#base(nowMs, CANDLE_MS);
-    if (base === undefined || minute === undefined) return;
-    const deviation = Math.exp(minute + this.#learned()[MINUTE]!.middle); // one per horizon
-    const shift = barrierShift(deviation * deviation / this.#movesPerMinute);
-    outcomes.begin(nowMs, price, base, shift);
+    if (base === undefined) return;
+    const deviation = Math.exp(base + this.#learned()[index]!.middle); // one per horizon
+    const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
+    outcomes.begin(nowMs, price, base, { deviation, moves });
   }
 
   get #movesPerMinute(): number {
-    return this.#slotMoves ?? this.#fewMoves.perMinute;
+    return this.#slotMoves ?? this.#candleMoves.perCandle;
   }
 
   /** Logarithm of the deviation over a horizon, but for what windows teach. */
@@ -270,14 +268,5 @@ export class MarketVolatility implements VolatilityForecaster {
       above: between(one.above, other.above),
       endFactor: between(one.endFactor, other.endFactor),
     };
-  }
-
-  #minuteNodes(nowMs: number): { deviation: number; weight: number }[] {
-    const forecast = this.forecast(nowMs, nowMs + CANDLE_MS);
-    const perMinute = Math.sqrt(CANDLE_MS / YEAR_MS);
-    return forecast?.nodes.map(({ volatility, weight }) => ({
-      deviation: volatility * perMinute,
-      weight,
-    })) ?? [];
   }
 }

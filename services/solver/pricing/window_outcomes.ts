@@ -1,6 +1,9 @@
 import { z } from "zod";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { DecayedShare, decayedShareSchema } from "./decayed_share.ts";
 import {
+  type CheckedPath,
+  continuousLog,
   deviationFrom,
   largestMoveBelow,
   largestMoveQuantile,
@@ -8,14 +11,20 @@ import {
 } from "./largest_move.ts";
 
 const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
 
 /** The histogram of logarithms: from -3 to 3 in tenths. */
 const BIN = 0.1;
 const BINS = 61;
 const LOWEST = -3;
 
-/** Memory of the histogram: as long as volatility's own habits last. */
-const MEMORY_MS = 10 * DAY_MS;
+/**
+ * Memory of the histogram: a day for windows of up to a minute, and as the root of the length for longer
+ * ones. What short windows do differs between calm and busy days; long ones need time to be counted.
+ */
+function memoryOf(horizonMs: number): number {
+  return DAY_MS * Math.sqrt(Math.max(1, horizonMs / MINUTE_MS));
+}
 
 /** Weight of the prior, in windows. */
 const PRIOR_WINDOWS = 20;
@@ -46,7 +55,8 @@ export const outcomesStateSchema = z.object({
     high: z.number().positive(),
     low: z.number().positive(),
     base: z.number(),
-    shift: z.number().nonnegative(),
+    deviation: z.number().positive(),
+    moves: z.number().positive(),
     bounds: z.array(z.number()).length(WATCHED_ODDS.length),
   })).max(OVERLAP),
 });
@@ -125,13 +135,18 @@ export class WindowOutcomes {
    * Begins a window.
    *
    * @param base Logarithm of the expected deviation, without what is learned here.
-   * @param shift The largest move between two checks is longer than the one at checks by this much.
+   * @param path The deviation that is expected with what is learned, and the moves it is made of.
    */
-  begin(nowMs: number, price: number, base: number, shift: number): void {
+  begin(
+    nowMs: number,
+    price: number,
+    base: number,
+    path: Pick<CheckedPath, "deviation" | "moves">,
+  ): void {
     const bounds = this.#fit?.bounds;
     if (bounds === undefined) throw new TypeError("Ask for the deviation before a window begins");
     const endMs = nowMs + this.horizonMs;
-    this.#state.open.push({ endMs, price, high: price, low: price, base, shift, bounds });
+    this.#state.open.push({ endMs, price, high: price, low: price, base, bounds, ...path });
   }
 
   /**
@@ -166,16 +181,18 @@ export class WindowOutcomes {
   }
 
   #complete(
-    { endMs, price, high, low, base, shift, bounds }: State["open"][number],
+    { endMs, price, high, low, base, deviation, moves, bounds }: State["open"][number],
     close: number,
   ): void {
     const state = this.#state;
     const weight = this.stepMs / this.horizonMs;
-    const keep = 2 ** (-this.stepMs / MEMORY_MS);
+    const keep = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
-    const log = Math.log(move + shift) - base;
+    const steps = this.horizonMs / SLOT_MS;
+    const largest = continuousLog(move, { deviation, moves, steps });
+    const log = largest - base;
     const end = Math.abs(Math.log(close / price));
-    state.ends = state.ends * keep + (end > 0 ? weight * end / (move + shift) : 0);
+    state.ends = state.ends * keep + (end > 0 ? weight * end / Math.exp(largest) : 0);
     state.counts.forEach((count, bin) => state.counts[bin] = count * keep);
     const bin = Math.round((log - LOWEST) / BIN);
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins

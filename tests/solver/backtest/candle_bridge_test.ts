@@ -138,7 +138,7 @@ Deno.test("Candle bridge: a candle that is flat stays still, and one after a gap
 });
 
 Deno.test("Candle bridge: between candles prices behave as those that the candles are made of", async () => {
-  const prices = simulatedPrices(600);
+  const prices = simulatedPrices(2_400);
   const [expected, found] = [habitsOf(prices), await bridgedHabits(prices, 1)];
   for (const [name, value] of Object.entries(expected)) {
     // A candle tells its range but not its volatility: squares over seconds are a fifth too high.

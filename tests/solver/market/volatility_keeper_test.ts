@@ -157,8 +157,8 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | un
   ["another version", (good) => good.replace('"version":1', '"version":2'), /version 1/],
   [
     "another version of a market",
-    (good) => good.replace('"version":4', '"version":3'),
-    /version 4/,
+    (good) => good.replace('"version":5', '"version":4'),
+    /version 5/,
   ],
   ["a negative weight", (good) => good.replace('"weight":', '"weight":-'), /weight/],
   ["no number", (good) => good.replace('"sum":', '"sum":null,"x":'), /sum/],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
+import { CandleMoves } from "../../../services/solver/pricing/candle_moves.ts";
 import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { RangeMemory } from "../../../services/solver/pricing/range_memory.ts";
@@ -362,7 +363,7 @@ Deno.test("Volatility: candles made of few moves are seen to be so", () => {
     const volatility = new MarketVolatility(settings);
     const walk = { volatility: () => 0.6, minutes: 2_880, steps };
     candles(seededRandom(11), walk).forEach((candle) => volatility.addCandle(candle));
-    const { moves } = volatility.toJSON().fewMoves;
+    const moves = new CandleMoves(600, volatility.toJSON().candleMoves).perCandle;
     assert.ok(moves > lowest && moves < highest, `${moves} moves, not ${steps}`);
   }
 });

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
+import { noTouchAtChecks } from "../../../services/solver/pricing/box_probability.ts";
 import type { LogDeviation } from "../../../services/solver/pricing/largest_move.ts";
+import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import {
   outcomesStateSchema,
   WATCHED_ODDS,
@@ -9,32 +12,39 @@ import {
 
 const PRIOR: LogDeviation = { middle: -0.43, below: 0.1, above: 0.1 };
 const MINUTE_MS = 60_000;
-const STEPS = 200;
+const CHECKS = 600;
+
+const EXPECTED = { deviation: Math.exp(-7), moves: 600 };
 
 interface Path {
   minutes: number;
   /** Deviation of a minute, drawn again at each window of `windowMinutes`. */
   deviation: () => number;
   windowMinutes: number;
+  /** Mean moves of a minute: each check is one with the same chance. */
+  steps?: number;
   /** How far highs and lows are beyond the path. */
   bounce?: number;
 }
 
 /** Feeds minutes of a path to windows whose base says that a minute moves by 1e-3. */
 function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void {
+  const { steps = 200 } = path;
   const base = Math.log(1e-3 * Math.sqrt(outcomes.horizonMs / MINUTE_MS));
   let log = Math.log(100);
   let deviation = 0;
   for (let minute = 0; minute < path.minutes; minute++) {
     if (minute % path.windowMinutes === 0) deviation = path.deviation();
     if (minute % (outcomes.stepMs / MINUTE_MS) === 0) {
-      outcomes.deviation(PRIOR);
-      const shift = 0.5826 * 1e-3 / Math.sqrt(STEPS);
-      outcomes.begin(minute * MINUTE_MS, Math.exp(log), base, shift);
+      const { middle } = outcomes.deviation(PRIOR);
+      const moves = steps * outcomes.horizonMs / MINUTE_MS;
+      const expected = { deviation: Math.exp(base + middle), moves };
+      outcomes.begin(minute * MINUTE_MS, Math.exp(log), base, expected);
     }
     let [high, low] = [log, log];
-    for (let step = 0; step < STEPS; step++) {
-      log += deviation * gaussian(random) / Math.sqrt(STEPS);
+    for (let check = 1; check < CHECKS; check++) {
+      if (random() >= steps / CHECKS) continue;
+      log += deviation * gaussian(random) / Math.sqrt(steps);
       high = Math.max(high, log);
       low = Math.min(low, log);
     }
@@ -62,6 +72,28 @@ Deno.test("Window outcomes: the deviation of the windows is learned, whatever th
   }
 });
 
+Deno.test("Window outcomes: boxes of few moves hold as often as their price says", () => {
+  const minute = { waitMs: 0, steps: CHECKS - 1 };
+  for (const steps of [6, 30, 400]) {
+    const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
+    const path = { minutes: 6_000, deviation: () => 1e-3, windowMinutes: 1, steps };
+    feed(outcomes, seededRandom(1), path);
+    const { middle, below, above } = outcomes.deviation(PRIOR);
+    const unit = Math.sqrt(YEAR_MS / MINUTE_MS) * 1e-3;
+    const { nodes } = forecastOf(Math.exp(middle) * unit, Math.sqrt(below), Math.sqrt(above));
+    for (const distance of [5e-4, 8e-4, 1.2e-3, 2e-3]) {
+      const priceAt = (volatility: number) =>
+        noTouchAtChecks({ ...minute, toLower: distance, toUpper: distance }, {
+          volatility,
+          stillShare: 1 - steps / CHECKS,
+        });
+      const price = nodes.reduce((sum, node) => sum + node.weight * priceAt(node.volatility), 0);
+      const off = Math.abs(price - priceAt(unit));
+      assert.ok(off < 0.015, `${steps} moves, ${distance}: ${price}, not ${priceAt(unit)}`);
+    }
+  }
+});
+
 Deno.test("Window outcomes: where volatility changes unseen, the deviation gets less certain", () => {
   const random = seededRandom(1);
   const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
@@ -78,7 +110,7 @@ Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of
   const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
   feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
   const { boxes, windows } = outcomes.calibration;
-  assert.ok(windows > 2_000, `${windows}`);
+  assert.ok(windows > 900, `${windows}`);
   assert.deepEqual(boxes.map(({ predicted }) => predicted), WATCHED_ODDS);
   for (const { predicted, held, error } of boxes) {
     // Each bound is a quantile of the windows before it, which is as uncertain as their number says: on
@@ -108,10 +140,10 @@ Deno.test("Window outcomes: where windows end is learned apart from how far they
 
 Deno.test("Window outcomes: without windows the prior counts; a gap forgets those under way", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
-  assert.throws(() => outcomes.begin(0, 1, 0, 0), TypeError);
+  assert.throws(() => outcomes.begin(0, 1, 0, EXPECTED), TypeError);
   const { middle, below, above } = outcomes.deviation(PRIOR);
   assert.ok(Math.abs(middle - PRIOR.middle) < 0.05 && below > 0 && above > 0);
-  outcomes.begin(0, 100, -7, 1e-5);
+  outcomes.begin(0, 100, -7, EXPECTED);
   outcomes.drop();
   outcomes.observe({ endMs: MINUTE_MS, high: 101, low: 99, close: 100 });
   assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, boxes: [] });
@@ -121,7 +153,7 @@ Deno.test("Window outcomes: a still price and a jump stay within the histogram",
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   for (const [minute, high] of [[0, 100], [1, 1e9]] as const) {
     outcomes.deviation(PRIOR);
-    outcomes.begin(minute * MINUTE_MS, 100, -7, 0);
+    outcomes.begin(minute * MINUTE_MS, 100, -7, EXPECTED);
     outcomes.observe({ endMs: (minute + 1) * MINUTE_MS, high, low: 100, close: 100 });
   }
   const { counts } = outcomes.toJSON();
