@@ -51,13 +51,19 @@ export type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; result: unknown }
   | { jsonrpc: "2.0"; id: RpcId; error: RpcErrorBody };
 
+/** Codes of a node that does not answer, or of a limit: the same call may succeed later. */
+const RETRYABLE: ReadonlySet<number> = new Set([
+  RpcCode.resourceUnavailable,
+  RpcCode.limitExceeded,
+]);
+
 /** A JSON-RPC error; `rpcCode` is one of {@link RpcCode} or the other side's own. */
 export class RpcError extends RangemakerError {
   readonly rpcCode: number;
   readonly data: unknown;
 
   constructor(rpcCode: number, message: string, options: { data?: unknown; cause?: unknown } = {}) {
-    super(`RPC_${rpcCode}`, message, { cause: options.cause });
+    super(`RPC_${rpcCode}`, message, { cause: options.cause, retryable: RETRYABLE.has(rpcCode) });
     this.rpcCode = rpcCode;
     this.data = options.data;
   }

@@ -139,7 +139,7 @@ const source = sourceBelow("lib/") + sourceBelow("services/");
 const prose = DOCUMENTS.map(readText).join("\n");
 
 Deno.test("Documents: every option that they name is one", () => {
-  // Of Deno, Docker, systemd, PostgreSQL and the tasks of this repository.
+  // Of Deno, Docker, systemd, PostgreSQL, curl and the tasks of this repository.
   const others = [
     "--allow-all",
     "--allow-env",
@@ -159,6 +159,9 @@ Deno.test("Documents: every option that they name is one", () => {
     "--frozen",
     "--no-prompt",
     "--version",
+    "--retry",
+    "--retry-delay",
+    "--retry-connrefused",
   ]
     .concat(
       "--coverage-raw-data-only",

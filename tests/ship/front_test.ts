@@ -131,7 +131,7 @@ function withFront(
 for (const [program, { version }] of Object.entries(FRONTS)) {
   Deno.test({
     name:
-      `${program}: public paths reach the services over TLS, no other path does, the address is the caller's`,
+      `${program}: public paths reach the services over TLS, no other path does, the address is the caller's, failures are JSON`,
     ignore: !hasProgram(program, version) || !hasProgram("openssl", "version") ||
       !hasProgram("curl"),
     async fn() {
@@ -200,7 +200,26 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
             // Some fronts close the connection while the body is sent.
             await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
               .catch(() => {});
+            // It shows the URL of the node.
+            await send("bridge.example", "GET /info");
             assert.deepEqual(reached, []);
+
+            await echo.shutdown();
+            await stack.stop();
+            const page = ["Origin: https://app.example"];
+            for (
+              const [name, path, body] of [
+                ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
+                ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
+                ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+: try again"\}\}$/],
+              ] as const
+            ) {
+              const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
+              assert(status === 502 || status === 503, text);
+              assert.match(text, /^content-type: application\/json/im);
+              assert.match(text, /^access-control-allow-origin: \*/im);
+              assert.match(text, body);
+            }
           },
         );
       } finally {

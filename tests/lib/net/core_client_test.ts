@@ -116,6 +116,11 @@ Deno.test("isNodeAway: only where a call got no answer", () => {
   assert(!isNodeAway(new RpcError(-32603, "")));
 });
 
+Deno.test("RpcError: only a node that is away and a limit may be asked again", () => {
+  const codes = [-32002, -32003, -32005, -32010, -32602, -32603];
+  assert.deepEqual(codes.filter((code) => new RpcError(code, "").retryable), [-32002, -32005]);
+});
+
 Deno.test("CoreClient: an error of the node keeps its code, message and data", () =>
   withNode(
     () => failure(-32010, "lacks prices", { code: "NotEnded" }),
