@@ -1,34 +1,55 @@
-// A whole bet in Node 20 or newer, Bun or Deno, on a running stack.
+// A whole bet in Node 20 or newer, Bun or Deno, on a running stack or at four URLs.
+import process from "node:process";
 import { isRangemakerError, RangemakerClient } from "@rangemaker/client";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws"; // only for Node 20; newer versions, Bun and Deno have one
 
+const [
+  solver = "http://127.0.0.1:3000",
+  bridge = "http://127.0.0.1:3001",
+  proxy = "http://127.0.0.1:8546",
+  proxyWs = "ws://127.0.0.1:8546/ws",
+] = process.argv.slice(2);
 const client = new RangemakerClient({
   chainId: 1337, // the chain of the stack
-  urls: {
-    solver: "http://127.0.0.1:3000",
-    bridge: "http://127.0.0.1:3001",
-    proxy: "http://127.0.0.1:8546",
-    proxyWs: "ws://127.0.0.1:8546/ws",
-  },
+  urls: { solver, bridge, proxy, proxyWs },
   wallet: privateKeyToAccount(generatePrivateKey()),
   connect: (url) => new WebSocket(url), // the same
 });
+
+/** Codes after which a new quote may be executed; there may be no volatility right after a start. */
+const AGAIN = ["PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE"];
+
+/** Bets on a range around the price: a narrower one until it pays more than it costs. */
+async function bet(parts = 1_000n, attempts = 30) {
+  const { price } = (await client.prices())["ETH/USDT"];
+  const startTime = Date.now() + 1_000; // time to sign
+  try {
+    const offer = await client.quote({
+      symbol: "ETH/USDT",
+      lowerPrice: price - price / parts,
+      upperPrice: price + price / parts,
+      betAmount: 10_000_000n,
+      startTime,
+      endTime: startTime + 5_000,
+    });
+    return await client.execute(offer);
+  } catch (error) {
+    const isTooWide = isRangemakerError(error, "PAYOUT_TOO_LOW");
+    const isOver = attempts === 1 || !(isTooWide || AGAIN.includes(error.code));
+    if (isOver) throw error;
+    await new Promise((done) => setTimeout(done, 200));
+    return await bet(isTooWide ? (parts * 3n) / 2n : parts, attempts - 1);
+  }
+}
+
 try {
   await client.deposit(100_000_000n); // amounts and prices have 6 decimals
-  const { price } = (await client.prices())["ETH/USDT"];
-  const offer = await client.quote({
-    symbol: "ETH/USDT",
-    lowerPrice: (price * 99n) / 100n,
-    upperPrice: (price * 101n) / 100n,
-    betAmount: 10_000_000n,
-    startTime: Date.now(),
-    endTime: Date.now() + 5_000,
-  });
-  const { thesisId } = await client.execute(offer);
+  const { thesisId } = await bet();
   const { status, payout } = await client.settled(thesisId, 15_000);
   console.log(status, payout);
 } catch (error) {
   if (!isRangemakerError(error)) throw error;
   console.error(error.code, error.message);
+  process.exitCode = 1;
 }

@@ -64,24 +64,45 @@ deposit = {
 }
 call(f"{BRIDGE}/deposit", {**deposit, "signature": sign(BRIDGE, dict(deposit))})
 
-market = rpc("core_getPrices")["ETH/USDT"]
-price = int(market["price"])
-start = now()
-terms = {
-    "user": user.address,
-    "thesisType": "box",
-    "base": market["base"],
-    "quote": market["quote"],
-    "lowerPrice": str(price * 99 // 100),
-    "upperPrice": str(price * 101 // 100),
-    "betAmount": "10000000",
-    "startTime": start,
-    "endTime": start + 5_000,
-    "deadline": start + 60_000,
-}
-quote = call(f"{SOLVER}/quote", terms)["quote"]
-signature = sign(SOLVER, {**terms, "solver": quote["solver"], "payout": quote["payout"]})
-result = call(f"{SOLVER}/execute", {"quote": quote, "userSignature": signature})["result"]
+# After these a new quote may be executed; there may be no volatility right after a start.
+AGAIN = ("PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE")
+
+
+def bet(parts):
+    """Bets on a range around the price, which is its `parts`-th part to each side."""
+    market = rpc("core_getPrices")["ETH/USDT"]
+    price = int(market["price"])
+    start = now() + 1_000  # time to sign
+    terms = {
+        "user": user.address,
+        "thesisType": "box",
+        "base": market["base"],
+        "quote": market["quote"],
+        "lowerPrice": str(price - price // parts),
+        "upperPrice": str(price + price // parts),
+        "betAmount": "10000000",
+        "startTime": start,
+        "endTime": start + 5_000,
+        "deadline": start + 60_000,
+    }
+    quote = call(f"{SOLVER}/quote", terms)["quote"]
+    signature = sign(SOLVER, {**terms, "solver": quote["solver"], "payout": quote["payout"]})
+    return call(f"{SOLVER}/execute", {"quote": quote, "userSignature": signature})["result"]
+
+
+parts, attempts, result = 1_000, 30, None
+while result is None:
+    try:
+        result = bet(parts)
+    except SystemExit as refusal:
+        attempts -= 1
+        if attempts == 0:
+            raise
+        if "PAYOUT_TOO_LOW" in str(refusal):
+            parts = parts * 3 // 2  # a narrower range, until it pays more than it costs
+        elif not any(code in str(refusal) for code in AGAIN):
+            raise
+        time.sleep(0.2)
 if result["status"] != "committed":
     raise SystemExit(f"{result['error']['code']}: {result['error']['message']}")
 

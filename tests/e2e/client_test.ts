@@ -12,7 +12,12 @@ import {
 } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
+import {
+  FREE_PORTS,
+  type RunningStack,
+  STACK_PRICING,
+  startStack,
+} from "../../services/stack/stack.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 
 const DEV_USER = DEV_ACCOUNTS.admin.address;
@@ -163,7 +168,7 @@ async function runExample(program: string, flags: string[], cwd: string): Promis
 Deno.test("README: the example of the client plays a bet on a running stack, in every way the documents name", async () => {
   const [, example] = /```ts\n(import \{ RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
   assert(example !== undefined, "README has no example of the client");
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });
   const folders = Object.keys(WAYS).map(() => Deno.makeTempDirSync());
   try {
     const { urls } = stack;

@@ -124,4 +124,4 @@ Deno.test("Client: all examples run", { timeout: 120_000 }, () =>
     } finally {
       await Deno.remove(file);
     }
-  }));
+  }, { pricing: "mock" })); // their ranges cannot be left

@@ -1,11 +1,12 @@
 /** nginx, HAProxy and Caddy with the configurations of docs/deployment/front, as real programs. */
 import assert from "node:assert/strict";
-import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { withFolder } from "../support/files.ts";
-import { hasProgram, readText, run } from "./support.ts";
+import { passagesOf } from "./documents.ts";
+import { fileUrl, hasProgram, readText, run } from "./support.ts";
 
 const NAMES = ["rpc.example", "solver.example", "bridge.example"];
 
@@ -64,11 +65,37 @@ const SPELLINGS = [
   ],
 ];
 
+/** Whether a file can be mounted over another one, for a test alone. */
+const hasMounts = hasProgram("unshare", "--version") &&
+  (await run("unshare", ["--map-root-user", "--mount", "true"])).code === 0;
+
 interface Front {
   /** Sends a request to one of the names. @returns The answer's status and text. */
   send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
   /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
   getOverHttp2(path: string): Promise<string>;
+  /** Plays a whole bet. @returns What it printed. */
+  playBet(): Promise<string>;
+}
+
+/**
+ * Plays the whole bet of docs/operating.md through a front, on a machine where the public names are
+ * this one. @returns What it printed.
+ */
+async function playBet(folder: string, port: number): Promise<string> {
+  const { text } = passagesOf("docs/operating.md").flatMap(({ commands }) => commands)
+    .find((command) => command.text.includes("bet.mjs")) ?? assert.fail("No bet");
+  const here = text
+    .replace("/etc/ssl/rangemaker/cert.pem", `${folder}/ca.pem`)
+    .replace("DENO_DIR=/opt/rangemaker/.deno ", "")
+    .replaceAll("/opt/rangemaker/", fileUrl(".").pathname)
+    .replaceAll(".example", `.example:${port}`);
+  await Deno.writeTextFile(`${folder}/hosts`, `127.0.0.1 localhost ${NAMES.join(" ")}\n`);
+  const script = `mount --bind ${folder}/hosts /etc/hosts && ${here}`;
+  const args = ["--map-root-user", "--mount", "bash", "-c", script];
+  const played = await run("unshare", args);
+  assert.equal(played.code, 0, played.text);
+  return played.stdout;
 }
 
 interface Answer {
@@ -119,7 +146,7 @@ function withFront(
         const getOverHttp2 = (path: string) =>
           getOverHttp2Of(folder, port, path);
         await Deno.copyFile(authority, `${folder}/ca.pem`);
-        await test({ send, getOverHttp2 });
+        await test({ send, getOverHttp2, playBet: () => playBet(folder, port) });
       } finally {
         child.kill("SIGTERM");
         await child.status;
@@ -135,7 +162,12 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
     ignore: !hasProgram(program, version) || !hasProgram("openssl", "version") ||
       !hasProgram("curl"),
     async fn() {
-      const stack = await startStack({ ports: FREE_PORTS, seed: 1, allowedHosts: NAMES });
+      const stack = await startStack({
+        ports: FREE_PORTS,
+        seed: 1,
+        allowedHosts: NAMES,
+        pricing: STACK_PRICING,
+      });
       const reached: { path: string; forwardedFor: string | null }[] = [];
       const echo = Deno.serve(
         { hostname: "127.0.0.1", port: 0, onListen() {} },
@@ -148,12 +180,16 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
         },
       );
       const { port } = echo.addr;
-      const services = {
-        "8546": Number(new URL(stack.urls.proxy).port),
-        "3000": port,
-        "3001": port,
-      };
+      const portOf = (name: "proxy" | "solver" | "bridge") =>
+        Number(new URL(stack.urls[name]).port);
+      const all = { "8546": portOf("proxy"), "3000": portOf("solver"), "3001": portOf("bridge") };
+      const services = { ...all, "3000": port, "3001": port };
       try {
+        if (hasMounts) {
+          await withFront(program as keyof typeof FRONTS, all, async ({ playBet }) => {
+            assert.match(await playBet(), /^(won|lost) \d+n\n$/);
+          });
+        }
         await withFront(
           program as keyof typeof FRONTS,
           services,

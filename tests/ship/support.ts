@@ -4,9 +4,13 @@ import config from "../../deno.json" with { type: "json" };
 import {
   FREE_PORTS,
   type RunningStack,
+  STACK_PRICING,
   type StackUrls,
   startStack,
 } from "../../services/stack/stack.ts";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import type { SolverOptions } from "../../services/solver/mod.ts";
+import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/process.ts";
 
 export { hasProgram } from "../support/process.ts";
@@ -82,14 +86,31 @@ export async function checkHealth(
   return await run(Deno.execPath(), [...args.slice(0, -1), script], { env });
 }
 
-/** Runs a test on a stack of its own. */
-export async function withStack(test: (stack: RunningStack) => Promise<void>): Promise<void> {
+/** Runs a test on a stack of its own, which prices bets as `deno task stack` does. */
+export async function withStack(
+  test: (stack: RunningStack) => Promise<void>,
+  pricing: Partial<SolverOptions> = STACK_PRICING,
+): Promise<void> {
   await using stack = await startStack({
+    pricing,
     ports: { ...FREE_PORTS, console: 0 },
     seed: 1,
     corsOrigins: ["*"], // pages of the examples have origins of their own
   });
   await test(stack);
+}
+
+/** Resolves when the solver can price bets, some seconds after a stack has started. */
+export async function hasVolatility(urls: StackUrls): Promise<void> {
+  const client = new RangemakerClient({ urls, chainId: 1337 });
+  await eventually("a price of a bet", async () => {
+    const { price = 1n } = (await client.prices())["ETH/USDT"] ?? {};
+    const startTime = Date.now();
+    const range = { lowerPrice: price - price / 3_000n, upperPrice: price + price / 3_000n };
+    const bet = { symbol: "ETH/USDT", ...range, betAmount: 10_000_000n, startTime };
+    const priced = client.estimate({ ...bet, endTime: startTime + 15_000 });
+    return await priced.then(() => true, () => undefined);
+  });
 }
 
 /** An example, at the URLs of a stack. */

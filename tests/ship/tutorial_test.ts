@@ -1,7 +1,7 @@
 /** The programs of the tutorial, run in its order against one stack, print what it says. */
 import assert from "node:assert/strict";
 import { patternOf } from "./documents.ts";
-import { fileUrl, readText, run, withStack } from "./support.ts";
+import { fileUrl, hasVolatility, readText, run, withStack } from "./support.ts";
 
 /** A program that the reader saves, or a command that the reader runs, with its output. */
 type Step = { file: string; program: string } | { command: string; output: string };
@@ -34,6 +34,7 @@ Deno.test("docs/tutorial.md: every program runs, and prints what the tutorial sa
   const folder = await Deno.makeTempDir();
   try {
     await withStack(async ({ urls }) => {
+      await hasVolatility(urls);
       const relocated = (text: string) =>
         text.replaceAll('"./lib/', `"${fileUrl("lib/").href}`)
           .replaceAll("http://127.0.0.1:3000", urls.solver)

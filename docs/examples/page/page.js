@@ -18,29 +18,45 @@ function show(text) {
   document.getElementById("log").append(item);
 }
 
-async function bet() {
+/** Codes after which a new quote may be executed; there may be no volatility right after a start. */
+const AGAIN = ["PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE"];
+
+/** Bets on a range around the price: a narrower one until it pays more than it costs. */
+async function bet(parts = 1_000n, attempts = 30) {
+  const { price } = (await client.prices())["ETH/USDT"];
+  const startTime = Date.now() + 10_000; // time to read and sign the quote
+  try {
+    const offer = await client.quote({
+      symbol: "ETH/USDT",
+      lowerPrice: price - price / parts,
+      upperPrice: price + price / parts,
+      betAmount: 10_000_000n,
+      startTime,
+      endTime: startTime + 5_000,
+    });
+    show(`Sign to bet 10 USDC; it pays ${Number(offer.quote.payout) / 1e6} if you win`);
+    return await client.execute(offer);
+  } catch (error) {
+    const isTooWide = isRangemakerError(error, "PAYOUT_TOO_LOW");
+    const isOver = attempts === 1 || !(isTooWide || AGAIN.includes(error.code));
+    if (isOver) throw error;
+    await new Promise((done) => setTimeout(done, 200));
+    return await bet(isTooWide ? (parts * 3n) / 2n : parts, attempts - 1);
+  }
+}
+
+async function play() {
   show(`You are ${await client.address()}`);
   await client.switchChain({ chainName: "rangemaker" }); // adds the chain if the wallet lacks it
   await client.deposit(100_000_000n);
-  const { price } = (await client.prices())["ETH/USDT"];
-  const startTime = Date.now() + 10_000; // time to read and sign the quote
-  const offer = await client.quote({
-    symbol: "ETH/USDT",
-    lowerPrice: (price * 99n) / 100n,
-    upperPrice: (price * 101n) / 100n,
-    betAmount: 10_000_000n,
-    startTime,
-    endTime: startTime + 5_000,
-  });
-  show(`Sign to bet 10 USDC; it pays ${Number(offer.quote.payout) / 1e6} if you win`);
-  const { thesisId } = await client.execute(offer);
+  const { thesisId } = await bet();
   show(`Thesis ${thesisId} is open`);
   const { status } = await client.settled(thesisId, 60_000);
   show(`Thesis ${thesisId} is ${status}`);
 }
 
 document.getElementById("bet").onclick = () =>
-  bet().catch((error) => {
+  play().catch((error) => {
     if (!isRangemakerError(error)) throw error;
     show(`${error.code}: ${error.message}`);
   });
