@@ -15,6 +15,8 @@ export interface Figures {
   series(metric: string, labels?: LabelFilter): readonly (number | undefined)[];
   /** The time from the oldest answer to the newest. */
   readonly spanMs: number;
+  /** The newest answers alone: by them, a rate falls soon after its cause has ended. */
+  readonly recent: Figures;
 }
 
 /** An expression with a value for each set of labels. */
@@ -52,6 +54,7 @@ export function rate(metric: string, window: string, counted: Counted = {}): Mea
     window,
     counted,
     (series, spanMs) => spanMs < WATCHED_MIN_MS ? undefined : 1_000 * growthOf(series) / spanMs,
+    ({ recent }) => recent,
   );
 }
 
@@ -64,6 +67,7 @@ export function changes(metric: string, window: string): Measure {
       spanMs < WATCHED_MIN_MS
         ? undefined
         : series.filter((value, index) => index > 0 && value !== series[index - 1]).length,
+    ({ recent }) => recent,
   );
 }
 
@@ -164,10 +168,11 @@ function summed(
   window: string,
   { labels = {}, by = [] }: Counted,
   read: SeriesReader,
+  figuresOf?: (figures: Figures) => Figures,
 ): Measure {
   const groups = ["instance", ...by].join(", ");
   const promql = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
-  return overTime(promql, metric, { labels, by }, read);
+  return overTime(promql, metric, { labels, by }, read, figuresOf);
 }
 
 type SeriesReader = (series: readonly (number | undefined)[], spanMs: number) => number | undefined;
@@ -178,10 +183,12 @@ function overTime(
   metric: string,
   { labels = {}, by = [] }: Counted,
   read: SeriesReader,
+  figuresOf = (figures: Figures) => figures,
 ): Measure {
   return {
     promql,
-    read(figures) {
+    read(all) {
+      const figures = figuresOf(all);
       const groups = new Map(
         figures.newest(metric, labels).map(({ labels: own }) => {
           const group = Object.fromEntries(by.map((label) => [label, own[label] ?? ""]));

@@ -113,6 +113,12 @@ export class CoreNode {
     watchNode(this.metrics.registry, {
       unsettledTheses: () => chain.state.settler.unsettledCount,
       thesesWithoutPrices: () => chain.state.settler.withoutPrices,
+      neededSlots: () => chain.state.neededSlots(chain.head.timestampMs),
+      freshMarkets: () =>
+        settings.markets.list.map((market) => [
+          market,
+          oraclePrices.isFresh(market, clock.now()),
+        ]),
       clients: () => clients.count,
       isWritable,
       storageBytes: () => storage.bytes,

@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { Markets } from "../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { createRegistry, metricsIn } from "../../lib/http/metrics.ts";
 
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
@@ -8,6 +8,10 @@ export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 export interface NodeGauges {
   unsettledTheses(): number;
   thesesWithoutPrices(): number;
+  /** Slots without a price that unsettled theses need. */
+  neededSlots(): Iterable<[market: Market, slots: number]>;
+  /** Whether each market has a fresh price. */
+  freshMarkets(): Iterable<[market: Market, isFresh: boolean]>;
   clients(): number;
   /** Whether changes can be stored. */
   isWritable(): boolean;
@@ -84,7 +88,7 @@ export function createNodeMetrics({ symbols }: Markets) {
 
 /** Declares gauges that read the node at each scrape. */
 export function watchNode(registry: Registry, gauges: NodeGauges): void {
-  const { reading } = metricsIn(registry);
+  const { reading, readings } = metricsIn(registry);
   reading(
     "node_theses_unsettled",
     "Theses that are not settled.",
@@ -94,6 +98,24 @@ export function watchNode(registry: Registry, gauges: NodeGauges): void {
     "node_theses_without_prices",
     "Theses that have ended and cannot be settled until missing prices are backfilled.",
     gauges.thesesWithoutPrices,
+  );
+  readings(
+    "node_price_slots_needed",
+    "Checkpoints without a price that open theses need, by market.",
+    ["market"],
+    function* () {
+      for (const [{ symbol: market }, slots] of gauges.neededSlots()) yield [{ market }, slots];
+    },
+  );
+  readings(
+    "node_price_fresh",
+    "1 while a market has a fresh price, otherwise 0.",
+    ["market"],
+    function* () {
+      for (const [{ symbol: market }, isFresh] of gauges.freshMarkets()) {
+        yield [{ market }, isFresh ? 1 : 0];
+      }
+    },
   );
   reading(
     "node_storage_writable",

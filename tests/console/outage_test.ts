@@ -81,12 +81,10 @@ browserTest(
       await isUp(name, true);
       await services.stop(name);
       await isUp(name, false);
-      await visitor.sees(
-        new RegExp(`✕ Critical\\s+${name} .*It does not answer, or does not allow`),
-      );
+      await visitor.sees(new RegExp(`✕ Critical\\s+${name} .*It does not answer \\([a-z]`));
       await services.start(name);
       await isUp(name, true);
-      await visitor.seesNo(/It does not answer, or does not allow/);
+      await visitor.seesNo(/It does not answer \(/);
     }
   },
 );

@@ -16,8 +16,19 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
+  const since = { isBack: false, isForbidden: false };
   const url = `http://${name}`;
-  return { name, url, version: "1", complaints: [], history, trends: [], ...healthy, ...more };
+  return {
+    name,
+    url,
+    ...since,
+    version: "1",
+    complaints: [],
+    history,
+    trends: [],
+    ...healthy,
+    ...more,
+  };
 }
 
 /** Figures before and after, and the chapter of the problem that they show. */
@@ -86,10 +97,11 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   ],
   [
     "node",
-    'node_price_slots_missing_total{market="A/B"} 0',
-    'node_price_slots_missing_total{market="A/B"} 1',
+    'node_price_slots_needed{market="A/B"} 0',
+    'node_price_slots_needed{market="A/B"} 1',
     "NodePricesMissing",
   ],
+  ["node", "", 'node_price_fresh{market="A/B"} 0', "NodePricesStale"],
   ["node", "", "node_theses_without_prices 1", "NodeNeedsBackfill"],
   ["node", "", "node_storage_writable 0", "NodeStorageFailed"],
   ["proxy", "", 'proxy_read_node_up{node="n"} 0', "ProxyReadNodeOut"],
@@ -176,10 +188,16 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
     ["solver", "Health and readiness", "oracle"],
     ["proxy", "ProxyReconnecting", "oracle"],
   ]);
-  assert.match(problems[0]?.text ?? "", /--cors-origins\): It cannot be reached$/);
+  assert.match(problems[0]?.text ?? "", /no new bets; .*\): It cannot be reached$/);
   assert.equal(problems[1]?.text, "Its health is failed");
   assert.equal(problems[2]?.text, "It is not ready: The store is read-only");
   assert.equal(anchorOf("Health and readiness"), "docs/operating.md#health-and-readiness");
+  const back = [stateOf("oracle", [], { isBack: true }), stateOf("node", [], { isHealthy: false })];
+  assert.deepEqual(findingsOf(back).map(({ cause }) => cause), ["oracle"]);
+  back.push(stateOf("proxy", [], { isUp: false }));
+  assert.equal(findingsOf(back)[0]?.cause, undefined, "nothing else ends a process");
+  const [forbidden] = findingsOf([stateOf("node", [], { isUp: false, isForbidden: true })]);
+  assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
 });
 
 Deno.test("Problems: one line names all markets, with the worst value", () => {

@@ -12,8 +12,8 @@ import { FakeClock } from "../support/fake_clock.ts";
 
 const PASS_MS = 1_500;
 
-/** Answers by path, as text or with a status. */
-type Answers = Record<string, string | [status: number, text: string]>;
+/** Answers by path, as text or with a status; null for one that breaks off. */
+type Answers = Record<string, string | [status: number, text: string] | null>;
 
 /** Runs a test with a service whose answers the test changes. */
 async function withService(
@@ -23,7 +23,12 @@ async function withService(
   await using listener = listen("127.0.0.1", 0, (request) => {
     const { pathname } = new URL(request.url);
     scene.asked.push(pathname);
-    const answer = scene.answers[pathname] ?? [404, ""];
+    const answer = scene.answers[pathname] === undefined
+      ? [404, ""] as const
+      : scene.answers[pathname];
+    if (answer === null) {
+      return new Response(new ReadableStream({ pull: (body) => body.error(new Error("reset")) }));
+    }
     const [status, text] = typeof answer === "string" ? [200, answer] : answer;
     return new Response(text, { status });
   });
@@ -40,6 +45,8 @@ const WELL: Answers = {
 };
 const GOOD = {
   isUp: true,
+  isBack: false,
+  isForbidden: false,
   reason: "",
   version: "1.2.3",
   health: "healthy",
@@ -140,10 +147,18 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
     const { reason, ...away } = await next(false);
     assert.match(reason, /\/metrics answered with status 503$/);
     assert.equal(away.history, history, "its figures are the last that came");
+    assert.equal(away.isForbidden, false, "something else answers in its place");
     answers["/metrics"] = "up 1\n";
-    await next(true);
+    assert.ok((await next(true)).isBack);
+    clock.advance(20_000);
+    await eventually("no trace of its absence", () => !watch?.state.value.isBack || undefined);
+    answers["/health"] = null;
+    assert.ok((await next(false)).isForbidden);
+    answers["/health"] = "fine";
+    assert.equal((await next(true)).isBack, false, "it was not away");
   });
-  const { reason, version } = await next(false);
+  const { reason, version, isForbidden } = await next(false);
+  assert.equal(isForbidden, false);
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
   assert.equal(version, undefined);
   await eventually("the pass is over", () => clock.pending === 1 || undefined);

@@ -40,7 +40,7 @@ Deno.test("Dashboard: shows the twelve metrics of the proxy by the specification
 /** Metrics by market, and the label that names it. */
 const MARKET_LABEL = /(?:market|pair)=~"\$market"/;
 const BY_MARKET =
-  /node_price_slots_(?:missing|damaged)|solver_bets_usdc|solver_calibration|oracle_(?:price|sources|source_dev)/;
+  /node_price_(?:fresh|slots_(?:missing|damaged|needed))|solver_bets_usdc|solver_calibration|oracle_(?:price|sources|source_dev)/;
 
 Deno.test("Dashboard: every query is narrowed by instance, and by market where there are markets", () => {
   assert.deepEqual(templating.list.map(({ name }) => name), ["instance", "market"]);

@@ -145,6 +145,16 @@ export class ChainState {
     }
   }
 
+  /** How many slots up to a time have no price although an unsettled thesis needs them, by market. */
+  *neededSlots(untilMs: number): Iterable<[market: Market, slots: number]> {
+    for (const [market, history] of this.histories) {
+      const missingMs = this.settler.neededSpans(market.base, market.quote)
+        .flatMap(({ from, to }) => history.checkRange(from, Math.min(to, untilMs + 1)).missing)
+        .reduce((sum, gap) => sum + gap.to - gap.from, 0);
+      yield [market, missingMs / SLOT_MS];
+    }
+  }
+
   /** The market of a pair, or undefined. */
   marketOf({ base, quote }: MarketPair): Market | undefined {
     return this.#markets.find(base, quote);

@@ -216,6 +216,23 @@ Deno.test("Chain: past the ring, the slots of unsettled windows are filled, and 
   assert.equal(fill(-200, 1_200), 10);
 });
 
+Deno.test("ChainState: slots without a price are needed until they are filled or no unsettled window has them", () => {
+  const needed = (test: TestChain) =>
+    [...test.chain.state.neededSlots(test.now)].reduce((sum, [, slots]) => sum + slots, 0);
+  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
+  test.run(4);
+  assert.equal(needed(test), 0, "the rest of the window is to come");
+  test.run(2, null);
+  assert.equal(needed(test), 2);
+  test.run(20);
+  assert.equal(needed(test), 2);
+  fill(0, 1_000);
+  assert.equal(needed(test), 0);
+  assert.deepEqual(statuses(), ["won"]);
+  test.run(5, null);
+  assert.equal(needed(test), 0, "nobody bet on these");
+});
+
 Deno.test("ChainState: fills the given spans, and the slots between them stay missing", () => {
   const { chain: { state } } = new TestChain();
   const history = state.historyOf(ETH);

@@ -31,6 +31,12 @@ export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer>
   }
 }
 
+/** Whether anything answers at a URL, also if it does not allow this page to read the answer. */
+export function isAnswered(url: string, signal: AbortSignal): Promise<boolean> {
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  return fetch(url, { mode: "no-cors", signal: ended }).then(() => true, () => false);
+}
+
 /** Does something again and again while it is started, with a pause after each pass. */
 export class Poll {
   readonly #clock: Clock;

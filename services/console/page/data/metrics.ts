@@ -68,6 +68,9 @@ function parseValue(text: string): number {
 /** How far back {@link MetricsHistory} looks. */
 export const WINDOW_MS = 60_000;
 
+/** How far back rates look. */
+export const RECENT_MS = 15_000;
+
 /** The figures of the last minute, for what happened in it. */
 export class MetricsHistory implements Figures {
   readonly #answers: readonly { atMs: number; metrics: Metrics }[];
@@ -80,6 +83,11 @@ export class MetricsHistory implements Figures {
   with(atMs: number, metrics: Metrics): MetricsHistory {
     const kept = this.#answers.filter((answer) => answer.atMs >= atMs - WINDOW_MS);
     return new MetricsHistory([...kept, { atMs, metrics }]);
+  }
+
+  get recent(): MetricsHistory {
+    const fromMs = (this.#answers.at(-1)?.atMs ?? 0) - RECENT_MS;
+    return new MetricsHistory(this.#answers.filter(({ atMs }) => atMs >= fromMs));
   }
 
   /** The newest figures. */

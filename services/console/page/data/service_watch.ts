@@ -1,8 +1,8 @@
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
-import { get, type HttpAnswer, NoAnswerError, Poll } from "./http.ts";
-import { MetricsHistory, parseMetrics } from "./metrics.ts";
+import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
+import { MetricsHistory, parseMetrics, RECENT_MS } from "./metrics.ts";
 import { type Trend, withNewest } from "./trends.ts";
 
 /** The services that an operator looks after. */
@@ -17,8 +17,12 @@ export interface ServiceState {
   url: string;
   /** Undefined before the first answer, or the first lack of one. */
   isUp: boolean | undefined;
+  /** Answers again so lately that figures of other services still show its absence. */
+  isBack: boolean;
   /** Why it is away. */
   reason: string;
+  /** It is not away: it answers other pages than this one. */
+  isForbidden: boolean;
   version: string | undefined;
   /** Its own word for its health. */
   health: string;
@@ -41,11 +45,15 @@ const statusSchema = z.object({
   problems: z.array(z.string()).optional(),
 });
 
+/** After a return: rates look back so far, and answers are some seconds apart. */
+const BACK_MS = RECENT_MS + 5_000;
+
 /** Looks at one service again and again, while its {@link poll} is started. */
 export class ServiceWatch {
   readonly state: Signal<ServiceState>;
   readonly #clock: Clock;
   readonly poll: Poll;
+  #awayAtMs = -Infinity;
 
   constructor(name: ServiceName, url: string, clock: Clock) {
     this.#clock = clock;
@@ -53,7 +61,9 @@ export class ServiceWatch {
       name,
       url: url.replace(/\/+$/, ""),
       isUp: undefined,
+      isBack: false,
       reason: "",
+      isForbidden: false,
       version: undefined,
       health: "",
       isHealthy: true,
@@ -83,9 +93,13 @@ export class ServiceWatch {
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
+      // Pages learn only from a second request whether the first was refused or not answered.
+      const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
+      if (signal.aborted) return;
+      if (!isForbidden) this.#awayAtMs = this.#clock.now();
+      const away = { isUp: false, isBack: false, reason: thrown.message, isForbidden };
       // It may come back as another version.
-      const away = { isUp: false, reason: thrown.message, version: undefined };
-      this.state.value = { ...this.state.value, ...away };
+      this.state.value = { ...this.state.value, ...away, version: undefined };
     }
   }
 
@@ -104,7 +118,9 @@ export class ServiceWatch {
     this.state.value = {
       ...before,
       isUp: true,
+      isBack: nowMs - this.#awayAtMs <= BACK_MS,
       reason: "",
+      isForbidden: false,
       version: about === undefined ? before.version : versionOf(about.text),
       health: word,
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",

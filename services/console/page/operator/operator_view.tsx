@@ -10,6 +10,7 @@ import { Table } from "../table.tsx";
 import { figuresOf, formatAge } from "./figures.ts";
 import {
   anchorOf,
+  EFFECTS,
   type Finding,
   findingsOf,
   isOfProcess,
@@ -76,7 +77,9 @@ interface FindingsProps {
 
 function Findings({ findings, isKnown, watched }: FindingsProps) {
   const following = findings.filter(({ cause }) => cause !== undefined);
-  const causes = [...new Set(following.map(({ cause }) => cause))];
+  const causes = [...new Set(following.flatMap(({ cause }) => cause ?? []))];
+  const isAway = (name: ServiceName) =>
+    findings.some(({ service, chapter }) => service === name && chapter === "ServiceDown");
   return (
     <section class="card wrong" aria-label="What is wrong">
       <h2>What is wrong</h2>
@@ -89,7 +92,11 @@ function Findings({ findings, isKnown, watched }: FindingsProps) {
       {following.length > 0 && (
         <details>
           <summary>
-            {following.length} more that may follow: {causes.join(" and ")} must be back first
+            {following.length} more that may follow: {causes.map((name) =>
+              isAway(name)
+                ? `${name} must be back first (${EFFECTS[name]})`
+                : `${name} answers again, and this ends within 20 s if it was the cause`
+            ).join("; ")}
           </summary>
           <FindingList findings={following} />
         </details>

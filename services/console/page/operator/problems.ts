@@ -18,9 +18,19 @@ export interface Finding {
   firstStep: string;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
-  /** A service that is away and that this one needs: the likely cause. */
+  /** A service that is or was away and that this one needs: the likely cause. */
   cause?: ServiceName;
 }
+
+/** What users cannot do while a service is away. */
+export const EFFECTS: Readonly<Record<ServiceName, string>> = {
+  exchanges: "no fresh prices, so no new bets; bets that end wait for a backfill",
+  oracle: "no fresh prices, so no new bets; bets that end wait for a backfill",
+  node: "no bets, no settlements and no deposits",
+  proxy: "pages show no prices, and nobody can bet",
+  bridge: "no deposits",
+  solver: "no quotes, so no new bets; open bets are settled",
+};
 
 /** What each service needs, directly or not. */
 const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
@@ -48,11 +58,14 @@ export function findingsOf(
     ...PROBLEMS.filter((problem) => state.isUp && (firsts.has(state) || !isOfProcess(problem)))
       .flatMap((problem) => measuredOf(problem, state, providers)),
   ]);
-  const away = services.filter(({ isUp }) => isUp === false).map(({ name }) => name);
+  const away = services.filter(({ isUp, isBack }) => isUp === false || isBack)
+    .map(({ name }) => name);
   const rank = ({ severity, cause }: Finding) =>
     (cause === undefined ? 0 : 2) + (severity === "critical" ? 0 : 1);
   return findings.map((finding) => {
-    const cause = away.find((name) => NEEDS[finding.service].includes(name));
+    // Without another service one works badly, but answers.
+    const isAway = finding.chapter === SERVICE_DOWN?.name;
+    const cause = away.find((name) => !isAway && NEEDS[finding.service].includes(name));
     return cause === undefined ? finding : { ...finding, cause };
   }).sort((a, b) => rank(a) - rank(b));
 }
@@ -112,9 +125,14 @@ function healthOf(state: ServiceState): Finding[] {
   const severity = "critical";
   if (isUp === undefined) return [];
   if (!isUp && SERVICE_DOWN !== undefined) {
-    const { name: chapter, message, firstStep } = SERVICE_DOWN;
-    const text = `${message}, or does not allow this page (--cors-origins): ${reason}`;
-    return [{ service, severity, text, firstStep, chapter }];
+    const { name: chapter, message } = SERVICE_DOWN;
+    if (state.isForbidden) {
+      const text = "It answers, but does not allow this page to read it";
+      const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
+      return [{ service, severity, text, firstStep, chapter }];
+    }
+    const text = `${message} (${EFFECTS[service]}): ${reason}`;
+    return [{ service, severity, text, firstStep: SERVICE_DOWN.firstStep, chapter }];
   }
   if (isHealthy && isReady !== false) return [];
   const what = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
