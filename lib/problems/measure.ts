@@ -171,7 +171,9 @@ function summed(
   figuresOf?: (figures: Figures) => Figures,
 ): Measure {
   const groups = ["instance", ...by].join(", ");
-  const promql = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
+  const sum = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
+  // Prometheus extrapolates to the ends of the window: nothing happens 2.1 times.
+  const promql = kind === "increase" ? `round(${sum})` : sum;
   return overTime(promql, metric, { labels, by }, read, figuresOf);
 }
 
