@@ -62,6 +62,9 @@ type Name = typeof NAMES[number];
 /** The oracle of a machine is the test's own. */
 const ORACLE_UNIT = "rangemaker-one@oracle";
 
+/** Makes the copies, which the test runs in place of its timer. */
+const BACKUP_UNIT = "backup-rangemaker";
+
 /** Databases of bridge and solver in PostgreSQL, with a user each, by names of their own. */
 class PostgresDatabases {
   readonly #prefix = `test_${crypto.randomUUID().slice(0, 8)}_`;
@@ -87,17 +90,13 @@ class PostgresDatabases {
     return url.href;
   }
 
-  /** What the administrator of the databases runs, with the names that are here. */
-  relocated(command: string): string {
-    if (!command.endsWith(POSTGRES)) return command;
+  /** Has the administrator of the databases run commands here, with the names that are here. */
+  get administrator(): string {
     const { hostname, port, username } = this.#server;
-    const names = command.replaceAll(
-      /(?<= )(bridge|solver)(_old)?\b/g,
-      (name) => `${this.#prefix}${name}`,
-    );
+    const renamed = (name: string) => `"\${@//${name}/${this.#prefix}${name}}"`;
     return `export PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGDATABASE=postgres
-runuser() { shift 3; "$@"; }
-${names}`;
+runuser() { shift 3; set -- ${renamed("bridge")}; ${renamed("solver")}; }
+`;
   }
 
   async #admin(statement: string): Promise<void> {
@@ -170,6 +169,9 @@ class Machine {
     const databaseOf = (name: string) =>
       this.databases?.url(name) ??
         this.#relocated(`/var/lib/rangemaker/${name}/data/${name}.sqlite`);
+    for (const name of ["bridge", "solver"]) {
+      await Deno.writeTextFile(`${etc}/${name}.database`, `${databaseOf(name)}\n`);
+    }
     const key = (name: string) =>
       `keystore = "${etc}/${name}.json"\nkeystore_password_file = "${etc}/${name}.password"`;
     const signer = (name: string) => `database = "${databaseOf(name)}"\n${key(name)}`;
@@ -207,7 +209,7 @@ ${key("admin")}
     await Deno.writeTextFile(`${this.#folder}/clock.js`, CLOCK);
     await Deno.symlink(programFolder, `${this.#folder}/opt/rangemaker-1`);
     await Deno.symlink("rangemaker-1", `${this.#folder}/opt/rangemaker`);
-    await this.shell("mkdir -p /var/backups /var/lib/rangemaker/{node,proxy,bridge,solver}");
+    await this.shell("mkdir /var/backups");
   }
 
   urlOf(name: Name): string {
@@ -253,8 +255,8 @@ ${key("admin")}
   /** Runs a command to its end. @returns What it printed. */
   async shell(command: string, isExpected: (code: number) => boolean = isZero): Promise<string> {
     const program = this.#program.map((word) => `'${word}'`).join(" ");
-    const script = `rangemaker() { ${program} "$@"; }\n${
-      this.#relocated(this.databases?.relocated(command) ?? command)
+    const script = `rangemaker() { ${program} "$@"; }\n${this.databases?.administrator ?? ""}${
+      this.#relocated(command)
     }`;
     const launch = this.#launch("/etc/rangemaker", ["bash", "-c"]);
     const { code, stdout, stderr } = await new Program([script], {}, launch).finished();
@@ -287,16 +289,22 @@ ${key("admin")}
 
   async #systemctl([verb, ...words]: string[]): Promise<string> {
     for (const unit of words) {
-      if (unit === "--now" || unit === ORACLE_UNIT) continue;
+      if (["--now", ORACLE_UNIT, `${BACKUP_UNIT}.timer`].includes(unit)) continue;
+      if (unit === BACKUP_UNIT) {
+        await this.shell(await Deno.readTextFile(`${documents}/deployment/backup`));
+        continue;
+      }
       const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
       if (verb === "stop" || verb === "restart") await this.#stop(name);
-      if (verb !== "stop") await this.#start(name);
+      if (verb !== "stop" && !this.#programs.has(name)) await this.#start(name);
     }
     return "";
   }
 
   async #start(name: Name): Promise<void> {
-    const launch = this.#launch(`/var/lib/rangemaker/${name}`, this.#program);
+    const folder = `/var/lib/rangemaker/${name}`;
+    await this.shell(`mkdir -p ${folder}`); // StateDirectory of the unit
+    const launch = this.#launch(folder, this.#program);
     const program = new Program([name], {}, launch);
     this.#programs.set(name, program);
     await program.until(({ stderr }) => stderr.includes("Listening on")).catch(() => {});
@@ -422,14 +430,28 @@ async function takesDepositsAndBets(machine: Machine): Promise<void> {
 }
 
 async function loseMachine(machine: Machine): Promise<void> {
-  const [copy, restore] = blocksOf("Lost machine", 2);
+  const [copy, start] = blocksOf("Lost machine", 2);
+  const restores = blocksOf("Restore", 3);
   await machine.play(copy);
   await takesDepositsAndBets(machine);
   await machine.play(copy); // as on the next night
+  await machine.shell("mv solver.database elsewhere");
+  await assert.rejects(machine.play(copy)); // the copies before stay
+  await machine.shell("mv elsewhere solver.database");
+  const modes = await machine.shell("stat -c %a /var/backups/rangemaker /var/backups/rangemaker/*");
+  assert.equal(modes, "700\n600\n600\n600");
   const client = new CoreClient({ url: machine.urlOf("node") });
   const { balance, locked } = await client.getAccount(user.address);
   await machine.deposit(); // after the copy of the bridge: nobody has it then
-  await machine.play(restore);
+  for (const alone of restores.slice(1)) {
+    await machine.play(alone);
+    await takesDepositsAndBets(machine);
+  }
+  const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
+  await machine.play([{ text: `systemctl stop ${units}` }]);
+  await machine.shell("rm -rf /var/lib/rangemaker/*");
+  for (const each of restores) await machine.play(each);
+  await machine.play(start);
   const restored = await client.getAccount(user.address);
   assert.deepEqual([restored.balance, restored.locked], [balance, locked]);
   await takesDepositsAndBets(machine);
@@ -488,8 +510,12 @@ async function upgrade(machine: Machine): Promise<void> {
   assert.deepEqual(await stored(), before);
   await takesDepositsAndBets(machine);
   await machine.release(undefined);
+  const later = await stored();
   await machine.play(forward);
   assert(await machine.isInstalled());
+  await takesDepositsAndBets(machine);
+  await machine.play(back); // to the copies of this upgrade
+  assert.deepEqual(await stored(), later);
   await takesDepositsAndBets(machine);
 }
 
