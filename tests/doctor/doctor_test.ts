@@ -471,10 +471,11 @@ Deno.test("doctor: a WebSocket that opens and never answers fails after the time
   }
 });
 
-Deno.test("doctor: a port used by another program fails, one used by the service itself is ok", async () => {
+Deno.test("doctor: a port used by another program fails, one used by the service itself is ok, and says why it failed", async () => {
+  let answer = () => new Response("hello");
   const stranger = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    () => new Response("hello"),
+    () => answer(),
   );
   const bridge = await startBridge(withDefaults(bridgeOptions, {
     port: 0,
@@ -492,6 +493,13 @@ Deno.test("doctor: a port used by another program fails, one used by the service
     const own = await portOf("bridge", new URL(bridge.url).port);
     assert.equal(own.level, "ok");
     assert.match(own.text, /is used by this service, which is running: healthy$/);
+    answer = () =>
+      Response.json({ status: "failed", rpc: true, bridge: "0x", reason: "No space" }, {
+        status: 503,
+      });
+    const failed = await portOf("bridge", stranger.addr.port);
+    assert.match(`${failed.level} ${failed.text}`, /^fail .* which is running: failed$/);
+    assert.equal(failed.remedy, 'It answers: "No space"');
     // A bridge is not a solver.
     const other = await portOf("solver", new URL(bridge.url).port);
     assert.equal(other.level, "fail");

@@ -437,6 +437,7 @@ async function loseMachine(machine: Machine): Promise<void> {
   await machine.play(copy); // as on the next night
   await machine.shell("mv solver.database elsewhere");
   await assert.rejects(machine.play(copy)); // the copies before stay
+  assert.equal(await machine.shell("ls /var/backups"), "rangemaker");
   await machine.shell("mv elsewhere solver.database");
   const modes = await machine.shell("stat -c %a /var/backups/rangemaker /var/backups/rangemaker/*");
   assert.equal(modes, "700\n600\n600\n600");
@@ -482,7 +483,10 @@ async function rotateSolver(machine: Machine): Promise<void> {
 }
 
 async function upgrade(machine: Machine): Promise<void> {
-  const [forward = [], back] = blocksOf("Upgrade", 2);
+  const [forward = [], back, start] = blocksOf("Upgrade", 3);
+  const goBack = async () => {
+    for (const block of [back, ...blocksOf("Restore", 3), start]) await machine.play(block);
+  };
   const stored = async () => {
     const client = new CoreClient({ url: machine.urlOf("node") });
     const { address, balance, locked } = await client.getAccount(user.address);
@@ -506,7 +510,7 @@ async function upgrade(machine: Machine): Promise<void> {
       answer: "…Database has version …, made by a newer program…",
     },
   ]);
-  await machine.play(back);
+  await goBack();
   assert.deepEqual(await stored(), before);
   await takesDepositsAndBets(machine);
   await machine.release(undefined);
@@ -514,7 +518,7 @@ async function upgrade(machine: Machine): Promise<void> {
   await machine.play(forward);
   assert(await machine.isInstalled());
   await takesDepositsAndBets(machine);
-  await machine.play(back); // to the copies of this upgrade
+  await goBack(); // to the copies of this upgrade
   assert.deepEqual(await stored(), later);
   await takesDepositsAndBets(machine);
 }
@@ -523,7 +527,8 @@ async function fillDisk(machine: Machine): Promise<void> {
   const [full, free] = blocksOf("Full disk", 2);
   // So that its log has no room of its own left.
   await machine.play([{ text: "systemctl restart rangemaker-one@node" }]);
-  const fill = "dd if=/dev/zero of=/var/backups/rangemaker-1/old bs=4k";
+  const fill = "mkdir /var/backups/rangemaker.new && " +
+    "dd if=/dev/zero of=/var/backups/rangemaker.new/solver.dump bs=4k";
   await machine.shell(fill, (code) => code === 1);
   await machine.play(full);
   await machine.deposit("STORE_UNAVAILABLE");
@@ -585,7 +590,9 @@ function testMachine(
 testMachine(
   "a failed upgrade is undone, a full disk and a wrong clock recover",
   async (machine, t) => {
-    await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+    if (hasProgram("sqlite3")) {
+      await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+    }
     await t.step("full disk", () => fillDisk(machine));
     await t.step("clock set back", () => setClockBack(machine));
   },

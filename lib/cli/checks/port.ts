@@ -10,6 +10,9 @@ import { type Check, type CheckContext, fail, type Finding, ok, warn } from "./c
 /** Longest part of an unknown program's answer that is shown. */
 const ANSWER_TEXT_MAX = 60;
 
+/** Longest part of a service's own reason that is shown. */
+const CAUSE_TEXT_MAX = 500;
+
 /** An address that a service listens on. */
 export interface PortTarget {
   host: string;
@@ -18,6 +21,10 @@ export interface PortTarget {
   /** The service's own `GET /health` answer. */
   health: z.core.$ZodType<{ status: string }>;
 }
+
+/** Why a service is not healthy: `error` of the node, `reason` of bridge and solver. */
+const causeSchema = z.object({ error: z.string() }).transform(({ error }) => error)
+  .or(z.object({ reason: z.string() }).transform(({ reason }) => reason));
 
 const HEALTHY: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
 
@@ -53,11 +60,16 @@ async function identifyListener(
   try {
     const { status: code, text: body } = await request(url, { timeoutMs });
     // The proxy answers with plain text.
-    const status = z.safeParse(target.health, tryParseJson(body) ?? body).data?.status;
+    const value = tryParseJson(body) ?? body;
+    const status = z.safeParse(target.health, value).data?.status;
     if (status !== undefined) {
       const text = `${host}:${port} is used by this service, which is running: ${status}`;
       if (HEALTHY.has(status)) return ok(text);
-      return (code === 200 ? warn : fail)(text, `See ${url} and the log of the service`);
+      const { data: cause } = causeSchema.safeParse(value);
+      const remedy = cause === undefined
+        ? `See ${url} and the log of the service`
+        : `It answers: ${JSON.stringify(cause.slice(0, CAUSE_TEXT_MAX))}`;
+      return (code === 200 ? warn : fail)(text, remedy);
     }
     answer = `answers /health with ${JSON.stringify(body.slice(0, ANSWER_TEXT_MAX))}`;
   } catch (thrown) {
