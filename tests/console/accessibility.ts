@@ -41,9 +41,11 @@ export async function violationsEverywhere(page: Page): Promise<string[]> {
       await look(`${theme}, ${width} pixels`);
     }
   }
-  await page.setViewport({ width: 1280, height: 900 });
   await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
-  await look("twice the text");
+  for (const width of [320, 1280]) {
+    await page.setViewport({ width, height: 900 });
+    await look(`twice the text, ${width} pixels`);
+  }
   await page.$eval("html", (html) => html.style.removeProperty("font-size"));
   await show({ "forced-colors": "active" });
   await look("forced colours");

@@ -171,9 +171,20 @@ Deno.test({
         await focusIsOn(page, "Get a firm quote");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
-        await visitor.sees(/The quote pays [\d.]+ USDC\. Sign it within \d+ s\./);
+        await hears(
+          page,
+          /^The quote pays [\d.]+ USDC for 10\.00 \(at least [\d.]+\), chance [\d.]+ %\. The window starts in \d+ s\. Sign it within \d+ s\.$/,
+        );
+        await page.evaluate(`
+          globalThis.framesWithoutFocus = 0;
+          (function look() {
+            if (document.activeElement === document.body) framesWithoutFocus++;
+            requestAnimationFrame(look);
+          })()`);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
+        const lost = await page.evaluate("framesWithoutFocus");
+        assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
         await visitor.close({ outages: true });
       });
 

@@ -23,10 +23,15 @@ export function formatAmount(amount: bigint): string {
 /** Half a cent, in the unit of amounts. */
 const HALF_CENT = 5_000n;
 
-/** An amount with its sign, for gains and losses: rounded, so that many add up to their total. */
-export function formatGain(amount: bigint): string {
+/** An amount that is no balance: rounded, so that many add up to their total. */
+export function formatRounded(amount: bigint): string {
   const rounded = amount < 0n ? amount - HALF_CENT : amount + HALF_CENT;
-  return (amount > 0n ? "+" : "") + formatAmount(rounded / 10_000n * 10_000n);
+  return formatAmount(rounded / 10_000n * 10_000n);
+}
+
+/** A gain or loss: rounded, with its sign. */
+export function formatGain(amount: bigint): string {
+  return (amount > 0n ? "+" : "") + formatRounded(amount);
 }
 
 /** Digits after the point that matter for a price of this size: six digits in all. */

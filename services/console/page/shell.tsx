@@ -158,7 +158,7 @@ function AccountChip({ model }: { model: PageModel }) {
 /** What is wrong in words, above the page: nothing below moves. */
 function Problems({ model }: { model: PageModel }) {
   return (
-    <div class="problems" role="status">
+    <div class="problems" role="status" aria-atomic="false">
       {model.problems.value.map((text) => <p key={text}>{text}</p>)}
     </div>
   );
@@ -166,7 +166,8 @@ function Problems({ model }: { model: PageModel }) {
 
 function Messages({ model }: { model: PageModel }) {
   return (
-    <div class="messages" role="status">
+    // Each line is read once, without those that are still shown.
+    <div class="messages" role="status" aria-atomic="false">
       {model.messages.value.map(({ id, text, isSpoken }) => (
         <p key={id} class={isSpoken ? "spoken" : undefined}>{text}</p>
       ))}

@@ -41,13 +41,15 @@ export function isAnswered(url: string, signal: AbortSignal): Promise<boolean> {
 export class Poll {
   readonly #clock: Clock;
   readonly #pass: (signal: AbortSignal) => Promise<void>;
+  readonly #pauseMs: number;
   #run = new AbortController();
   #cancelNext: CancelTimer = () => {};
 
   /** @param pass Deals with its own failures. Once `signal` is aborted, its result no longer counts. */
-  constructor(clock: Clock, pass: (signal: AbortSignal) => Promise<void>) {
+  constructor(clock: Clock, pass: (signal: AbortSignal) => Promise<void>, pauseMs = POLL_MS) {
     this.#clock = clock;
     this.#pass = pass;
+    this.#pauseMs = pauseMs;
   }
 
   start(): void {
@@ -65,6 +67,6 @@ export class Poll {
   async #go(signal: AbortSignal): Promise<void> {
     await this.#pass(signal);
     if (signal.aborted) return;
-    this.#cancelNext = this.#clock.after(POLL_MS, () => void this.#go(signal));
+    this.#cancelNext = this.#clock.after(this.#pauseMs, () => void this.#go(signal));
   }
 }

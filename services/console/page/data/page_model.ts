@@ -9,12 +9,17 @@ import {
 import type { PageConfig } from "../../page_config.ts";
 import { formatAmount, formatTime } from "../format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
+import { AWAY_CODES, explain } from "./explain.ts";
+import { Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
 import { type Announce, type Message, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
 import { watchInjectedWallets } from "./wallets.ts";
+
+/** Between two questions whether the solver answers. */
+const MAKER_POLL_MS = 10_000;
 
 /** Everything that the views show, in one place: data flows from here to them. */
 export interface PageModel {
@@ -34,7 +39,7 @@ export interface PageModel {
   /** The newest events, for screen readers and the message line. */
   messages: ReadonlySignal<readonly Message[]>;
   announce: Announce;
-  /** The solver did not answer when it was last asked for an estimate. */
+  /** The solver did not answer when it was last asked. */
   isMakerAway: Signal<boolean>;
   /** A thesis of any market with what the page's own prices say of it. */
   seen(thesis: Thesis): Thesis;
@@ -49,6 +54,12 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
   const { messages, announce } = openMessages(clock);
   const maker: Signal<SolverInfo | undefined> = signal(undefined);
+  const isMakerAway = signal(false);
+  const askMaker = () =>
+    client.solverInfo().then((info) => {
+      maker.value = info;
+      isMakerAway.value = false;
+    }, (thrown) => void (isMakerAway.value = AWAY_CODES.has(explain(thrown).code)));
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
     config,
@@ -78,7 +89,6 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     onConnected() {
       void chain.check();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
-      void client.solverInfo().then((info) => maker.value = info, () => {});
     },
   });
   const breaches = new LiveBreaches();
@@ -88,6 +98,7 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
   };
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
   feed.start();
+  new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   return {
     config,
@@ -101,7 +112,7 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     problems,
     messages,
     announce,
-    isMakerAway: signal(false),
+    isMakerAway,
     seen,
   };
 }

@@ -10,7 +10,7 @@ import {
   resultsOf,
 } from "../data/results.ts";
 import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
-import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
+import { formatAmount, formatGain, formatRounded, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
@@ -56,7 +56,7 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
       <p class="note">
         The other side of every bet: what the solver (the market maker) earns, and what it risks.
       </p>
-      <div class="problems" role="status">
+      <div class="problems" role="status" aria-atomic="false">
         {problems.map((text) => <p key={text}>{text}</p>)}
       </div>
       {state === undefined
@@ -125,12 +125,12 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
         </Fact>
         <Fact label="Locked in open bets">{formatAmount(account.locked)} USDC</Fact>
         <Fact label="Lost if every open bet wins">
-          {formatAmount(results.atRisk)} USDC
+          {formatRounded(results.atRisk)} USDC
         </Fact>
         <Fact label="Exposure, as the solver counts it">
           {exposure === undefined
             ? "–"
-            : `${formatAmount(BigInt(Math.round(exposure * 1e6)))} USDC`}
+            : `${formatRounded(BigInt(Math.round(exposure * 1e6)))} USDC`}
           {!isComplete && <span class="lost">▲ incomplete</span>}
         </Fact>
       </dl>
@@ -234,7 +234,7 @@ function ByMarket(
                   rx="2"
                 />
               </svg>{" "}
-              {formatAmount(atRisk)}
+              {formatRounded(atRisk)}
             </td>
             <td class="number">{settled}</td>
             <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>

@@ -6,6 +6,7 @@ import {
   formatAmount,
   formatDuration,
   formatQuotePrice,
+  formatRounded,
   shortAddress,
   toNumber,
 } from "../format.ts";
@@ -80,7 +81,7 @@ function Row({ thesis, markets, prices, nowMs }: RowProps) {
       <td>{price === undefined ? "no price" : describeRoom(roomOf(price, lower, upper))}</td>
       <td>{describeTime(thesis, nowMs)}</td>
       <td class="number">{formatAmount(betAmount)}</td>
-      <td class="number">{formatAmount(lossOf(thesis))}</td>
+      <td class="number">{formatRounded(lossOf(thesis))}</td>
     </tr>
   );
 }

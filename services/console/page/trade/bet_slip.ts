@@ -23,7 +23,7 @@ import {
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { durationText } from "./input.ts";
-import { leastPayout } from "./odds.ts";
+import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
 import { quoteLife } from "./quote_life.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
 
@@ -249,7 +249,7 @@ export class BetSlip {
     this.stage.value = { name: "placed", thesisId, offer };
     if (!isAgain) return;
     const pays = formatAmount(offer.quote.payout);
-    this.#voice.say(`The price moved: bet ${thesisId} was placed, and pays ${pays} USDC.`);
+    this.#voice.say(`The price moved as you signed: the bet pays ${pays} USDC.`);
   }
 
   /** The bet of a refused quote, or of the fields once its window has begun. */
@@ -283,7 +283,11 @@ export class BetSlip {
   #show(stage: Extract<Stage, { name: "quoted" }>, why = ""): void {
     this.estimator.clear();
     this.stage.value = stage;
-    this.#voice.quote(stage.offer, why);
+    const { offer: { quote }, estimated } = stage;
+    const least = leastPayout(quote, this.tolerancePercent.value);
+    const probability = estimated && probabilityAt(quote.payout, estimated);
+    const { chance } = oddsOf({ ...quote, probability }, undefined);
+    this.#voice.quote(stage.offer, { least, chance }, why);
   }
 
   #fail(thrown: unknown): void {

@@ -40,7 +40,9 @@ export function Positions({ model, chosen }: PositionsProps) {
   };
   const save = () => {
     download(csvOf(theses, model.markets));
-    model.announce(`bets.csv was downloaded, with ${theses.length} bets.`);
+    model.announce(
+      `bets.csv was downloaded, with ${theses.length} bet${theses.length === 1 ? "" : "s"}.`,
+    );
   };
   return (
     <section class="card positions" aria-label="Your bets">

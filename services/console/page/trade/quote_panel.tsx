@@ -223,13 +223,14 @@ interface ActionProps {
 function Action({ text, note, isFailure = false, terms, onPress }: ActionProps) {
   return (
     <div class="action-bar">
-      {terms !== undefined && <p class="bar-payout bar-terms">{terms}</p>}
+      {terms !== undefined && <p class="bar-payout bar-terms" id="terms">{terms}</p>}
       <button
-        key={text}
         type="button"
         class="primary wide"
         data-next
-        disabled={onPress === undefined}
+        // One button for all steps, never disabled, so that none takes the focus away.
+        aria-disabled={onPress === undefined}
+        aria-describedby={terms === undefined ? undefined : "terms"}
         onClick={onPress}
       >
         {text}

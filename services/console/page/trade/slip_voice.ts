@@ -4,7 +4,7 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
-import { quoteLife } from "./quote_life.ts";
+import { quoteLife, windowText } from "./quote_life.ts";
 
 /** The estimate is spoken when the box has been still for this long. */
 const STILL_MS = 1_000;
@@ -46,13 +46,26 @@ export class SlipVoice {
     this.#options.announce(text, { isSpoken: true });
   }
 
-  /** Says what a quote pays, and when it has expired. @param why A sentence before it. */
-  quote({ quote }: Offer, why: string): void {
+  /**
+   * Says what a quote pays, and when it has expired.
+   *
+   * @param least Payout that is accepted if the price moves.
+   * @param why A sentence before it.
+   */
+  quote(
+    { quote }: Offer,
+    { least, chance }: { least: bigint; chance: string | undefined },
+    why: string,
+  ): void {
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
-    const { remainingMs } = quoteLife(quote, serverClock.now());
+    const nowMs = serverClock.now();
+    const { remainingMs } = quoteLife(quote, nowMs);
+    const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
+    const terms = (least < quote.payout ? ` (at least ${atLeast})` : "") +
+      (chance === undefined ? "" : `, chance ${chance}`);
     const remove = announce(
-      `${why}The quote pays ${formatAmount(quote.payout)} USDC. ` +
+      `${why}The quote pays ${pays} USDC for ${bet}${terms}. ${windowText(quote, nowMs)} ` +
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
     );
     const cancel = clock.after(remainingMs, () => {

@@ -39,8 +39,8 @@ export function openTradeView(model: PageModel): View {
   });
   effect(() => {
     const state = slip.estimator.state.value;
-    isMakerAway.value = state !== undefined && "failure" in state &&
-      AWAY_CODES.has(explain(state.failure).code);
+    if (state === undefined) return;
+    isMakerAway.value = "failure" in state && AWAY_CODES.has(explain(state.failure).code);
   });
   const openLink = () => {
     const box = linkedBox(location.hash);
