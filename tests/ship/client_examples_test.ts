@@ -91,7 +91,7 @@ for (const [name, run] of examples) {
   const startTime = Date.now();
   const range = { lowerPrice: price / 2n, upperPrice: price * 2n };
   const bet = {
-    symbol: "ETH/USDT", ...range, betAmount: 1_000_000n, startTime, endTime: startTime + 5_000,
+    symbol: "ETH/USDT", ...range, betAmount: 1_000_000n, startTime, endTime: startTime + 10_000,
   };
   const offer = await client.quote(bet);
   const { thesisId } = await client.execute(offer);
