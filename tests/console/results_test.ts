@@ -106,6 +106,8 @@ Deno.test("Results: a period has the bets that were decided in it, by the node o
     ["Last 30 days", 3],
     ["All", 4],
   ]);
+  const young = resultsByPeriod(theses.slice(1, 3), 40 * DAY_MS);
+  assert.deepEqual(young.map(([name]) => name), ["All"], "all were decided in the last hour");
 });
 
 Deno.test("historyOf: bets settled at once come in the order of their ids, by their end if unknown", () => {

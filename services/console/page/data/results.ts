@@ -76,15 +76,19 @@ const PERIODS = [
   ["All", Infinity],
 ] as const;
 
-/** The results of the bets that were decided in each period. */
+/** The results of the bets that were decided in each period. Those with all bets are one row. */
 export function resultsByPeriod(
   theses: readonly Thesis[],
   nowMs: number,
 ): [period: string, results: Results][] {
-  return PERIODS.map(([name, ms]) => [
+  const rows = PERIODS.map(([name, ms]): [string, Results] => [
     name,
     resultsOf(theses.filter((thesis) => isDecided(thesis) && timeOf(thesis) > nowMs - ms)),
   ]);
+  const [, all] = rows.at(-1)!; // there are five
+  return rows.filter(([, { settled }], index) =>
+    settled < all.settled || index === rows.length - 1
+  );
 }
 
 /** The state after a settlement. */
