@@ -82,10 +82,12 @@ browserTest(
       await services.stop(name);
       await isUp(name, false);
       await visitor.sees(new RegExp(`✕ Critical\\s+${name} .*It does not answer \\([a-z]`));
+      if (name === "solver") await visitor.sees(/Maker does not answer/);
       await services.start(name);
       await isUp(name, true);
       await visitor.seesNo(/It does not answer \(/);
     }
+    await visitor.sees(/Live/);
   },
 );
 

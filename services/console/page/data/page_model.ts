@@ -19,7 +19,7 @@ import { Session } from "./session.ts";
 import { watchInjectedWallets } from "./wallets.ts";
 
 /** Between two questions whether the solver answers. */
-const MAKER_POLL_MS = 10_000;
+const MAKER_POLL_MS = 5_000;
 
 /** Everything that the views show, in one place: data flows from here to them. */
 export interface PageModel {
