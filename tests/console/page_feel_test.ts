@@ -169,6 +169,7 @@ Deno.test({
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a firm quote");
+        await visitor.sees(/Times your bet/); // the quote's chance comes from the estimate
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await hears(

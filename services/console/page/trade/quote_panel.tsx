@@ -146,14 +146,17 @@ function Signing(
   const { state, remainingMs } = quoteLife(stage.offer.quote, nowMs);
   const bets = model.session.user.value?.portfolio.bets.unresolved.value ?? [];
   const own = bets.find(({ offer }) => offer.quoteHash === stage.offer.quoteHash);
+  // All branches have one shape, so that the button is the same one and keeps the focus.
   if (stage.name === "sending") {
     return (
-      <Action
-        text={own?.isChecking ? "Outcome unknown, checking …" : "Placing the bet …"}
-        note={own?.isChecking
-          ? "The maker has not answered. The same signed bet is sent again: it is placed once, or not."
-          : ""}
-      />
+      <>
+        <Action
+          text={own?.isChecking ? "Outcome unknown, checking …" : "Placing the bet …"}
+          note={own?.isChecking
+            ? "The maker has not answered. The same signed bet is sent again: it is placed once, or not."
+            : ""}
+        />
+      </>
     );
   }
   const change = (text: string) => (
@@ -178,7 +181,11 @@ function Signing(
     );
   }
   if (bets.length > 0) {
-    return <Action text="Outcome unknown, checking …" note="Another signed bet is on its way." />;
+    return (
+      <>
+        <Action text="Outcome unknown, checking …" note="Another signed bet is on its way." />
+      </>
+    );
   }
   if (state !== "valid") {
     return (
