@@ -10,6 +10,7 @@ import {
   linesOfErrors,
   NAME,
   PAGE,
+  RATE_LIMITS,
   refusalsOfTen,
   writeKeystore,
 } from "../support/every_option.ts";
@@ -73,14 +74,8 @@ Deno.test(
           await stop();
         }
       });
-      const limits = [
-        {
-          given: { privateKey: relayer, rateLimit: 2, trustProxy: false },
-          refused: { address: 4, connection: 0, total: 0 },
-        },
-        { given: { rateLimitTotal: 1 }, refused: { address: 0, connection: 0, total: 7 } },
-      ];
-      for (const { given, refused } of limits) {
+      for (const { given: limits, refused } of RATE_LIMITS) {
+        const given = { ...limits, privateKey: relayer };
         const { url, stop } = await startTestBridge(node.url, given);
         try {
           const counted = await refusalsOfTen(url, `/deposits/${user.address}`);
