@@ -2,15 +2,11 @@ import TinyQueue from "tinyqueue";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { Schedule } from "./schedule.ts";
 
-/** Ended theses may outnumber the watched ones in a queue by this many before it is rebuilt. */
+/** Ended theses may outnumber the watched ones in a queue by this many before they are removed. */
 const STALE_MAX = 1_000;
 
-type Comparator = (a: Thesis, b: Thesis) => number;
-
-/** The highest lower bound first, which a falling price breaks first. */
-const byLower: Comparator = (a, b) => compare(b.lowerPrice, a.lowerPrice);
-/** The lowest upper bound first. */
-const byUpper: Comparator = (a, b) => compare(a.upperPrice, b.upperPrice);
+/** Theses that a queue gives one by one at a slot; if more follow, all are looked at, which takes less. */
+const POPS_MAX = 1_000;
 
 /**
  * Finds the open theses of one market that a price breaks, without looking at the others: their
@@ -19,14 +15,15 @@ const byUpper: Comparator = (a, b) => compare(a.upperPrice, b.upperPrice);
 export class BreachWatch {
   /** Ids of watched theses, also of those whose window has not begun. */
   readonly #watched = new Set<number>();
-  readonly #starts = new Schedule<Thesis>();
-  /** Theses whose window has begun. Those that are no longer watched stay until they come first. */
-  #lower = new TinyQueue<Thesis>([], byLower);
-  #upper = new TinyQueue<Thesis>([], byUpper);
+  /** The highest lower bound first, which a falling price breaks first. */
+  readonly #lower = new Bounds(this.#watched, ({ lowerPrice }) => -lowerPrice);
+  /** The lowest upper bound first. */
+  readonly #upper = new Bounds(this.#watched, ({ upperPrice }) => upperPrice);
 
   add(thesis: Thesis): void {
     this.#watched.add(thesis.id);
-    this.#starts.add(thesis.startTime, thesis);
+    this.#lower.add(thesis);
+    this.#upper.add(thesis);
   }
 
   /** Stops watching a settled thesis. */
@@ -36,42 +33,60 @@ export class BreachWatch {
 
   /** Removes and returns the theses whose range does not contain the price of a slot. */
   broken(time: number, price: bigint): Thesis[] {
-    for (const thesis of this.#starts.take(time)) {
-      this.#lower.push(thesis);
-      this.#upper.push(thesis);
-    }
-    const broken = [
-      ...this.#popWhile(this.#lower, time, ({ lowerPrice }) => price < lowerPrice),
-      ...this.#popWhile(this.#upper, time, ({ upperPrice }) => price > upperPrice),
-    ];
+    const broken = [...this.#lower.takeBelow(-price, time), ...this.#upper.takeBelow(price, time)];
     for (const { id } of broken) this.#watched.delete(id);
-    this.#lower = this.#withoutStale(this.#lower, byLower);
-    this.#upper = this.#withoutStale(this.#upper, byUpper);
     return broken;
-  }
-
-  /** Removes theses from the front of a queue; returns those that are watched and in their window. */
-  #popWhile(
-    queue: TinyQueue<Thesis>,
-    time: number,
-    isBroken: (thesis: Thesis) => boolean,
-  ): Thesis[] {
-    const broken: Thesis[] = [];
-    for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
-      const isWatched = this.#watched.has(next.id) && time < next.endTime;
-      if (isWatched && !isBroken(next)) break;
-      queue.pop();
-      if (isWatched) broken.push(next);
-    }
-    return broken;
-  }
-
-  #withoutStale(queue: TinyQueue<Thesis>, order: Comparator): TinyQueue<Thesis> {
-    if (queue.length <= 2 * this.#watched.size + STALE_MAX) return queue;
-    return new TinyQueue(queue.data.filter(({ id }) => this.#watched.has(id)), order);
   }
 }
 
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+interface Entry {
+  bound: bigint;
+  thesis: Thesis;
+}
+
+/** One bound of the watched theses, the lowest first. Those that are no longer watched stay for a while. */
+class Bounds {
+  readonly #watched: ReadonlySet<number>;
+  readonly #boundOf: (thesis: Thesis) => bigint;
+  #queue = queueOf([]);
+  /** Those that a price passed before their window began, by its start. */
+  readonly #early = new Schedule<Entry>();
+
+  constructor(watched: ReadonlySet<number>, boundOf: (thesis: Thesis) => bigint) {
+    this.#watched = watched;
+    this.#boundOf = boundOf;
+  }
+
+  add(thesis: Thesis): void {
+    this.#queue.push({ bound: this.#boundOf(thesis), thesis });
+  }
+
+  /** Removes the theses with a bound below a value; returns those that are watched and in their window. */
+  takeBelow(value: bigint, time: number): Thesis[] {
+    for (const entry of this.#early.take(time)) this.#queue.push(entry);
+    const taken: Thesis[] = [];
+    const isKept = (entry: Entry) => {
+      const { bound, thesis } = entry;
+      if (!this.#watched.has(thesis.id) || time >= thesis.endTime) return false;
+      if (bound >= value) return true;
+      if (time < thesis.startTime) this.#early.add(thesis.startTime, entry);
+      else taken.push(thesis);
+      return false;
+    };
+    let pops = 0;
+    for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {
+      if (pops === POPS_MAX || this.#queue.length > 2 * this.#watched.size + STALE_MAX) {
+        this.#queue = queueOf(this.#queue.data.filter(isKept));
+        break;
+      }
+      if (isKept(next)) break;
+      this.#queue.pop();
+      pops += 1;
+    }
+    return taken;
+  }
+}
+
+function queueOf(entries: Entry[]): TinyQueue<Entry> {
+  return new TinyQueue(entries, (a, b) => a.bound < b.bound ? -1 : a.bound > b.bound ? 1 : 0);
 }

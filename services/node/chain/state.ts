@@ -79,6 +79,7 @@ export class ChainState {
         const settled = this.applyOutcome(thesis, outcome, nowMs);
         if (settled !== undefined) changed.push(settled);
       }
+      this.#records.writeRows();
       if (clock.now() - startMs >= SETTLEMENT_SLICE_MS || !this.settler.isDue(nowMs)) break;
     }
     return changed;

@@ -173,6 +173,12 @@ export class ChainRecords {
     return this.#tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
   }
 
+  /** Writes changed rows as part of the next commit, which takes less then. */
+  writeRows(): void {
+    const { state: _, ...meta } = this.#meta;
+    for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();
+  }
+
   /** Deletes some settled theses and receipts that are older. */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
@@ -229,8 +235,8 @@ export class ChainRecords {
   }
 
   #write(): void {
-    const { state, ...meta } = this.#meta;
-    for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();
+    this.writeRows();
+    const { state } = this.#meta;
     this.#state.sequence += 1;
     state.put("state", this.#state); // with the totals of what was written
     state.write();

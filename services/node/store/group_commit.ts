@@ -3,7 +3,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { type Database, StorageError } from "./database.ts";
 
 /** Changes wait this long for others at most, so that one flush serves all of them. */
-const COMMIT_DELAY_MAX_MS = 10;
+const COMMIT_DELAY_MAX_MS = 25;
 
 /** What a {@link GroupCommit} needs of its owner. */
 export interface CommitHooks {
