@@ -11,6 +11,9 @@ const NEWEST_WEIGHT = 0.3;
 /** The head of a node that has not answered for this long is deleted. */
 const HEAD_KEPT_MS = 30_000;
 
+/** A head is compared with those of others for this long: two rounds of probes. */
+const HEAD_RECENT_MS = 2_000;
+
 /** The state of a node for people and metrics. */
 export interface NodeState {
   name: string;
@@ -62,6 +65,11 @@ export class ReadNode {
   reached(head: Head, nowMs: number): void {
     this.head = head;
     this.#headAtMs = nowMs;
+  }
+
+  /** Its head, unless it is so old that others may be far above it by now. */
+  recentHead(nowMs: number): Head | undefined {
+    return nowMs - this.#headAtMs <= HEAD_RECENT_MS ? this.head : undefined;
   }
 
   /** It answered a probe with its newest block. */

@@ -119,9 +119,9 @@ export class ReadNodes {
    *   from another node, which was ahead. A node may announce a number again after a reorganisation.
    */
   onHead(index: number, head: Head): boolean {
-    const others = this.#othersThan(index).map(({ head }) => head);
-    if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
     const nowMs = this.#options.clock.now();
+    const others = this.#othersThan(index).map((node) => node.recentHead(nowMs));
+    if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
     this.#at(index).reached(head, nowMs);
     if (index !== this.#announcer) this.#behindUntilMs = nowMs + BEHIND_MS;
     this.#announcer = index;

@@ -247,6 +247,18 @@ Deno.test("ReadNodes: of three, one far above the others is removed after two ro
   assert.notEqual(nodes.leader, 1, "the next one stops leading at once, too");
 });
 
+Deno.test("ReadNodes: while the others are silent for more than two seconds, every head of the leader is passed", () => {
+  const { nodes, play, clock, head } = scene(3);
+  play(5, [0, 0, 0]);
+  const isPassed = () => nodes.onHead(0, { number: head() + 33, timestampS: 0 });
+  clock.advance(2_000);
+  assert(!isPassed());
+  clock.advance(1);
+  assert(isPassed());
+  play(1, [0, 0, 0]);
+  assert(!isPassed(), "they are back");
+});
+
 Deno.test("ReadNodes: heads that another node announces again are kept from clients for two minutes", () => {
   const shown = (node: number, ...numbers: number[]) =>
     numbers.filter((number) => nodes.onHead(node, { number, timestampS: 0 }));
