@@ -62,14 +62,19 @@ export class ReadNode {
     this.retry = new Backoff({ ...RETRY, random });
   }
 
+  /** Whether it is in the read group and responds. */
+  get isUp(): boolean {
+    return this.removedFor === undefined && !this.isDead;
+  }
+
   reached(head: Head, nowMs: number): void {
     this.head = head;
     this.#headAtMs = nowMs;
   }
 
-  /** Its head, unless it is so old that others may be far above it by now. */
+  /** Its head if it is up, unless others may be far above that by now. */
   recentHead(nowMs: number): Head | undefined {
-    return nowMs - this.#headAtMs <= HEAD_RECENT_MS ? this.head : undefined;
+    return this.isUp && nowMs - this.#headAtMs <= HEAD_RECENT_MS ? this.head : undefined;
   }
 
   /** It answered a probe with its newest block. */
@@ -93,10 +98,10 @@ export class ReadNode {
   }
 
   state(leads: boolean): NodeState {
-    const { name, head, tookMs, readsTotal, errorsTotal, removalsTotal } = this;
+    const { name, isUp, head, tookMs, readsTotal, errorsTotal, removalsTotal } = this;
     const reason = this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
     const counts = { readsTotal, errorsTotal, removalsTotal };
-    return { name, reason, isUp: !reason, leads, head: head?.number, tookMs, ...counts };
+    return { name, reason, isUp, leads, head: head?.number, tookMs, ...counts };
   }
 }
 
@@ -115,7 +120,10 @@ const ERRORS = { readsMin: 10, share: 0.5 };
 /** A node behind another one counts as lagging only if its block is older by this many seconds. */
 const OLDER_S = 2;
 
-export type RoundReport = Pick<ReadNode, "probed" | "probedBefore" | "reads" | "errors">;
+export type RoundReport = Pick<
+  ReadNode,
+  "isUp" | "probed" | "probedBefore" | "reads" | "errors"
+>;
 
 export interface Verdict {
   /** The reason why not; undefined if it keeps up. */
@@ -140,7 +148,9 @@ export function verdictOf(
   if (lag > maxLag) {
     return { fault: `it is ${lag} blocks behind`, rounds: ROUNDS, isUrgent: false };
   }
-  const above = blocksAbove(probed, others.map(({ probed }) => probed), maxLag);
+  // One that is back after an outage may still be far behind.
+  const up = others.filter(({ isUp }) => isUp);
+  const above = blocksAbove(probed, up.map(({ probed }) => probed), maxLag);
   if (above > 0) {
     const fault = `it is ${above} blocks above all others`;
     return { fault, rounds: ROUNDS_ABOVE, isUrgent: true };

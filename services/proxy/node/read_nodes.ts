@@ -70,7 +70,7 @@ export class ReadNodes {
 
   /** Whether at least one node of the read group responds. */
   get isAnyAlive(): boolean {
-    return this.#nodes.some(({ removedFor, isDead }) => removedFor === undefined && !isDead);
+    return this.#nodes.some(({ isUp }) => isUp);
   }
 
   get states(): NodeState[] {
@@ -263,9 +263,8 @@ export class ReadNodes {
   }
 
   #serves(index: number, block: number): boolean {
-    const { removedFor, isDead, head } = this.#at(index);
-    return removedFor === undefined && !isDead &&
-      (block < 0 || (head !== undefined && head.number >= block));
+    const { isUp, head } = this.#at(index);
+    return isUp && (block < 0 || (head !== undefined && head.number >= block));
   }
 
   /** The fastest of some nodes; of removed ones, the one furthest ahead. */

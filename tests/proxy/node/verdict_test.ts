@@ -5,7 +5,7 @@ const NOW_S = 1_000;
 
 function report(number?: number, agoS = 0, counts = { reads: 0, errors: 0 }): RoundReport {
   const head = number === undefined ? undefined : { number, timestampS: NOW_S - agoS };
-  return { probed: head, probedBefore: head, ...counts };
+  return { isUp: true, probed: head, probedBefore: head, ...counts };
 }
 
 const verdict = (own: RoundReport, others: RoundReport[], maxLag = 0) =>
@@ -44,7 +44,7 @@ Deno.test("verdictOf: lag counts from the second-highest head of three or more n
   assert.equal(verdict(report(20), [ahead, ahead])?.fault, undefined, "the round before counts");
 });
 
-Deno.test("verdictOf: a head over 32 blocks, or ten times the lag, above two others is an urgent fault", () => {
+Deno.test("verdictOf: a head over 32 blocks, or ten times the lag, above two others that are up is an urgent fault", () => {
   const rows: [own: number, others: number[], maxLag: number, isFault: boolean][] = [
     [132, [100, 90], 3, false],
     [133, [100, 90], 3, true],
@@ -62,4 +62,6 @@ Deno.test("verdictOf: a head over 32 blocks, or ten times the lag, above two oth
     const keepsUp = { fault: undefined, rounds: 3, isUrgent: false };
     assert.deepEqual(found, isFault ? above : keepsUp, `${own} ${others}`);
   }
+  const returned = { ...report(100), isUp: false };
+  assert.equal(verdict(report(133), [returned, report(100)])?.fault, undefined, "one is back");
 });
