@@ -445,6 +445,7 @@ Deno.test("BetSlip: a quote after an expired one says how far its window moved",
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
   assert.equal(stage.offer.quote.startTime - (stage.replaces?.quote.startTime ?? 0), 20_000);
+  assert.match(said.at(-1) ?? "", /^The window has moved by 20 s, to [\d:]+\. The quote pays /);
 });
 
 Deno.test("BetSlip: an expiry is announced while the quote is shown, and not after it", async () => {

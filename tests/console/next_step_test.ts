@@ -51,7 +51,7 @@ const obstacles: readonly [
   ],
   ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
   ["no box", { isEmpty: true }, QUOTE, /^Draw a box/],
-  ["wrong fields", { parsed: { errors: { lower: "?" } } }, QUOTE, /^Correct the fields first/],
+  ["wrong fields", { parsed: { errors: { lower: "?" } } }, QUOTE, /^Stays above: \?\.$/],
   [
     "more than the balance",
     { balance: 9_999_999n },

@@ -165,6 +165,10 @@ Deno.test({
         );
         await visitor.sees(/Times your bet/);
         await page.focus("input[name=amount]");
+        await page.keyboard.type("x");
+        await page.keyboard.press("Enter");
+        await hears(page, /^You bet: Enter an amount above 0\.$/);
+        await page.keyboard.press("Backspace");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");

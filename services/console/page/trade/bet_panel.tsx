@@ -7,6 +7,7 @@ import {
   describeDraft,
   type Draft,
   type DraftFields,
+  LABELS,
   movedDraft,
   parseFields,
   repeatedDraft,
@@ -44,11 +45,11 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 }
 
 /** The fields; without a unit of their own, they are in the market's quote token or in words. */
-const FIELDS: readonly { name: keyof DraftFields; label: string; unit?: string }[] = [
-  { name: "lower", label: "Stays above" },
-  { name: "upper", label: "Stays below" },
-  { name: "startsIn", label: "Starts in", unit: "" },
-  { name: "lasts", label: "Lasts", unit: "" },
+const FIELDS: readonly { name: keyof DraftFields; unit?: string }[] = [
+  { name: "lower" },
+  { name: "upper" },
+  { name: "startsIn", unit: "" },
+  { name: "lasts", unit: "" },
 ];
 
 function DraftPanel({ model, slip }: BetPanelProps) {
@@ -61,7 +62,10 @@ function DraftPanel({ model, slip }: BetPanelProps) {
     const obstacle = obstacleNow(model, slip);
     if (obstacle === undefined) void slip.quote();
     else if (obstacle.movesBox) placeBox(model, slip, "Moved box", slip.draft);
-    else model.announce(obstacle.text, { isSpoken: true });
+    else {
+      if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
+      model.announce(obstacle.text, { isSpoken: true });
+    }
   };
   const token = slip.symbol.value.split("/")[1];
   return (
@@ -74,8 +78,8 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         </p>
       )}
       <div class="fields">
-        {FIELDS.map(({ name, label, unit = token }) => (
-          <Field key={name} {...{ model, slip, name, label, unit }} error={errors[name]} />
+        {FIELDS.map(({ name, unit = token }) => (
+          <Field key={name} {...{ model, slip, name, unit }} error={errors[name]} />
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
@@ -83,10 +87,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       <Stakes model={model} slip={slip} />
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field
-          {...{ model, slip, name: "amount", label: "You bet", unit: "USDC" }}
-          error={errors.amount}
-        />
+        <Field {...{ model, slip, name: "amount", unit: "USDC" }} error={errors.amount} />
         <QuoteButton model={model} slip={slip} />
       </div>
     </form>
@@ -95,13 +96,13 @@ function DraftPanel({ model, slip }: BetPanelProps) {
 
 interface FieldProps extends BetPanelProps {
   name: keyof DraftFields;
-  label: string;
   unit: string | undefined;
   error: string | undefined;
 }
 
 /** The error is a description of the field, and no part of its name: it is read once. */
-function Field({ model, slip, name, label, unit, error }: FieldProps) {
+function Field({ model, slip, name, unit, error }: FieldProps) {
+  const label = LABELS[name];
   return (
     <div class={`field field-${name}`}>
       <label for={`field-${name}`}>{label}</label>

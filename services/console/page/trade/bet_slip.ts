@@ -1,4 +1,4 @@
-import { effect, type Signal, signal, untracked } from "@preact/signals";
+import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import {
   type Bet,
   type CancelTimer,
@@ -24,7 +24,7 @@ import {
 import type { DraftStore } from "./draft_store.ts";
 import { durationText } from "./input.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
-import { quoteLife } from "./quote_life.ts";
+import { movedText, quoteLife } from "./quote_life.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
 
 /** Where a bet is on its way. */
@@ -82,6 +82,11 @@ export class BetSlip {
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
+  /** The chart reads it at each frame. */
+  readonly #draft = computed(() => {
+    const parsed = parseFields({ ...this.fields.value, amount: "1" }); // whatever the amount
+    return "draft" in parsed ? parsed.draft : undefined;
+  });
   /** Rises when the bet or its user changes: a quote or signature of an earlier one is dropped. */
   #version = 0;
   /** The box is what the user wants now, and not what was kept from before. */
@@ -115,8 +120,7 @@ export class BetSlip {
 
   /** The box as its fields say it; undefined while they are empty or wrong. */
   get draft(): Draft | undefined {
-    const parsed = parseFields({ ...this.fields.value, amount: "1" }); // whatever the amount
-    return "draft" in parsed ? parsed.draft : undefined;
+    return this.#draft.value;
   }
 
   /** Takes what the user typed. A bet that was signed is not changed any more. */
@@ -283,11 +287,12 @@ export class BetSlip {
   #show(stage: Extract<Stage, { name: "quoted" }>, why = ""): void {
     this.estimator.clear();
     this.stage.value = stage;
-    const { offer: { quote }, estimated } = stage;
+    const { offer: { quote }, estimated, replaces } = stage;
+    const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
     const least = leastPayout(quote, this.tolerancePercent.value);
     const probability = estimated && probabilityAt(quote.payout, estimated);
     const { chance } = oddsOf({ ...quote, probability }, undefined);
-    this.#voice.quote(stage.offer, { least, chance }, why);
+    this.#voice.quote(stage.offer, { least, chance }, why + moved);
   }
 
   #fail(thrown: unknown): void {

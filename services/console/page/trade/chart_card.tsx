@@ -38,16 +38,16 @@ export function ChartCard(props: ChartCardProps) {
         <SpanChoice spanMs={spanMs} />
       </div>
       <Chart {...props} />
-      <ul class="legend" aria-label="Legend">
+      <div class="legend">
         {hasBets && (
-          <>
+          <ul aria-label="Legend">
             <li class="open">● open</li>
             <li class="won">✓ won: stayed inside</li>
             <li class="lost">✕ lost: where it left</li>
-          </>
+          </ul>
         )}
-        <li class="note">{isTouched ? "Pinch" : "Turn the wheel"} to zoom</li>
-      </ul>
+        <p class="note">{isTouched ? "Pinch" : "Turn the wheel"} to zoom</p>
+      </div>
     </section>
   );
 }

@@ -69,6 +69,15 @@ export interface DraftFields {
   amount: string;
 }
 
+/** What the fields are called. */
+export const LABELS: Readonly<Record<keyof DraftFields, string>> = {
+  lower: "Stays above",
+  upper: "Stays below",
+  startsIn: "Starts in",
+  lasts: "Lasts",
+  amount: "You bet",
+};
+
 /** The fields that show a draft; prices without useless zeros. */
 export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   return {
@@ -79,16 +88,25 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   };
 }
 
+type FieldErrors = Partial<Record<keyof DraftFields, string>>;
+
 /** The values of the fields, or their errors by field. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
-  | { errors: Partial<Record<keyof DraftFields, string>> };
+  | { errors: FieldErrors };
+
+/** The first field with an error, in the order of the form. */
+export function firstWrong(errors: FieldErrors): { field: keyof DraftFields; text: string } {
+  const names = Object.keys(LABELS) as (keyof DraftFields)[]; // its own keys
+  const field = names.find((name) => errors[name] !== undefined) ?? "lower";
+  return { field, text: `${LABELS[field]}: ${errors[field]}.` };
+}
 
 const SPAN_RULE = "such as 15 s, 5 m, 2 h or 1 d";
 
 /** Reads the fields of the form. */
 export function parseFields(fields: DraftFields): ParsedFields {
-  const errors: Partial<Record<keyof DraftFields, string>> = {};
+  const errors: FieldErrors = {};
   const number = (name: "lower" | "upper" | "amount", missing: string): bigint => {
     const parsed = parseDecimal(fields[name]);
     if (typeof parsed === "bigint") return parsed;

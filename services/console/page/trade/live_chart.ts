@@ -31,6 +31,12 @@ const CALM_STEP_MS = 500;
 /** What moves by less, in pixels, is not painted again. */
 const MOVE_MIN = 0.5;
 
+/** A page that nobody has touched for this long moves in steps, unless a bet is open. */
+const IDLE_MS = 10_000;
+
+/** Those steps: prices come as often. */
+const IDLE_STEP_MS = 100;
+
 /** A chart on a canvas that moves with the time. */
 export class LiveChart {
   readonly #canvas: HTMLCanvasElement;
@@ -43,6 +49,7 @@ export class LiveChart {
   #range: PriceRange = { low: 0, high: 1 };
   #size = { width: 0, height: 0 };
   #atMs = 0;
+  #touchedAtMs = 0;
   #painted = "";
   /** Frames that were painted, for those who measure. */
   frames = 0;
@@ -69,6 +76,11 @@ export class LiveChart {
       matchMedia(query).addEventListener("change", repaint, { signal });
     }
     addEventListener(THEME_EVENT, repaint, { signal });
+    const touched = () => this.#touchedAtMs = performance.now();
+    for (const type of ["pointermove", "pointerdown", "wheel", "keydown"]) {
+      addEventListener(type, touched, { signal, passive: true });
+    }
+    touched();
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
     const sizes = new ResizeObserver(() => this.#resize());
     sizes.observe(canvas);
@@ -112,17 +124,21 @@ export class LiveChart {
     const { width, height } = this.#size;
     if (context === null || width === 0 || height === 0) return;
     const content = this.#content();
-    const { spanMs } = content;
-    const stepMs = isCalm ? CALM_STEP_MS : spanMs * MOVE_MIN / width;
+    const { spanMs, boxes } = content;
+    const isIdle = atMs - this.#touchedAtMs > IDLE_MS &&
+      boxes.every(({ kind }) => kind !== "open" && kind !== "quoted");
+    const leastMs = isCalm ? CALM_STEP_MS : isIdle ? IDLE_STEP_MS : 0;
+    const stepMs = Math.max(leastMs, spanMs * MOVE_MIN / width);
     const nowMs = Math.floor(content.nowMs / stepMs) * stepMs;
     const elapsedMs = Math.min(100, atMs - this.#atMs);
-    this.#atMs = atMs;
     const shown = () => shownRange(content, width);
-    // A range that glides would move, too: for calm users it follows in the steps of time.
-    const isNew = !isCalm || nowMs !== this.#scales?.nowMs;
+    // Prices and a range that glides would move, too: then they follow in the steps of time.
+    const isStepped = leastMs > 0;
+    const isNew = !isStepped || nowMs !== this.#scales?.nowMs;
+    if (isNew) this.#atMs = atMs;
     if (this.#held !== undefined) this.#range = this.#held;
     else if (isNew) this.#range = this.#window.next(shown(), isCalm ? Infinity : elapsedMs);
-    const key = keyOf(content, nowMs, this.#range, height, isCalm);
+    const key = keyOf(content, nowMs, this.#range, height, isStepped);
     if (key === this.#painted) return;
     this.#painted = key;
     this.frames += 1;
@@ -137,13 +153,13 @@ function keyOf(
   nowMs: number,
   { low, high }: PriceRange,
   height: number,
-  isCalm: boolean,
+  isStepped: boolean,
 ): string {
   const pixel = (high - low) * MOVE_MIN / height;
   const own = boxes.at(-1);
   return [
     ...[nowMs, spanMs, Math.round(low / pixel), Math.round(high / pixel)],
-    isCalm ? 0 : series.version,
+    isStepped ? 0 : series.version,
     ...[boxes.length, own?.kind, own?.label, own?.low, own?.high, highlighted, hint],
     ...[draft?.startsInMs, draft?.durationMs],
     ...[probe?.text, probe?.place.timeMs, probe?.place.price],

@@ -3,7 +3,7 @@ import type { SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import type { ParsedFields } from "./draft.ts";
+import { type DraftFields, firstWrong, type ParsedFields } from "./draft.ts";
 
 /** Everything that decides whether a quote can be asked for. */
 export interface Situation {
@@ -35,6 +35,8 @@ export interface Obstacle {
   switchesChain?: boolean;
   /** The button moves the box to the price. */
   movesBox?: boolean;
+  /** The field to correct. */
+  field?: keyof DraftFields;
 }
 
 const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: string) => Obstacle>> =
@@ -95,7 +97,10 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
   if (isEmpty) return say("Draw a box or fill in the fields first.");
-  if ("errors" in parsed) return say("Correct the fields first.");
+  if ("errors" in parsed) {
+    const { field, text } = firstWrong(parsed.errors);
+    return { button: QUOTE, text, field };
+  }
   const { betAmount } = parsed;
   if (balance !== undefined && betAmount > balance) {
     return say(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);

@@ -1,5 +1,6 @@
 /** How long a quote can still be signed. */
 import type { Quote } from "@rangemaker/client";
+import { formatTime } from "../format.ts";
 import { durationText } from "./input.ts";
 
 /** A signature needs time to arrive: under this, nothing is signed. */
@@ -20,6 +21,17 @@ export function quoteLife(
   const remainingMs = Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, endTime) - nowMs);
   if (nowMs >= endTime) return { state: "window_over", remainingMs };
   return { state: remainingMs > 0 ? "valid" : "expired", remainingMs };
+}
+
+/** By how much the window of a quote starts later than that of the one before; empty if it does not. */
+export function movedText(
+  { startTime }: Pick<Quote, "startTime">,
+  before: Pick<Quote, "startTime">,
+): string {
+  const seconds = Math.round((startTime - before.startTime) / 1_000);
+  if (seconds <= 0) return "";
+  return `The window has moved by ${durationText(1_000 * seconds)}, ` +
+    `to ${formatTime(startTime)}. `;
 }
 
 /** When the window begins; once it has, what a bet is on, since the chain counts it from its start. */

@@ -12,7 +12,7 @@ import {
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
-import { quoteLife, windowText } from "./quote_life.ts";
+import { movedText, quoteLife, windowText } from "./quote_life.ts";
 
 type QuoteStage = Extract<Stage, { offer: unknown }>;
 
@@ -119,7 +119,7 @@ function Changes({ stage }: { stage: QuoteStage }) {
   const { estimated, replaces, offer: { quote } } = stage;
   const seen = replaces?.quote ?? estimated;
   const difference = seen && quote.payout - seen.payout;
-  const movedMs = replaces === undefined ? 0 : quote.startTime - replaces.quote.startTime;
+  const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
   return (
     <>
       {seen && difference && (difference <= -CENT || difference >= CENT) && (
@@ -128,12 +128,7 @@ function Changes({ stage }: { stage: QuoteStage }) {
           {replaces === undefined ? "estimate" : "quote before"}, {formatAmount(seen.payout)} USDC.
         </p>
       )}
-      {movedMs > 0 && (
-        <p class="note moved">
-          The window has moved by {formatDuration(movedMs)}: it starts at{" "}
-          {formatTime(quote.startTime)}.
-        </p>
-      )}
+      {moved !== "" && <p class="note moved">{moved}</p>}
     </>
   );
 }
@@ -237,12 +232,12 @@ function Action({ text, note, isFailure = false, terms, onPress }: ActionProps) 
         data-next
         // One button for all steps, never disabled, so that none takes the focus away.
         aria-disabled={onPress === undefined}
-        aria-describedby={terms === undefined ? undefined : "terms"}
+        aria-describedby={terms === undefined ? "bar-note" : "terms bar-note"}
         onClick={onPress}
       >
         {text}
       </button>
-      <p class={isFailure ? "failure bar-note" : "note bar-note"}>{note}</p>
+      <p class={isFailure ? "failure bar-note" : "note bar-note"} id="bar-note">{note}</p>
     </div>
   );
 }
