@@ -79,11 +79,14 @@ const VISIBLE =
 
 const root = new URL("../", import.meta.url);
 
-/** Writes a module that imports the files of an isolate. @returns Its path; that of a single file. */
+/**
+ * Writes a module that imports the files of an isolate: Deno starts files in the order of its arguments
+ * only if they are in one folder.
+ *
+ * @returns Its path.
+ */
 async function entryOf(files: readonly string[], folder: string): Promise<string> {
-  const [only = ""] = files;
-  if (files.length === 1) return only;
-  const entry = `${folder}/with_${only.replaceAll("/", "_")}`;
+  const entry = `${folder}/with_${files[0]?.replaceAll("/", "_")}`;
   const imports = files.map((file) => `import ${JSON.stringify(`${root}${file}`)};\n`);
   await Deno.writeTextFile(entry, imports.join(""));
   return entry;
