@@ -173,6 +173,18 @@ Deno.test({
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a firm quote");
+        // Its window ends before it is signed.
+        const times = { startsIn: "1 s", lasts: "6 s" };
+        for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
+        await visitor.sees(/Times your bet/);
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Sign and place the bet");
+        await focusIsOn(page, "Ask for a new quote");
+        await hears(page, /^The quote has expired\.$/);
+        await page.keyboard.press("Escape");
+        await focusIsOn(page, "Get a firm quote");
+        const later = { startsIn: "10 s", lasts: "45 s" };
+        for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
         await visitor.sees(/Times your bet/); // the quote's chance comes from the estimate
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
@@ -194,7 +206,7 @@ Deno.test({
       });
 
       await t.step(
-        "a button that waits can be reached and says why; other views are named",
+        "a button that waits can be reached and says why; other views are named; offline is said",
         async () => {
           const visitor = await open();
           const { page } = visitor;
@@ -211,7 +223,13 @@ Deno.test({
           await page.waitForFunction(`document.title === "Maker · rangemaker"`);
           const focused = await page.$eval(":focus", (part) => part.getAttribute("aria-label"));
           assert.equal(focused, "Maker");
-          await visitor.close();
+          await page.goBack();
+          await page.waitForFunction(`document.title === "Trade · rangemaker"`);
+          await page.setOfflineMode(true);
+          await visitor.sees(/No live prices: reconnecting/);
+          await page.setOfflineMode(false);
+          await visitor.sees(/Live/);
+          await visitor.close({ outages: true });
         },
       );
 
