@@ -1,7 +1,8 @@
 /**
  * The goals of the model for files of candles, or without them for simulated markets that no constant was
  * chosen on. Other arguments are options of the backtest. Run with
- * `deno run --allow-read --allow-env tests/bench/pricing_goals.ts [candles.csv …] [--step-ms 1800000 …]`.
+ * `deno run --allow-read --allow-env tests/bench/pricing_goals.ts [candles.csv …] [--step-ms 1860000 …]`: a
+ * divisor of the hour would see only some of its minutes, which differ.
  */
 import { basename } from "node:path";
 import { parseOptions } from "../../lib/cli/options.ts";
