@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { createKeystore, signerFrom } from "../../lib/cli/keystore.ts";
+import { createKeystore, KEYSTORE_COST, signerFrom } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { relayer, signedRequest } from "../bridge/support.ts";
@@ -24,6 +24,20 @@ const bundled = await bundledProgram();
 const programFolder = (bundled.args.at(-1) ?? "").replace(/\/main\.js$/, "");
 const documents = new URL("../../docs", import.meta.url).pathname;
 await Deno.symlink(documents, `${programFolder}/docs`);
+
+/** Cost of the keystores of these machines: the program's own takes a second at each start. */
+const TEST_COST = 1_024;
+
+let costsChanged = 0;
+for (const { name } of Deno.readDirSync(programFolder)) {
+  if (!name.endsWith(".js")) continue;
+  const text = await Deno.readTextFile(`${programFolder}/${name}`);
+  const changed = text.replace(`KEYSTORE_COST = ${KEYSTORE_COST}`, `KEYSTORE_COST = ${TEST_COST}`);
+  if (changed === text) continue;
+  await Deno.writeTextFile(`${programFolder}/${name}`, changed);
+  costsChanged += 1;
+}
+assert.equal(costsChanged, 1);
 
 /** The blocks of commands of a chapter. */
 function blocksOf(heading: string, count: number): DocumentedCommand[][] {
@@ -164,7 +178,7 @@ class Machine {
     const { relayer, solver, admin } = DEV_ACCOUNTS;
     for (const [name, { privateKey }] of Object.entries({ bridge: relayer, solver, admin })) {
       await Deno.writeTextFile(`${etc}/${name}.password`, "correct horse\n");
-      await createKeystore(`${etc}/${name}.json`, privateKey, "correct horse", 1_024);
+      await createKeystore(`${etc}/${name}.json`, privateKey, "correct horse", TEST_COST);
     }
     const databaseOf = (name: string) =>
       this.databases?.url(name) ??

@@ -34,6 +34,7 @@ const PACKAGES = [
   `${BUN}@1.4.5`,
 ].map((specifier) => specifier.replace("npm:", ""));
 
+const installed = (folder: string, name: string) => `${folder}/node_modules/.bin/${name}`;
 const bunOf = (folder: string) => `${folder}/node_modules/${BUN}/bin/bun`;
 
 /** Runs a program that has to succeed. @returns What it printed. */
@@ -52,8 +53,9 @@ async function installInto(folder: string): Promise<string[]> {
   const packed = await succeed("npm", pack, built);
   const tarballs = packed.split("\n").slice(-packages.length).map((name) => `${folder}/${name}`);
   await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify({ type: "module" }));
-  const install = ["install", "--silent", "--no-audit", "--no-fund", ...tarballs, ...PACKAGES];
-  await succeed("npm", install, folder);
+  // Nothing is asked again of the registry that npm has in its cache.
+  const flags = ["--silent", "--no-audit", "--no-fund", "--prefer-offline"];
+  await succeed("npm", ["install", ...flags, ...tarballs, ...PACKAGES], folder);
   return tarballs;
 }
 
@@ -83,8 +85,8 @@ async function compile(
   const flags = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes"];
   const target = ["--target", "es2022", "--lib", "es2023,dom,dom.iterable"];
   const modules = ["--module", module, "--moduleResolution", moduleResolution];
-  const args = ["tsc", "--noEmit", "--pretty", "false", ...flags, ...target, ...modules];
-  await succeed("npx", [...args, ...more], folder);
+  const args = ["--noEmit", "--pretty", "false", ...flags, ...target, ...modules];
+  await succeed(installed(folder, "tsc"), [...args, ...more], folder);
 }
 
 const requestSchema = z.object({ method: z.string(), params: z.array(z.unknown()).default([]) });
@@ -208,7 +210,7 @@ Deno.test("npm packages: checked, small, typed, and play a bet in every runtime"
       // Packages beside it have types for other runtimes.
       await succeed(Deno.execPath(), ["test", "-A", "--no-check", "test-bet.mjs"], folder);
       const limits = ["--hookTimeout", HOOK_MS, "--testTimeout", HOOK_MS];
-      await succeed("npx", ["vitest", "run", ...limits, "bet.spec.mjs"], folder);
+      await succeed(installed(folder, "vitest"), ["run", ...limits, "bet.spec.mjs"], folder);
     });
 
     await t.step("a test chain ends with the process that started it", async () => {
