@@ -24,8 +24,8 @@ Deno.test("suite: files of a folder share an isolate; long ones do by group, fir
   assert.deepEqual(isolatesOf(files), {
     long: [
       ["tests/ship/package_test.ts"],
-      ["tests/console/board_test.ts", "tests/console/trade_test.ts"],
       ["tests/solver/death_test.ts"],
+      ["tests/console/board_test.ts", "tests/console/trade_test.ts"],
     ],
     covered: [
       ["tests/lib/a_test.ts", "tests/lib/z_test.ts"],

@@ -20,11 +20,17 @@ const fromSource: Launch = {
   args: ["run", "--no-prompt", "--allow-all", main],
 };
 
+let bundle: Promise<Launch> | undefined;
+
 /**
- * Bundles the program, for tests that start it again and again: it starts in half the time. The
- * bundle is deleted after the last test of the file.
+ * Bundles the program, for tests that start it again and again: it starts in half the time. Files
+ * that share an isolate share the bundle, which is deleted after their last test.
  */
-export async function bundledProgram(): Promise<Launch> {
+export function bundledProgram(): Promise<Launch> {
+  return bundle ??= bundleProgram();
+}
+
+async function bundleProgram(): Promise<Launch> {
   const outputDir = await Deno.makeTempDir();
   addEventListener("unload", () => Deno.removeSync(outputDir, { recursive: true }));
   const platform = "deno";
