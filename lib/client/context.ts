@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, type RandomSource, systemClock } from "../clock.ts";
 import { callJson } from "../net/call_json.ts";
 import { CoreReader } from "../net/core_reader.ts";
 import { type Market, Markets, SPEC_MARKETS } from "../protocol/markets.ts";
@@ -19,8 +19,15 @@ export interface Context {
   readonly clock: Clock;
   readonly markets: Markets;
   readonly connect: ClientOptions["connect"];
+  /** Jitter of the waits before reconnecting. */
+  readonly random: RandomSource;
   readonly signing: Signing | undefined;
 }
+
+/** What a watch needs: `urls.proxyWs` is that of the proxy, or of a node. */
+export type WatchContext = Pick<Context, "clock" | "connect" | "random"> & {
+  readonly urls: Pick<ClientUrls, "proxyWs">;
+};
 
 /** @throws {InputError} If an option does not fit. @throws {WalletError} `UNSUPPORTED_WALLET` */
 export function contextOf(options: ClientOptions): Context {
@@ -34,6 +41,7 @@ export function contextOf(options: ClientOptions): Context {
     clock: clockOf(options),
     markets: markets === undefined ? SPEC_MARKETS : new Markets(markets),
     connect,
+    random: Math.random,
     signing: wallet === undefined ? undefined : signingOf(wallet),
   };
 }

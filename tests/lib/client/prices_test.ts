@@ -13,11 +13,8 @@ function setUp() {
   const clock = new FakeClock();
   const network = new FakeNetwork();
   const events: string[] = [];
-  const watch = new PriceWatch({
-    url: "ws://proxy/ws",
-    clock,
-    random: () => 1,
-    connect: network.connect,
+  const urls = { proxyWs: "ws://proxy/ws" };
+  const watch = new PriceWatch({ urls, clock, random: () => 1, connect: network.connect }, {
     onPrices: (prices) => events.push(String(prices["BTC/USDT"]?.price)),
     onState: (state, reason) => events.push([state, reason ?? ""].join(" ").trim()),
   });
