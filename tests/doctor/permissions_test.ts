@@ -61,12 +61,6 @@ Deno.test("doctor bridge: with the flags that it names, nothing is missing", asy
   assert.match(stdout, /^ok {4}bridge {2}permissions /);
 });
 
-Deno.test("doctor: without any permission, each service is reported", async () => {
-  const { code, stdout, stderr } = await doctorWith([], ["bridge", "node"]);
-  assert.equal(code, 1, stderr);
-  assert.equal(stdout.match(/^fail {2}\w+ +permissions /gm)?.length, 2, stdout);
-});
-
 Deno.test("doctor: a database anywhere is granted by the task, elsewhere the flags are named", async () => {
   const args = ["bridge", "--database", "/var/lib/rangemaker/bridge.sqlite"];
   const byTask = await doctorWith(flagsOf("bridge"), args);

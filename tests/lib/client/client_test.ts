@@ -278,6 +278,32 @@ Deno.test("prices, watchPrices: prices of the deployment's markets, once or as t
   }, { connect: network.connect, markets: [market] });
 });
 
+Deno.test("watchPrices: a connection without prices for 4 s is dropped, and made again within 5 s", () => {
+  const network = new FakeNetwork();
+  const clock = new FakeClock();
+  const states: string[] = [];
+  return withServices({}, (client) => {
+    const watch = client.watchPrices({
+      onPrices() {},
+      onState: (state, reason = "") => states.push(`${state} ${reason}`),
+    });
+    const accept = () => {
+      network.newest.open();
+      network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    };
+    accept();
+    assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "{}").params, ["prices"]);
+    clock.advance(4_100);
+    assert.equal(watch.state, "connecting");
+    clock.advance(900);
+    assert.equal(network.sockets.length, 2);
+    accept();
+    assert.deepEqual(states, ["live ", "connecting silent for 4000 ms", "live "]);
+    watch.close();
+    return Promise.resolve();
+  }, { connect: network.connect, clock });
+});
+
 Deno.test("deposit: repeating a call with the same nonce sends the same request", async () => {
   const sent: unknown[] = [];
   const routes = {
