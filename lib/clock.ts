@@ -98,14 +98,15 @@ export async function withinMs<T, L>(
   work: PromiseLike<T>,
   timeoutMs: number,
   late: L,
+  clock: Clock = systemClock,
 ): Promise<T | L> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let cancel: CancelTimer = () => {};
   const timeout = new Promise<L>((resolve) => {
-    timer = setTimeout(() => resolve(late), timeoutMs);
+    cancel = clock.after(timeoutMs, () => resolve(late));
   });
   try {
     return await Promise.race([work, timeout]);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }

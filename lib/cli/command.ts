@@ -3,7 +3,7 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { ListenError, ownerOf } from "../http/listener.ts";
 import { configureLogging, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
-import { withinMs } from "../clock.ts";
+import { type Clock, withinMs } from "../clock.ts";
 import { confineFiles } from "./file_access.ts";
 import { listedWithOr } from "./option_kinds.ts";
 import {
@@ -32,6 +32,7 @@ export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as cons
 export const STOP_DEADLINE_MS = 5_000;
 
 export interface CommandContext {
+  clock: Clock;
   env: Environment;
   /** Names of the variables that this process may read. */
   variables(): string[];
@@ -233,9 +234,10 @@ export function unknownCommand(name: string, known: readonly string[]): UsageErr
 /** Stops a service. @returns False, after printing it, if that takes over {@link STOP_DEADLINE_MS}. */
 export async function stopInTime(
   service: Pick<RunningService, "stop">,
-  { printError }: Pick<CommandContext, "printError">,
+  { clock, printError }: Pick<CommandContext, "clock" | "printError">,
 ): Promise<boolean> {
-  const stopped = await withinMs(service.stop().then(() => true), STOP_DEADLINE_MS, false);
+  const stopping = service.stop().then(() => true);
+  const stopped = await withinMs(stopping, STOP_DEADLINE_MS, false, clock);
   if (!stopped) printError(`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`);
   return stopped;
 }

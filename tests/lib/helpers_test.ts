@@ -84,9 +84,8 @@ for (const [text, expected] of shown) {
 }
 
 Deno.test("redact: no user or password of any URL is left", () => {
-  const word = fc.stringMatching(/^[A-Za-z0-9!$&*+;=%@:.(),'-]{1,12}$/).map((text) =>
-    `SECRET${text}`
-  );
+  const letter = fc.constantFrom(..."Az09!$&*+;=%@:.(),'-");
+  const word = fc.string({ unit: letter, maxLength: 12 }).map((text) => `SECRET${text}`);
   fc.assert(fc.property(word, word, fc.webPath(), (user, password, path) => {
     assert(!redact(`tried wss://${user}:${password}@host${path} twice`).includes("SECRET"));
   }));

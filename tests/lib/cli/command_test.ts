@@ -13,6 +13,8 @@ import { UsageError } from "../../../lib/cli/options.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
 import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { nextTurn } from "../../support/turns.ts";
 
 /** Runs a command. */
 function runWith(run: RunnableCommand, ...argv: string[]) {
@@ -124,9 +126,12 @@ Deno.test("serviceCommand: a signal ends a service that still waits to start", a
     signal.resolve();
     return never;
   });
+  const clock = new FakeClock();
   const { context, errors } = recordedContext();
-  const code = await run([], { ...context, untilSignal: () => signal.promise });
-  assert.equal(code, ExitCode.failed);
+  const ended = run([], { ...context, clock, untilSignal: () => signal.promise });
+  while (clock.pending === 0) await nextTurn();
+  clock.advance(STOP_DEADLINE_MS);
+  assert.equal(await ended, ExitCode.failed);
   assert.deepEqual(errors, [`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`]);
 });
 

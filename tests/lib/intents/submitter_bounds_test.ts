@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { type Intent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { away, RECEIPTS_KEPT_MS, withBench } from "./submitter_bench.ts";
 import { COMMITTED } from "../../support/intents.ts";
 
@@ -124,20 +124,6 @@ Deno.test("Submitter: a stop makes no further call when the one under way is los
     await stop;
     assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
     assert.equal((await bench.store.find("k"))?.state, "submitted", "the next start goes on");
-  }));
-
-Deno.test("Submitter: a stop waits for the look for unfinished intents that is under way", () =>
-  withBench(async (bench) => {
-    const { promise: page, resolve: givePage } = Promise.withResolvers<Intent[]>();
-    bench.store.listUnfinished = () => page;
-    bench.submitter.start();
-    let stopped = false;
-    const stop = bench.submitter.stop().then(() => stopped = true);
-    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-    assert.equal(stopped, false);
-    givePage([]);
-    await stop;
-    assert.equal(bench.clock.pending, 0);
   }));
 
 Deno.test("Submitter: a transaction is sent up to its deadline", () =>
