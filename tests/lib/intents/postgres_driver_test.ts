@@ -7,6 +7,7 @@ import { openIntentStore } from "../../../lib/intents/open.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
+import { freePort } from "../../support/ports.ts";
 import { addMigration, testOnPostgres } from "../../support/postgres.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 
@@ -114,10 +115,7 @@ testOnPostgres("PostgresDriver: a database of a newer program is refused", async
 });
 
 Deno.test("PostgresDriver: calls to a server that is away fail without a backoff", async () => {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  const driver = new PostgresDriver(`postgres://user@127.0.0.1:${port}/none`);
+  const driver = new PostgresDriver(`postgres://user@127.0.0.1:${freePort()}/none`);
   const startedAtMs = performance.now();
   // Uses each connection of the pool twice: with the library's own backoff this takes over 10 s.
   for (let call = 0; call < 20; call += 1) {
