@@ -132,20 +132,6 @@ Deno.test("ThesisWatch: a state is reported once, and a lower one never after it
   watch.close();
 });
 
-Deno.test("ThesisWatch: an answer over a lost connection does not make it live", async () => {
-  const { network, node, watch, accept } = setUp();
-  const gate = Promise.withResolvers<void>();
-  node.gate = gate.promise;
-  const opened = assert.rejects(watch.open(5_000), { code: "WATCH_CLOSED" });
-  await accept();
-  network.newest.end();
-  gate.resolve();
-  await nextTurn();
-  assert.equal(watch.state, "connecting");
-  watch.close();
-  await opened;
-});
-
 Deno.test("ThesisWatch: the same id with another hash is a thesis of a new chain", async () => {
   const { watch, accept, publish, events } = setUp();
   const opened = watch.open(5_000);
