@@ -95,14 +95,6 @@ Deno.test("command: started by a task, it names commands as tasks", async () => 
   assert.match(help, /\(deno task parent <command>\)/);
 });
 
-Deno.test("command: an unknown option is one line with the closest name", async () => {
-  const { code, errors } = await runWith(parent, "--log-levle", "error");
-  assert.equal(code, 2);
-  assert.deepEqual(errors, [
-    "Unknown option '--log-levle' (did you mean --log-level?). See rangemaker parent --help",
-  ]);
-});
-
 Deno.test("command: an expected error is one line and exit code 1, a bug is thrown", async () => {
   const fails = commandThat("fails", () => Promise.reject(new RangemakerError("X", "It is so")));
   assert.deepEqual(await runWith(fails), { code: 1, lines: [], errors: ["It is so"] });

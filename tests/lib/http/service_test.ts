@@ -16,20 +16,6 @@ function definition(app = new Hono()) {
   };
 }
 
-Deno.test("startService: a taken port is a clear error", async () => {
-  const first = startService(definition());
-  const port = Number(new URL(first.url).port);
-  assert.throws(() => startService({ ...definition(), port }), (thrown) => {
-    assert(thrown instanceof ListenError);
-    assert(thrown.message.startsWith(`Cannot listen on 127.0.0.1:${port}: `));
-    assert.match(thrown.message, /give the service another port with --port$/);
-    return true;
-  });
-  const readPort = { ...definition(), port, portFlag: "--read-port" };
-  assert.throws(() => startService(readPort), /another port with --read-port$/);
-  await first.stop();
-});
-
 Deno.test("startService: the error of a foreign address does not mention the port", () => {
   assert.throws(() => startService({ ...definition(), host: "203.0.113.1" }), (thrown) => {
     assert(thrown instanceof ListenError);
