@@ -58,8 +58,8 @@ export interface Command<T extends OptionTable = OptionTable, L = void> extends 
   options: T;
   /** Reads files of the program itself, before file access is limited to the options' paths. */
   load?: () => Promise<L>;
-  /** @returns The exit code. */
-  run(options: OptionsOf<T>, context: CommandContext, loaded: L): Promise<number>;
+  /** @returns The exit code. A command without it only has subcommands. */
+  run?(options: OptionsOf<T>, context: CommandContext, loaded: L): Promise<number>;
   defaultLogLevel?: "info" | "warning";
   /** Subcommands, run by naming one first. */
   subcommands?: CommandEntries;
@@ -81,6 +81,11 @@ export interface CommandEntry {
 }
 
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
+
+/** An entry of a command that is loaded already. */
+export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry {
+  return { summary, open: () => Promise.resolve({ run }) };
+}
 
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
 
@@ -130,6 +135,10 @@ export function command<T extends OptionTable, L = void>(
   });
   const start = async (argv: readonly string[], context: CommandContext): Promise<number> => {
     const values = parseOptions(definition, options, argv, context.env);
+    if (definition.run === undefined) {
+      const names = listedWithOr(Object.keys(subcommands));
+      throw new UsageError(`Missing command: expected ${names}`);
+    }
     requireKnownVariables(context.variables(), definition, options);
     // Code that is loaded later, such as a strategy, shares the environment.
     secretVariables(options).forEach(context.forget);

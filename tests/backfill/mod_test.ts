@@ -80,14 +80,6 @@ Deno.test("Backfiller: works in batches of at most ten minutes, and reports prog
   assert.deepEqual(progress, [[6_000, 15_000], [12_000, 15_000], [15_000, 15_000]]);
 });
 
-Deno.test("Backfiller: leaves out what had no trade, and says how much", async () => {
-  const trades = halfAnHour.filter(({ time }) => time < START + 10_000 || time > START + 60_000);
-  const { backfiller, sent } = fakeBackfiller(trades);
-  const [report] = await backfiller.fill(ETH, [{ from: START, to: START + 70_000 }]);
-  assert.equal(sent.length, 2);
-  assert.deepEqual([report?.filledSlots, report?.slotsWithoutTrade], [700 - 489, 489]);
-});
-
 Deno.test("Backfiller: starts no batch after a stop", async () => {
   const { backfiller, sent } = fakeBackfiller(halfAnHour, 1);
   const span = { from: START, to: START + 1_500_000 };

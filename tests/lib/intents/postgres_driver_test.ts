@@ -172,55 +172,6 @@ testStore("a close waits for the running statements", async (store, admin) => {
   assert.equal((await admin`SELECT FROM intents`).length, 1);
 });
 
-/** A TCP relay to the server, whose connections the test can cut. */
-function relayTo(url: URL): { port: number; cut(): void; stop(): void } {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const open = new Set<Deno.Conn>();
-  const serve = async () => {
-    for await (const near of listener) {
-      const far = await Deno.connect({ hostname: url.hostname, port: Number(url.port || 5432) });
-      for (const [from, to] of [[near, far], [far, near]] as const) {
-        open.add(from);
-        // A cut ends both directions with an error, as it should.
-        from.readable.pipeTo(to.writable).catch(() => {});
-      }
-    }
-  };
-  const cut = () => {
-    for (const connection of open) {
-      try {
-        connection.close();
-      } catch (thrown) {
-        if (!(thrown instanceof Deno.errors.BadResource)) throw thrown;
-      }
-    }
-    open.clear();
-  };
-  const served = serve();
-  served.catch(() => {});
-  return { port: listener.addr.port, cut, stop: () => listener.close() };
-}
-
-testOnPostgres(
-  "PostgresDriver: an insert whose connection is cut has an unknown outcome",
-  async (url) => {
-    const relay = relayTo(new URL(url));
-    const relayed = new URL(url);
-    relayed.port = String(relay.port);
-    const store = await openIntentStore(relayed.href, "test");
-    const admin = postgres(url, { max: 2 });
-    try {
-      await cutInsert(store, admin, relay.cut);
-      assert.equal((await store.insert({ ...intent, key: "b" })).inserted, true);
-    } finally {
-      await admin.end();
-      await store.close();
-      relay.cut();
-      relay.stop();
-    }
-  },
-);
-
 testStore(
   "of several servers the one that accepts writes is used",
   async (store) => assert.equal((await store.insert(intent)).inserted, true),
