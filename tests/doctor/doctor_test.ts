@@ -518,7 +518,7 @@ Deno.test("doctor: lines show what was tried, how long it took, and how to fix i
   assert.equal(lines.at(-1), "7 checks: 2 ok, 3 warnings, 2 failed");
 });
 
-Deno.test("doctor: levels are coloured if results may be", async () => {
+Deno.test("doctor: levels are coloured where the output may have colours", async () => {
   const argv = ["backfill", "-r", deadUrl()];
   const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
   assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));

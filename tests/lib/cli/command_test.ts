@@ -42,7 +42,7 @@ const parent = commandThat("parent", () => Promise.resolve(3), {
   child: { summary: "the one below", open: () => Promise.resolve({ run: child }) },
 });
 
-Deno.test("command: a word names a subcommand, everything else is an argument of its own", async () => {
+Deno.test("command: a word names a subcommand; options without one are those of the command itself", async () => {
   assert.equal((await runWith(parent)).code, 3);
   assert.equal((await runWith(parent, "child")).code, 7);
   assert.equal((await runWith(parent, "--log-level", "error")).code, 3);

@@ -122,7 +122,7 @@ Deno.test("execute: a transaction that failed throws with the chain's code, its 
   );
 });
 
-Deno.test("execute: only a committed transaction with a thesis is a bet", async () => {
+Deno.test("execute: an answer without a committed thesis throws TRANSACTION_FAILED", async () => {
   for (const result of [{ status: "committed" }, { status: "failed", thesisId: 7 }]) {
     await withServices(
       executionOf(result),
@@ -143,7 +143,7 @@ Deno.test("estimate: gives the payout, with the solver's probability if it has a
   }
 });
 
-Deno.test("estimate, solverInfo: a request that is not wanted any more is not sent", () =>
+Deno.test("estimate, solverInfo: a request whose signal is aborted is not sent", () =>
   withServices(
     { "/estimate": () => assert.fail("sent"), "/info": () => assert.fail("sent") },
     async (client) => {

@@ -9,7 +9,7 @@ function addressOf(header: string | undefined, trusted: boolean) {
   return callerAddress(headers, PEER, trusted);
 }
 
-Deno.test("callerAddress: the last entry of X-Forwarded-For, if trusted; nodes get all of it", () => {
+Deno.test("callerAddress: the last entry of X-Forwarded-For if the peer is trusted; the whole header is passed on", () => {
   const rows: [header: string | undefined, trusted: boolean, caller: string, next: string][] = [
     [undefined, true, PEER, PEER],
     ["", true, PEER, PEER],
@@ -107,7 +107,7 @@ const cases: [address: string, names: string[], allowed: string[], refused: stri
   ]],
 ];
 for (const [address, names, allowed, refused] of cases) {
-  Deno.test(`AllowedHosts: on ${address} with [${names}]`, () => {
+  Deno.test(`AllowedHosts: on ${address} with [${names}], its own names are accepted and others refused`, () => {
     const hosts = new AllowedHosts(address, names);
     // Twice, since the last allowed header is remembered.
     for (const host of [...allowed, ...allowed]) {

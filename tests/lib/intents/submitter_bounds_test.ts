@@ -61,7 +61,7 @@ Deno.test("Submitter: DEADLINE_PASSED comes no sooner than 70 s after the transa
     assert.equal(world.node.sent.length, 0);
   }));
 
-Deno.test("Submitter: where the node may have dropped the receipt, nobody says that nothing was taken", () =>
+Deno.test("Submitter: a transaction older than the receipts that the node keeps fails with RECEIPT_DROPPED", () =>
   withWorld(async (world) => {
     world.node.onSend = (tx) => {
       world.node.commit(tx);
@@ -213,7 +213,7 @@ Deno.test("Submitter: an intent that another process ended while it was signed a
     assert.equal(world.node.sent.length, 1);
   }));
 
-Deno.test("Submitter: a receipt of a transaction that another process replaced leaves the end open", () =>
+Deno.test("Submitter: a receipt of a transaction that another process replaced leaves the outcome unknown", () =>
   withWorld(async (world) => {
     const intent = await world.record({ lifeMs: 600_000 });
     world.node.onSend = async (tx) => {
@@ -235,7 +235,7 @@ for (
     ["has another chain", new RangemakerError("CHAIN_MISMATCH", "Another chain"), false],
   ] as const
 ) {
-  Deno.test(`Submitter: a node that ${name} hears of nothing until it has the store's chain`, () =>
+  Deno.test(`Submitter: a node that ${name} gets no transaction until it has the store's chain`, () =>
     withWorld(async (world) => {
       world.node.onSend = away;
       const intent = await world.record();
@@ -275,7 +275,7 @@ Deno.test("Submitter: a store that does not report its chain leaves the outcome 
     assert.equal(world.submitter.nodeLost, false);
   }));
 
-Deno.test("Submitter: a mistake of the program is thrown as it is", () =>
+Deno.test("Submitter: an error that is no RangemakerError is thrown unchanged", () =>
   withWorld(async (world) => {
     const mistake = new TypeError("test");
     const intent = await world.record();

@@ -89,7 +89,7 @@ Deno.test("RemoteSigner: a signature by another key or of another message is ref
   }
 });
 
-Deno.test("RemoteSigner: a refusal, an unexpected answer and silence are errors in words", async () => {
+Deno.test("RemoteSigner: a refusal, an unexpected answer and a timeout throw with the reason", async () => {
   const error = { code: -32_000, message: "Request denied" };
   assert.match(await refusal(() => Promise.resolve({ error })), /refused .*-32000: Request denied/);
   assert.match(await refusal(() => Promise.resolve({ result: "0x12" })), /gave no signature/);
