@@ -36,7 +36,7 @@ export function waitMs(clock: Clock, delayMs: number, signal?: AbortSignal): Pro
  */
 export const monotonicClock: Clock = {
   now: () => performance.now(),
-  after: (delayMs, task) => systemClock.after(delayMs, task),
+  after: systemClock.after,
 };
 
 /** A number in [0, 1): `Math.random`, or a seeded generator for repeatable runs. */
