@@ -188,15 +188,16 @@ testOnPostgres(
     const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { host } = new URL(url);
     const several = url.replace(host, `127.0.0.1:${silent.addr.port},${host}`);
+    await (await openIntentStore(url, "test")).close();
     // A commit that waits for a standby is not ended by the server's timeout either.
-    const store = await openIntentStore(`${several}&statement_timeout=60000`, "test");
+    const timeouts = { connectMs: 2_000, answerMs: 1_000 };
+    const driver = new PostgresDriver(`${several}&statement_timeout=60000`, timeouts);
+    const store = new IntentStore(driver, "test");
     const admin = postgres(url, { max: 1 });
     await onInsert(admin, "PERFORM pg_advisory_xact_lock(hashtext(current_schema()))");
     try {
       await admin.unsafe("SELECT pg_advisory_lock(hashtext(current_schema()))");
-      const startedAtMs = performance.now();
       await assert.rejects(() => store.insert(intent), StoreConnectionLostError);
-      assert.ok(performance.now() - startedAtMs < 10_000);
     } finally {
       await admin.end();
       await store.close();
