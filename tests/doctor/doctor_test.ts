@@ -518,18 +518,14 @@ Deno.test("doctor: lines show what was tried, how long it took, and how to fix i
   assert.equal(lines.at(-1), "7 checks: 2 ok, 3 warnings, 2 failed");
 });
 
-Deno.test("doctor: levels are coloured where the output may have colours", async () => {
+Deno.test("doctor: a terminal shows the unfinished checks, then coloured levels; a file neither", async () => {
   const argv = ["backfill", "-r", deadUrl()];
   const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
   assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));
-  const { printed } = await runDoctor(argv, env, { printsColor: true });
-  assert(printed.includes("\n\x1b[31mfail\x1b[0m  backfill"), printed);
-});
-
-Deno.test("doctor: shows the unfinished checks, then clears them", async () => {
   const shown: string[] = [];
-  const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
-  await runDoctor(["backfill", "-r", deadUrl()], env, { progress: (text) => shown.push(text) });
+  const progress = (text: string) => shown.push(text);
+  const { printed } = await runDoctor(argv, env, { printsColor: true, progress });
+  assert(printed.includes("\n\x1b[31mfail\x1b[0m  backfill"), printed);
   assert.match(shown[0] ?? "", /^Waiting for \d: backfill /);
   assert.equal(shown.at(-1), "");
 });

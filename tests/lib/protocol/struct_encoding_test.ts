@@ -101,11 +101,6 @@ Deno.test("keccak256: a hash stays what it is while others are made", () => {
   assert.deepEqual(first, kept);
 });
 
-Deno.test("keccak256: a part of a buffer is hashed alone", () => {
-  const buffer = new Uint8Array([9, 1, 2, 3, 9]);
-  assert.deepEqual(keccak256(buffer.subarray(1, 4)), keccak256(new Uint8Array([1, 2, 3])));
-});
-
 const type = flatType("Core:Pair(address user,uint256 amount)");
 const fields = [{ name: "user", type: "address" }, { name: "amount", type: "uint256" }];
 
