@@ -113,7 +113,7 @@ export interface ClientOptions {
 const URL_NAMES = ["solver", "bridge", "proxy", "proxyWs"] as const;
 
 /** The URLs without slashes at their end, ready for a route. @throws {InputError} If one is missing. */
-export function baseUrls(urls: ClientUrls): ClientUrls {
+function baseUrls(urls: ClientUrls): ClientUrls {
   requireObject("urls", urls, `Expected an object with ${URL_NAMES.join(", ")}`);
   for (const name of URL_NAMES) {
     if (typeof urls[name] !== "string") {
@@ -125,19 +125,19 @@ export function baseUrls(urls: ClientUrls): ClientUrls {
 }
 
 /** The chain id of the options. @throws {InputError} If there is none. */
-export function chainIdOf({ chainId }: ClientOptions): number {
+function chainIdOf({ chainId }: ClientOptions): number {
   if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
   throw wrongInput("chainId", "Expected the id of the chain to sign for, such as 1337", chainId);
 }
 
 /** The solver of the options, in EIP-55 form. @throws {InputError} If it is no address. */
-export function solverOf({ solver }: ClientOptions): Address | undefined {
+function solverOf({ solver }: ClientOptions): Address | undefined {
   requireAddress("solver", solver);
   return solver && addressSchema.parse(solver);
 }
 
 /** The clock of the options, with the machine's timers unless it has its own. @throws {InputError} */
-export function clockOf({ clock = systemClock }: ClientOptions): Clock {
+function clockOf({ clock = systemClock }: ClientOptions): Clock {
   if (typeof clock?.now !== "function") {
     throw wrongInput("clock", "Expected an object with now(): Unix milliseconds", clock);
   }

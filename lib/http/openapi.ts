@@ -8,7 +8,7 @@ import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 
 /** Path of the document, the same in every service. */
-export const DOCUMENT_PATH = "/openapi.json";
+const DOCUMENT_PATH = "/openapi.json";
 
 /** Place of the named schemas in a document. */
 const COMPONENTS = "#/components/schemas/";

@@ -26,7 +26,7 @@ import { TradeHistory } from "./trade_history.ts";
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
 
-export const CARRY_MAX_MS = 60_000;
+const CARRY_MAX_MS = 60_000;
 
 /** A time as Unix milliseconds or ISO 8601. */
 const time = {
