@@ -81,7 +81,7 @@ export interface ClientUrls {
   proxyWs: string;
 }
 
-/** Options of a {@link RangemakerClient}. */
+/** Where a client finds the services, the chain that it signs for, and who signs. */
 export interface ClientOptions {
   urls: ClientUrls;
   /**

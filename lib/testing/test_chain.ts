@@ -41,7 +41,7 @@ class DevNode extends CoreReader {
   }
 }
 
-/** Options of {@link startChain}. */
+/** What a chain starts with. */
 export interface ChainOptions {
   /** How many funded wallets it has: 3 by default. */
   wallets?: number;
