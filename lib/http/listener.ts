@@ -96,7 +96,7 @@ export function listen(
   }
 }
 
-/** A server of HTTP, made by {@link listen}. */
+/** An HTTP server, made by {@link listen}. */
 export class Listener implements AsyncDisposable {
   /** Base URL with the actual port, without a trailing slash. */
   readonly url: string;

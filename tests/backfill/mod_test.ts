@@ -12,20 +12,10 @@ import { recordedContext } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withMarketsFile } from "../support/files.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
-import { startFakeHistory } from "./fake_history.ts";
+import { from, START, startFakeHistory, trade } from "./fake_history.ts";
 import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
 
-const START = 1_700_000_000_000;
-
 const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
-
-async function* from(trades: Trade[]): AsyncGenerator<Trade> {
-  yield* trades;
-}
-
-function trade(offsetMs: number, price: bigint): Trade {
-  return { time: START + offsetMs, price };
-}
 
 /** A backfiller whose node takes everything and writes it down. */
 function fakeBackfiller(trades: Trade[], stopAfter = Infinity) {

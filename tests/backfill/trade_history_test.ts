@@ -9,22 +9,12 @@ import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
-import { startFakeHistory } from "./fake_history.ts";
-
-const START = 1_700_000_000_000;
-
-async function* from(trades: Trade[]): AsyncGenerator<Trade> {
-  yield* trades;
-}
+import { from, START, startFakeHistory, trade } from "./fake_history.ts";
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);
   return all;
-}
-
-function trade(offsetMs: number, price: bigint): Trade {
-  return { time: START + offsetMs, price };
 }
 
 Deno.test("slotPrices: a slot has the price of the last trade at or before its start", async () => {
