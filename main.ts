@@ -6,6 +6,7 @@ import {
   type ProgramCommands,
   reportErrors,
 } from "./lib/cli/command.ts";
+import { systemClock } from "./lib/clock.ts";
 import { askSecret, progressOn } from "./lib/cli/terminal.ts";
 
 /** Every command of the program. Each is loaded on demand. */
@@ -153,6 +154,7 @@ function readableVariables(): string[] {
 function processContext(): CommandContext {
   const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
   return {
+    clock: systemClock,
     env: readVariable,
     variables: readableVariables,
     forget(variable) {

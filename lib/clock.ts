@@ -36,7 +36,7 @@ export function waitMs(clock: Clock, delayMs: number, signal?: AbortSignal): Pro
  */
 export const monotonicClock: Clock = {
   now: () => performance.now(),
-  after: (delayMs, task) => systemClock.after(delayMs, task),
+  after: systemClock.after,
 };
 
 /** A number in [0, 1): `Math.random`, or a seeded generator for repeatable runs. */
@@ -98,14 +98,15 @@ export async function withinMs<T, L>(
   work: PromiseLike<T>,
   timeoutMs: number,
   late: L,
+  clock: Clock = systemClock,
 ): Promise<T | L> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let cancel: CancelTimer = () => {};
   const timeout = new Promise<L>((resolve) => {
-    timer = setTimeout(() => resolve(late), timeoutMs);
+    cancel = clock.after(timeoutMs, () => resolve(late));
   });
   try {
     return await Promise.race([work, timeout]);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }

@@ -7,24 +7,15 @@ import { messageOf } from "./errors.ts";
  * this process lacks the permission to find out.
  */
 export function folderProblem(path: string): string | undefined {
+  let folder = path;
   try {
-    let folder = path;
     while (statOf(folder) === undefined) folder = dirname(folder);
     if (!statOf(folder)?.isDirectory) return `${folder} is not a folder`;
-    return whyNoFileIn(folder);
-  } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotCapable) return undefined;
-    throw thrown;
-  }
-}
-
-function whyNoFileIn(folder: string): string | undefined {
-  try {
     // Mode bits are not enough: the file system may be full or mounted read-only.
     Deno.removeSync(Deno.makeTempFileSync({ dir: folder, prefix: ".rangemaker-doctor-" }));
     return undefined;
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotCapable) throw thrown;
+    if (thrown instanceof Deno.errors.NotCapable) return undefined;
     return `${folder} cannot be written: ${messageOf(thrown)}`;
   }
 }

@@ -3,7 +3,7 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { ListenError, ownerOf } from "../http/listener.ts";
 import { configureLogging, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
-import { withinMs } from "../clock.ts";
+import { type Clock, withinMs } from "../clock.ts";
 import { confineFiles } from "./file_access.ts";
 import { listedWithOr } from "./option_kinds.ts";
 import {
@@ -32,6 +32,7 @@ export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as cons
 export const STOP_DEADLINE_MS = 5_000;
 
 export interface CommandContext {
+  clock: Clock;
   env: Environment;
   /** Names of the variables that this process may read. */
   variables(): string[];
@@ -57,8 +58,8 @@ export interface Command<T extends OptionTable = OptionTable, L = void> extends 
   options: T;
   /** Reads files of the program itself, before file access is limited to the options' paths. */
   load?: () => Promise<L>;
-  /** @returns The exit code. */
-  run(options: OptionsOf<T>, context: CommandContext, loaded: L): Promise<number>;
+  /** @returns The exit code. A command without it only has subcommands. */
+  run?(options: OptionsOf<T>, context: CommandContext, loaded: L): Promise<number>;
   defaultLogLevel?: "info" | "warning";
   /** Subcommands, run by naming one first. */
   subcommands?: CommandEntries;
@@ -80,6 +81,11 @@ export interface CommandEntry {
 }
 
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
+
+/** An entry of a command that is loaded already. */
+export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry {
+  return { summary, open: () => Promise.resolve({ run }) };
+}
 
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
 
@@ -129,6 +135,10 @@ export function command<T extends OptionTable, L = void>(
   });
   const start = async (argv: readonly string[], context: CommandContext): Promise<number> => {
     const values = parseOptions(definition, options, argv, context.env);
+    if (definition.run === undefined) {
+      const names = listedWithOr(Object.keys(subcommands));
+      throw new UsageError(`Missing command: expected ${names}`);
+    }
     requireKnownVariables(context.variables(), definition, options);
     // Code that is loaded later, such as a strategy, shares the environment.
     secretVariables(options).forEach(context.forget);
@@ -233,9 +243,10 @@ export function unknownCommand(name: string, known: readonly string[]): UsageErr
 /** Stops a service. @returns False, after printing it, if that takes over {@link STOP_DEADLINE_MS}. */
 export async function stopInTime(
   service: Pick<RunningService, "stop">,
-  { printError }: Pick<CommandContext, "printError">,
+  { clock, printError }: Pick<CommandContext, "clock" | "printError">,
 ): Promise<boolean> {
-  const stopped = await withinMs(service.stop().then(() => true), STOP_DEADLINE_MS, false);
+  const stopping = service.stop().then(() => true);
+  const stopped = await withinMs(stopping, STOP_DEADLINE_MS, false, clock);
   if (!stopped) printError(`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`);
   return stopped;
 }

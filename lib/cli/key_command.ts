@@ -2,7 +2,7 @@
 import { generatePrivateKey } from "viem/accounts";
 import type { Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
-import { command, type CommandContext, ExitCode } from "./command.ts";
+import { command, type CommandContext, ExitCode, loadedEntry } from "./command.ts";
 import {
   createKeystore,
   ensureNoKeystore,
@@ -175,29 +175,18 @@ export const keyCommand = (cost: number) =>
       "Makes and reads encrypted keystores, which solver, bridge and backfill take with --keystore.",
     options: {},
     subcommands: {
-      new: {
-        summary: "a new key in a new keystore",
-        open: () => Promise.resolve({ run: newKey(cost) }),
-      },
-      import: {
-        summary: "an existing key in a new keystore",
-        open: () => Promise.resolve({ run: importKey(cost) }),
-      },
-      passwd: {
-        summary: "the same key in a new keystore, with another password",
-        open: () => Promise.resolve({ run: changePassword(cost) }),
-      },
-      show: {
-        summary: "the address of a keystore's key",
-        open: () => Promise.resolve({ run: showKey }),
-      },
+      new: loadedEntry("a new key in a new keystore", newKey(cost)),
+      import: loadedEntry("an existing key in a new keystore", importKey(cost)),
+      passwd: loadedEntry(
+        "the same key in a new keystore, with another password",
+        changePassword(cost),
+      ),
+      show: loadedEntry("the address of a keystore's key", showKey),
     },
     examples: [
       ["rangemaker key new --keystore solver.json", "a new key"],
       ["rangemaker key show --keystore solver.json", "its address"],
     ],
-    run: () =>
-      Promise.reject(new UsageError("Missing command: expected new, import, passwd or show")),
   });
 
 export const run = keyCommand(KEYSTORE_COST);

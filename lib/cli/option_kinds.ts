@@ -182,7 +182,7 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER) {
 }
 
 /** The rule of a whole number, as errors say it. */
-export function integerRule(min: number, max: number): string {
+function integerRule(min: number, max: number): string {
   return max === Number.MAX_SAFE_INTEGER
     ? `Expected a whole number of at least ${min}`
     : `Expected a whole number from ${min} to ${max}`;

@@ -36,20 +36,6 @@ type RepairTable = typeof keystoreOptions & {
   database: ReturnType<typeof databaseOption>;
 };
 
-/** What became of an intent, and the line for the operator. */
-export interface Repaired {
-  result: IntentOutcome & Pick<Intent, "transaction">;
-  line: string;
-}
-
-/** What a service does with a committed intent that the node has no committed receipt of. */
-export type Repair = (
-  intents: IntentService,
-  intent: Intent,
-  chainId: number,
-  clock: Clock,
-) => Promise<Repaired | "present">;
-
 /** A command that brings a service's store and a restored node into line. */
 export interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
@@ -59,8 +45,21 @@ export interface RepairCommand extends Pick<CommandText, "name" | "description" 
   acceptsEarlierKey?: boolean;
   /** Advice where the node lacks everything in the database. */
   allMissing?: string;
-  /** @throws {RangemakerError} If it failed. It may run again for the same intent. */
-  repair: Repair;
+  /**
+   * What the service does with a committed intent that the node has no committed receipt of. It may run
+   * again for the same intent.
+   *
+   * @returns What became of it, and the line for the operator.
+   * @throws {RangemakerError} If it failed.
+   */
+  repair(
+    intents: IntentService,
+    intent: Intent,
+    chainId: number,
+    clock: Clock,
+  ): Promise<
+    { result: IntentOutcome & Pick<Intent, "transaction">; line: string } | "present"
+  >;
 }
 
 /**

@@ -15,6 +15,8 @@ const COLUMNS = 80;
 
 const BAR_WIDTH = 40;
 
+const encoder = new TextEncoder();
+
 /**
  * Draws progress on a terminal, and nothing on a file or a pipe.
  *
@@ -25,7 +27,6 @@ export function progressOn(
   columns: () => number = () => COLUMNS,
 ): ShowProgress {
   if (!terminal.isTerminal()) return () => {};
-  const encoder = new TextEncoder();
   let drawn = "";
   return (text) => {
     const width = columns() || COLUMNS;
@@ -46,15 +47,12 @@ export function progressBar(done: number, total: number, unit: string): string {
   return `${bar} ${Math.floor(share * 100)} % of ${total} ${unit}`;
 }
 
-/** Asks for a secret on a terminal. */
-
+/** The parts of a terminal that asking needs. */
 export interface Keyboard {
   isTerminal(): boolean;
   setRaw(raw: boolean): void;
   read(buffer: Uint8Array): Promise<number | null>;
 }
-
-const encoder = new TextEncoder();
 
 /**
  * Asks a question, and reads the answer up to the Enter key without showing it.

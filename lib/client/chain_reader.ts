@@ -4,7 +4,7 @@ import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
 import { requireAddress, requireThesisId, requireTime } from "./input.ts";
-import { type ClientOptions, type Context, contextOf, requireWebSocket } from "./context.ts";
+import { type ClientOptions, type Context, contextOf } from "./context.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
 /** Some theses, oldest first. A page may be empty although more follow. */
@@ -80,15 +80,7 @@ export class ChainReader {
    * ```
    */
   watchPrices(handlers: PriceHandlers): PriceWatch {
-    const { urls, clock, connect } = this.context;
-    requireWebSocket(connect);
-    return new PriceWatch({
-      ...handlers,
-      url: urls.proxyWs,
-      clock,
-      random: Math.random,
-      connect,
-    });
+    return new PriceWatch(this.context, handlers);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, type RandomSource, systemClock } from "../clock.ts";
 import { callJson } from "../net/call_json.ts";
 import { CoreReader } from "../net/core_reader.ts";
 import { type Market, Markets, SPEC_MARKETS } from "../protocol/markets.ts";
@@ -19,8 +19,15 @@ export interface Context {
   readonly clock: Clock;
   readonly markets: Markets;
   readonly connect: ClientOptions["connect"];
+  /** Jitter of the waits before reconnecting. */
+  readonly random: RandomSource;
   readonly signing: Signing | undefined;
 }
+
+/** What a watch needs: `urls.proxyWs` is that of the proxy, or of a node. */
+export type WatchContext = Pick<Context, "clock" | "connect" | "random"> & {
+  readonly urls: Pick<ClientUrls, "proxyWs">;
+};
 
 /** @throws {InputError} If an option does not fit. @throws {WalletError} `UNSUPPORTED_WALLET` */
 export function contextOf(options: ClientOptions): Context {
@@ -34,6 +41,7 @@ export function contextOf(options: ClientOptions): Context {
     clock: clockOf(options),
     markets: markets === undefined ? SPEC_MARKETS : new Markets(markets),
     connect,
+    random: Math.random,
     signing: wallet === undefined ? undefined : signingOf(wallet),
   };
 }
@@ -73,7 +81,7 @@ export interface ClientUrls {
   proxyWs: string;
 }
 
-/** Options of a {@link RangemakerClient}. */
+/** Where a client finds the services, the chain that it signs for, and who signs. */
 export interface ClientOptions {
   urls: ClientUrls;
   /**
@@ -105,7 +113,7 @@ export interface ClientOptions {
 const URL_NAMES = ["solver", "bridge", "proxy", "proxyWs"] as const;
 
 /** The URLs without slashes at their end, ready for a route. @throws {InputError} If one is missing. */
-export function baseUrls(urls: ClientUrls): ClientUrls {
+function baseUrls(urls: ClientUrls): ClientUrls {
   requireObject("urls", urls, `Expected an object with ${URL_NAMES.join(", ")}`);
   for (const name of URL_NAMES) {
     if (typeof urls[name] !== "string") {
@@ -117,19 +125,19 @@ export function baseUrls(urls: ClientUrls): ClientUrls {
 }
 
 /** The chain id of the options. @throws {InputError} If there is none. */
-export function chainIdOf({ chainId }: ClientOptions): number {
+function chainIdOf({ chainId }: ClientOptions): number {
   if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
   throw wrongInput("chainId", "Expected the id of the chain to sign for, such as 1337", chainId);
 }
 
 /** The solver of the options, in EIP-55 form. @throws {InputError} If it is no address. */
-export function solverOf({ solver }: ClientOptions): Address | undefined {
+function solverOf({ solver }: ClientOptions): Address | undefined {
   requireAddress("solver", solver);
   return solver && addressSchema.parse(solver);
 }
 
 /** The clock of the options, with the machine's timers unless it has its own. @throws {InputError} */
-export function clockOf({ clock = systemClock }: ClientOptions): Clock {
+function clockOf({ clock = systemClock }: ClientOptions): Clock {
   if (typeof clock?.now !== "function") {
     throw wrongInput("clock", "Expected an object with now(): Unix milliseconds", clock);
   }

@@ -1,9 +1,8 @@
 import * as z from "zod/mini";
-import type { Clock, RandomSource } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
-import type { SocketLike } from "../net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
+import { requireWebSocket, type WatchContext } from "./context.ts";
 import type { WatchState } from "./theses.ts";
 
 /** Callbacks of a {@link PriceWatch}; they must not throw. */
@@ -12,17 +11,6 @@ export interface PriceHandlers {
   onPrices(prices: Record<string, NodePrice>): void;
   /** Prices arrive, or no longer; then `reason` says why. It reconnects by itself. */
   onState?(state: WatchState, reason?: string): void;
-}
-
-/** Options of a {@link PriceWatch}. */
-export interface PriceWatchOptions extends PriceHandlers {
-  /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
-  url: string;
-  clock: Clock;
-  /** Jitter of the waits before reconnecting. */
-  random: RandomSource;
-  /** Opens a socket; the platform's WebSocket by default. */
-  connect?: ((url: string) => SocketLike) | undefined;
 }
 
 /** Short waits: old prices are worth little. */
@@ -38,9 +26,13 @@ export class PriceWatch {
   readonly #subscriber: RpcSubscriber;
   #state: WatchState = "connecting";
 
-  constructor({ url, clock, random, connect, onPrices, onState }: PriceWatchOptions) {
+  constructor(
+    { urls, clock, connect, random }: WatchContext,
+    { onPrices, onState }: PriceHandlers,
+  ) {
+    requireWebSocket(connect);
     this.#subscriber = new RpcSubscriber({
-      url,
+      url: urls.proxyWs,
       clock,
       connect,
       backoff: new Backoff({ ...RECONNECT, random }),

@@ -1,11 +1,10 @@
-import { type Clock, type RandomSource, waitMs } from "../clock.ts";
+import { waitMs } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
 import { type CoreReader, pagesOf } from "../net/core_reader.ts";
-import type { SocketLike } from "../net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
-import { type Context, requireWebSocket } from "./context.ts";
+import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
 
 /** `live`: changes arrive as they happen. `connecting`: what is shown may be out of date. */
@@ -22,22 +21,10 @@ export interface WatchHandlers {
 /** Whose theses: of one user, or those that one solver is the other side of. */
 export type ThesisParty = { user: Address } | { solver: Address };
 
-/** Reads theses from a node. */
-export type ThesisReader = Pick<CoreReader, "getThesis" | "getTheses">;
-
-/** Options of a {@link ThesisWatch}. */
-export interface ThesisWatchOptions extends WatchHandlers {
-  /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
-  url: string;
-  /** Reads what happened while there was no connection. */
-  node: ThesisReader;
-  party: ThesisParty;
-  clock: Clock;
-  /** Jitter of the waits before reconnecting. */
-  random: RandomSource;
-  /** Opens a socket; the platform's WebSocket by default. */
-  connect?: ((url: string) => SocketLike) | undefined;
-}
+/** What a {@link ThesisWatch} needs: `node` reads what happened while there was no connection. */
+export type ThesisWatchContext = WatchContext & {
+  readonly node: Pick<CoreReader, "getThesis" | "getTheses">;
+};
 
 const RECONNECT = { initialMs: 100, maxMs: 10_000 };
 
@@ -69,7 +56,9 @@ interface Waiter {
  * reads what it may have missed, so that no outcome is lost. Made by `RangemakerClient.watch`.
  */
 export class ThesisWatch {
-  readonly #options: ThesisWatchOptions;
+  readonly #context: ThesisWatchContext;
+  readonly #handlers: WatchHandlers;
+  readonly #party: ThesisParty;
   readonly #subscriber: RpcSubscriber;
   /** Newest state of each thesis: as many as the party has. */
   readonly #latest = new Map<number, Thesis>();
@@ -77,12 +66,14 @@ export class ThesisWatch {
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
 
-  constructor(options: ThesisWatchOptions) {
-    const { url, party, clock, random, connect } = options;
+  constructor(context: ThesisWatchContext, handlers: WatchHandlers, party: ThesisParty) {
+    const { urls, clock, random, connect } = context;
     const backoff = () => new Backoff({ ...RECONNECT, random });
-    this.#options = options;
+    this.#context = context;
+    this.#handlers = handlers;
+    this.#party = party;
     this.#subscriber = new RpcSubscriber({
-      url,
+      url: urls.proxyWs,
       clock,
       connect,
       backoff: backoff(),
@@ -124,8 +115,8 @@ export class ThesisWatch {
   async open(timeoutMs: number): Promise<void> {
     this.#subscriber.start();
     await this.#wait(() => this.#state === "live" || undefined, timeoutMs, () => {
-      const { url } = this.#options;
-      const message = `No subscription at ${url} within ${timeoutMs} ms: ${this.#lastFailure}`;
+      const { proxyWs } = this.#context.urls;
+      const message = `No subscription at ${proxyWs} within ${timeoutMs} ms: ${this.#lastFailure}`;
       return new WatchError("NOT_CONNECTED", message, { timeoutMs });
     });
   }
@@ -175,7 +166,7 @@ export class ThesisWatch {
         },
         reject: (reason) => (end(), reject(reason)),
       };
-      const cancel = this.#options.clock.after(timeoutMs, () => waiter.reject(late()));
+      const cancel = this.#context.clock.after(timeoutMs, () => waiter.reject(late()));
       this.#waiters.add(waiter);
     });
   }
@@ -197,8 +188,8 @@ export class ThesisWatch {
   /** The first read after a connect takes all theses, later ones those that may still change. */
   async #read(signal: AbortSignal): Promise<void> {
     if (this.#state === "live") return await this.#refresh(signal);
-    const { node, party } = this.#options;
-    const read = (cursor?: string) => node.getTheses({ ...party, limit: PAGE, cursor });
+    const filter = { ...this.#party, limit: PAGE };
+    const read = (cursor?: string) => this.#context.node.getTheses({ ...filter, cursor });
     for await (const page of pagesOf(read)) {
       if (signal.aborted) return;
       page.theses.forEach((thesis) => this.#update(thesis));
@@ -207,7 +198,7 @@ export class ThesisWatch {
 
   async #refresh(signal: AbortSignal): Promise<void> {
     for (const { id } of this.theses.filter(({ status }) => isUnsettled(status))) {
-      const thesis = await this.#options.node.getThesis(id);
+      const thesis = await this.#context.node.getThesis(id);
       if (signal.aborted) return;
       if (thesis !== null) this.#update(thesis);
     }
@@ -220,25 +211,24 @@ export class ThesisWatch {
     if (known && isSame && RANK[thesis.status] <= RANK[known.status]) return;
     this.#latest.set(thesis.id, thesis);
     for (const waiter of this.#waiters) waiter.look(thesis);
-    this.#options.onThesis?.(thesis);
+    this.#handlers.onThesis?.(thesis);
   }
 
   #setState(state: WatchState): void {
     if (state === this.#state) return;
     this.#state = state;
-    this.#options.onState?.(state);
+    this.#handlers.onState?.(state);
   }
 }
 
 /** Opens a watch of a party's theses. */
 export async function openWatch(
-  { urls, node, clock, connect }: Context,
+  context: Context,
   handlers: WatchHandlers,
   party: ThesisParty,
 ): Promise<ThesisWatch> {
-  requireWebSocket(connect);
-  const options = { url: urls.proxyWs, node, party, clock, random: Math.random, connect };
-  const watch = new ThesisWatch({ ...handlers, ...options });
+  requireWebSocket(context.connect);
+  const watch = new ThesisWatch(context, handlers, party);
   try {
     await watch.open(OPEN_TIMEOUT_MS);
   } catch (thrown) {

@@ -6,7 +6,7 @@ import { failureResponse, internalError } from "./envelope.ts";
 import { serviceLog } from "../log/logging.ts";
 
 /** How long open requests and sockets get to finish before they are abandoned. */
-export const DRAIN_DEADLINE_MS = 3_000;
+const DRAIN_DEADLINE_MS = 3_000;
 
 /** Pause before a failed listener is reopened, such as after running out of file descriptors. */
 const REOPEN_AFTER_MS = 500;
@@ -47,19 +47,6 @@ function isTaken(cause: unknown): boolean {
     cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-export interface Listener extends AsyncDisposable {
-  /** Base URL with the actual port, without a trailing slash. */
-  readonly url: string;
-  /** The same with the bound address, which may be 0.0.0.0. */
-  readonly boundUrl: string;
-  readonly isOnEveryInterface: boolean;
-  /**
-   * Accepts no new connections and waits for open ones up to the deadline. Connections still open then
-   * are abandoned: they get no further answer and end with the process.
-   */
-  stop(): Promise<void>;
-}
-
 /** Facts about a request that is being served. */
 export interface Served {
   /** Settles when the answer has been sent, or cannot be. */
@@ -74,8 +61,6 @@ export type RequestHandler = (
 ) => Response | Promise<Response>;
 
 export interface ListenOptions {
-  /** How long {@link Listener.stop} waits for open connections. */
-  drainDeadlineMs?: number;
   /** The option that gives the port, for the message where it is taken. */
   portFlag?: string;
   /** Whether several processes may listen on the port: Linux spreads connections among them. */
@@ -105,25 +90,27 @@ export function listen(
   options: ListenOptions = {},
 ): Listener {
   try {
-    return new HttpListener(host, port, handler, options);
+    return new Listener(host, port, handler, options);
   } catch (cause) {
     throw new ListenError(host, port, cause, options.portFlag ?? "--port");
   }
 }
 
-class HttpListener implements Listener {
+/** An HTTP server, made by {@link listen}. */
+export class Listener implements AsyncDisposable {
+  /** Base URL with the actual port, without a trailing slash. */
   readonly url: string;
+  /** The same with the bound address, which may be 0.0.0.0. */
   readonly boundUrl: string;
   readonly isOnEveryInterface: boolean;
   readonly #log = serviceLog("http");
   readonly #serve: () => Deno.HttpServer<Deno.NetAddr>;
-  readonly #drainDeadlineMs: number;
   #server: Deno.HttpServer<Deno.NetAddr>;
   #stopping = false;
   #reopening: ReturnType<typeof setTimeout> | undefined;
 
   constructor(host: string, port: number, handler: RequestHandler, options: ListenOptions) {
-    const { drainDeadlineMs = DRAIN_DEADLINE_MS, reusePort = false } = options;
+    const { reusePort = false } = options;
     const serve = (port: number) =>
       Deno.serve({
         hostname: host,
@@ -145,10 +132,13 @@ class HttpListener implements Listener {
     this.boundUrl = urlOf(hostname, boundPort);
     this.isOnEveryInterface = isEveryInterface(hostname);
     this.#serve = () => serve(boundPort);
-    this.#drainDeadlineMs = drainDeadlineMs;
     this.#watch();
   }
 
+  /**
+   * Accepts no new connections and waits for open ones up to a deadline. Connections still open then
+   * are abandoned: they get no further answer and end with the process.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#reopening);
@@ -156,9 +146,10 @@ class HttpListener implements Listener {
     // be aborted once shutdown has begun (BadResource), so the wait itself is bounded. A failed server
     // has nothing to wait for.
     const ended = this.#server.shutdown().then(() => true, () => true);
-    const ms = this.#drainDeadlineMs;
-    if (await withinMs(ended, ms, false)) return;
-    this.#log.warn("Connections still open after {ms} ms were abandoned", { ms });
+    if (await withinMs(ended, DRAIN_DEADLINE_MS, false)) return;
+    this.#log.warn("Connections still open after {ms} ms were abandoned", {
+      ms: DRAIN_DEADLINE_MS,
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -8,7 +8,7 @@ import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 
 /** Path of the document, the same in every service. */
-export const DOCUMENT_PATH = "/openapi.json";
+const DOCUMENT_PATH = "/openapi.json";
 
 /** Place of the named schemas in a document. */
 const COMPONENTS = "#/components/schemas/";
@@ -54,45 +54,29 @@ export interface ServiceDescription {
   tags: Record<string, string>;
 }
 
+/** A route that every service has, and that always answers with 200. */
+function serviceOperation(id: string, summary: string, answer: Answer): Operation {
+  return { id, tag: "service", summary, answers: { 200: answer } };
+}
+
+const plainText = { body: z.string(), mediaType: "text/plain" };
+
 /** `GET /metrics` of every service. */
-export const metricsOperation = {
-  id: "metrics",
-  tag: "service",
-  summary: "Figures for Prometheus",
-  answers: {
-    200: {
-      description: "Every metric, in the Prometheus text format",
-      body: z.string(),
-      mediaType: "text/plain",
-    },
-  },
-} satisfies Operation;
+export const metricsOperation = serviceOperation("metrics", "Figures for Prometheus", {
+  ...plainText,
+  description: "Every metric, in the Prometheus text format",
+});
 
 /** `GET /` of every service. */
-export const aboutOperation = {
-  id: "about",
-  tag: "service",
-  summary: "What this service is",
-  answers: {
-    200: {
-      description: "One line with its name, and where its documents are",
-      body: z.string(),
-      mediaType: "text/plain",
-    },
-  },
-} satisfies Operation;
+export const aboutOperation = serviceOperation("about", "What this service is", {
+  ...plainText,
+  description: "One line with its name, and where its documents are",
+});
 
-const documentOperation = {
-  id: "document",
-  tag: "service",
-  summary: "This document",
-  answers: {
-    200: {
-      description: "The OpenAPI document of the service",
-      body: z.looseObject({ openapi: z.string() }),
-    },
-  },
-} satisfies Operation;
+const documentOperation = serviceOperation("document", "This document", {
+  description: "The OpenAPI document of the service",
+  body: z.looseObject({ openapi: z.string() }),
+});
 
 /** The handler of a route that answers with JSON and 200, and throws if it fails. */
 export function answering<T extends object>(

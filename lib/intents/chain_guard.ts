@@ -2,9 +2,10 @@ import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { type CoreClient, isNodeAway, NodeTimeoutError } from "../net/core_client.ts";
+import { ifReported } from "../net/core_reader.ts";
 import { cached } from "../net/cached.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
-import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import type { Intent } from "./intent.ts";
@@ -140,7 +141,7 @@ export class ChainGuard {
     const { store, node } = this.#options;
     const { genesis } = await store.remember();
     requireSame(node.url, await node.genesisHash(), genesis);
-    return (await headOf(node))?.number ?? 0;
+    return (await ifReported(node.getHead()))?.number ?? 0;
   }
 
   /** Reads what the store remembers, which another process may have learned. */
@@ -181,7 +182,7 @@ export class ChainGuard {
   async #findRewind(highestBlock: number): Promise<Rewind | undefined> {
     const askedMs = this.#options.clock.now();
     const [head, missing] = await Promise.all([
-      headOf(this.#options.node),
+      ifReported(this.#options.node.getHead()),
       this.#findMissing(askedMs - LAG_MS),
     ]);
     if (head !== null) this.#compareClocks(head, askedMs);
@@ -282,16 +283,6 @@ function rewound(url: string, evidence: string): WrongChainError {
 interface Head {
   number: number;
   timestampMs: number;
-}
-
-/** The newest block; null if the node does not report it. */
-async function headOf(node: Pick<CoreClient, "getHead">): Promise<Head | null> {
-  try {
-    return await node.getHead();
-  } catch (thrown) {
-    if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
-    throw thrown;
-  }
 }
 
 /** Whether the chain allows reverts; a node that does not answer does not say so. */

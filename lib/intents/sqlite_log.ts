@@ -43,7 +43,7 @@ function inspectFile(database: string): { damage: LogDamage; mtimeMs: number } |
 }
 
 /** Inspects the bytes of a log (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
-export function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
+function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
   const log = new Log(bytes);
   let intact = 0;
   if (log.isHeaderIntact) { while (intact < log.frames && log.isNextIntact(intact)) intact += 1; }

@@ -100,22 +100,13 @@ export class CoreReader {
 
   /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node does not report it. */
   async minBetAmount(): Promise<bigint> {
-    try {
-      return (await this.call(readMethods, "core_getLimits", {})).minBetAmount;
-    } catch (thrown) {
-      if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return 0n;
-      throw thrown;
-    }
+    return (await ifReported(this.call(readMethods, "core_getLimits", {})))?.minBetAmount ?? 0n;
   }
 
   /** Hash of the first block, which identifies the chain; null if the node does not report it. */
   async genesisHash(): Promise<Hex | null> {
-    try {
-      return (await this.ask("eth_getBlockByNumber", ["0x0", false], genesisSchema))?.hash ?? null;
-    } catch (thrown) {
-      if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
-      throw thrown;
-    }
+    const asked = this.ask("eth_getBlockByNumber", ["0x0", false], genesisSchema);
+    return (await ifReported(asked))?.hash ?? null;
   }
 
   /** The chain id of the node: also a cheap check that it is up. */
@@ -171,6 +162,16 @@ export class CoreReader {
       }
       throw new NodeUnreachableError(this.url, cause);
     }
+  }
+}
+
+/** The answer to a call, or null if the node does not have the method. */
+export async function ifReported<T>(call: Promise<T>): Promise<T | null> {
+  try {
+    return await call;
+  } catch (thrown) {
+    if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
+    throw thrown;
   }
 }
 

@@ -2,7 +2,7 @@ import { RangemakerError, reasonOf } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 
 /** How long a service may take to answer, unless the caller says otherwise. */
-export const REQUEST_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /** Longest answer, unless the caller says otherwise: a page of a node's price history has 2 MB. */
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;

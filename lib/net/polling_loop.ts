@@ -12,8 +12,6 @@ export interface PollingLoopOptions {
   poll(signal: AbortSignal): Promise<void>;
   /** Wait between two passes. */
   intervalMs: number;
-  /** Wait before the first pass; none by default. */
-  firstAfterMs?: number;
   /** Waits after passes that failed; `intervalMs` if absent. */
   backoff?: Backoff;
   onFailure(error: RangemakerError): void;
@@ -34,7 +32,7 @@ export class PollingLoop {
   }
 
   /** Starts, or starts over: a pass in flight is aborted. The first pass begins after `delayMs`. */
-  start(delayMs: number = this.#options.firstAfterMs ?? 0): void {
+  start(delayMs = 0): void {
     this.pause();
     const { signal } = this.#run = new AbortController();
     if (delayMs === 0) this.#begin(signal);

@@ -122,9 +122,9 @@ export class RpcSubscriber {
       url,
       clock,
       backoff,
-      ...(silenceMs !== undefined && { silenceMs }),
-      ...(connectTimeoutMs !== undefined && { connectTimeoutMs }),
-      ...(connect && { connect }),
+      silenceMs,
+      connectTimeoutMs,
+      connect,
       handlers: {
         onOpen: () => this.#subscribe(),
         onText: (text) => this.#receive(text),

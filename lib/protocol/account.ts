@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { addressSchema, described, uint256Schema } from "./scalars.ts";
 
 /** Permissions of an account beyond betting. A solver needs none. */
-export const permissionSchema = z.enum(["relayer", "admin"]);
+const permissionSchema = z.enum(["relayer", "admin"]);
 
 export type Permission = z.output<typeof permissionSchema>;
 

@@ -31,10 +31,6 @@ function domainSeparator(chainId: number): Uint8Array {
   return separator;
 }
 
-function hashStruct(type: FlatType, message: Record<string, unknown>): Uint8Array {
-  return keccak256(encodeStruct(typeHash(type), type.fields, message));
-}
-
 /**
  * The EIP-712 digest of a message of a flat type.
  *
@@ -76,7 +72,7 @@ export function hashDepositRequest(
  */
 
 /** Length of a word. */
-export const WORD_BYTES = 32;
+const WORD_BYTES = 32;
 
 /** Words that are being written: the view is of the same memory. */
 interface Words {
@@ -106,26 +102,22 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
 };
 
 /**
- * The preimage of a struct's hash.
+ * The hash of a struct.
  *
  * @throws {TypeError} If a field is missing, does not fit its type, or has an unknown type.
  */
-export function encodeStruct(
-  typeHash: Uint8Array,
-  fields: readonly { readonly name: string; readonly type: string }[],
-  message: Record<string, unknown>,
-): Uint8Array {
-  const bytes = new Uint8Array((1 + fields.length) * WORD_BYTES);
+function hashStruct(type: FlatType, message: Record<string, unknown>): Uint8Array {
+  const bytes = new Uint8Array((1 + type.fields.length) * WORD_BYTES);
   const words = { bytes, view: new DataView(bytes.buffer) };
-  bytes.set(typeHash);
+  bytes.set(typeHash(type));
   let offset = WORD_BYTES;
-  for (const { name, type } of fields) {
-    const encode = encoders[type];
-    if (encode === undefined) throw new TypeError(`Field ${name} has type ${type}: not supported`);
+  for (const { name, type: kind } of type.fields) {
+    const encode = encoders[kind];
+    if (encode === undefined) throw new TypeError(`Field ${name} has type ${kind}: not supported`);
     encode(message[name], words, offset);
     offset += WORD_BYTES;
   }
-  return bytes;
+  return keccak256(bytes);
 }
 
 function writeUint(value: unknown, bits: 64 | 256, { view }: Words, offset: number): void {

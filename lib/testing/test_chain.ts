@@ -41,7 +41,7 @@ class DevNode extends CoreReader {
   }
 }
 
-/** Options of {@link startChain}. */
+/** What a chain starts with. */
 export interface ChainOptions {
   /** How many funded wallets it has: 3 by default. */
   wallets?: number;
@@ -264,7 +264,7 @@ export class TestChain implements AsyncDisposable {
 export type TestWallet = PrivateKeyAccount & { readonly privateKey: Hex };
 
 /** A wallet with a key that is the same in every run, and so are its address and signatures. */
-export function testWallet(index: number): TestWallet {
+function testWallet(index: number): TestWallet {
   const privateKey = keccak256(toHex(`rangemaker test wallet ${index}`));
   return { ...privateKeyToAccount(privateKey), privateKey };
 }

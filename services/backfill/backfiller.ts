@@ -12,7 +12,7 @@ export interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
   signer: TransactionKey;
   chainId: number;
-  history: TradeHistory;
+  history: Pick<TradeHistory, "trades">;
   clock: Clock;
   /** How long a trade provides the price of the slots after it, in milliseconds. */
   maxCarryMs: number;

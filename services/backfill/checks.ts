@@ -7,7 +7,7 @@ import {
   ok,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
-import { tryNodeClock, tryPermission, tryWrites } from "../../lib/cli/checks/node.ts";
+import { tryPermission } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { adminSigner, options } from "./mod.ts";
@@ -18,9 +18,7 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   openSigner: adminSigner,
   special: ({ rpcUrl, historyUrl }, context) => [
-    check("writes", rpcUrl, (url) => tryWrites(url, options.rpcUrl, context)),
     check("admin", rpcUrl, (url) => tryPermission("admin", url, context)),
-    check("clock", rpcUrl, (url) => tryNodeClock(url, context)),
     check("history", historyUrl, (url) => tryHistory(url, context)),
   ],
 };

@@ -21,12 +21,12 @@ import type { TransactionKey } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { BinanceTradeHistory } from "./trade_history.ts";
+import { TradeHistory } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
 
-export const CARRY_MAX_MS = 60_000;
+const CARRY_MAX_MS = 60_000;
 
 /** A time as Unix milliseconds or ISO 8601. */
 const time = {
@@ -141,7 +141,7 @@ async function backfill(
     client,
     signer,
     chainId: options.chainId,
-    history: new BinanceTradeHistory(new ExchangeHistory(options.historyUrl, clock)),
+    history: new TradeHistory(new ExchangeHistory(options.historyUrl, clock)),
     clock,
     maxCarryMs: options.maxCarryMs,
     isStopping: () => isStopping,

@@ -11,11 +11,6 @@ export interface Trade {
   price: bigint;
 }
 
-export interface TradeHistory {
-  /** Trades of a market in a time span, in order; the market as its exchange names it. */
-  trades(symbol: string, span: TimeSpan): AsyncIterable<Trade>;
-}
-
 /** Trades per page: the endpoint's own limit. */
 export const PAGE_TRADES = 1_000;
 
@@ -35,14 +30,19 @@ export const pageSchema = z.array(z.object({
 }));
 
 /** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. */
-export class BinanceTradeHistory implements TradeHistory {
+export class TradeHistory {
   readonly #history: Pick<ExchangeHistory, "page">;
 
   constructor(history: Pick<ExchangeHistory, "page">) {
     this.#history = history;
   }
 
-  /** @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails. */
+  /**
+   * Trades of a market in a time span, in order.
+   *
+   * @param symbol The market as its exchange names it.
+   * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
+   */
   async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<Trade> {
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
     let page = await this.#page({ symbol, ...range });

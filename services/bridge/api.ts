@@ -1,4 +1,5 @@
 import { Hono, type MiddlewareHandler } from "hono";
+import config from "../../deno.json" with { type: "json" };
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
@@ -20,14 +21,14 @@ export interface BridgeApi {
   checkReadiness(): Promise<Readiness>;
   bridge: Address;
   rpcUrl: string;
-  version: string;
   chainId: number;
   corsOrigins: readonly string[];
 }
 
 /** The routes of the bridge (spec: deposit bridge, "Endpoints"). */
 export function createBridgeApi(api: BridgeApi): Hono {
-  const { depositor, store, metrics, limiter, bridge, rpcUrl, version, chainId } = api;
+  const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
+  const { version } = config;
   const app = new Hono();
   useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_STATUSES);
   serveDocument(app, description);

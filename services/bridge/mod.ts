@@ -1,6 +1,5 @@
 /** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
 import type { Context } from "hono";
-import config from "../../deno.json" with { type: "json" };
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -49,7 +48,6 @@ export async function startBridge(
     corsOrigins,
     bridge: signer.address,
     rpcUrl: redactUrls(rpcUrl),
-    version: config.version,
     chainId,
   });
   const askNode = () => probe.chainId().then(() => true, () => false);

@@ -8,7 +8,7 @@ import {
   type ServiceChecks,
   warn,
 } from "../../lib/cli/checks/check.ts";
-import { tryBalance, tryNodeClock, tryWrites } from "../../lib/cli/checks/node.ts";
+import { tryBalance } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
@@ -21,9 +21,7 @@ export const checks: ServiceChecks<typeof options> = {
   health: z.object({ status: z.string(), solver: z.string(), dryRun: z.boolean() }),
   openSigner: (values) => signerFrom(values, optionLabel(options.privateKey)),
   special: ({ rpcUrl, historyUrl }, context) => [
-    check("writes", rpcUrl, (url) => tryWrites(url, options.rpcUrl, context)),
     check("balance", rpcUrl, (url) => tryBalance(url, context)),
-    check("clock", rpcUrl, (url) => tryNodeClock(url, context)),
     check("history", historyUrl, (url) => tryCandles(url, context)),
   ],
 };

@@ -12,20 +12,10 @@ import { recordedContext } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withMarketsFile } from "../support/files.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
-import { startFakeHistory } from "./fake_history.ts";
+import { from, START, startFakeHistory, trade } from "./fake_history.ts";
 import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
 
-const START = 1_700_000_000_000;
-
 const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
-
-async function* from(trades: Trade[]): AsyncGenerator<Trade> {
-  yield* trades;
-}
-
-function trade(offsetMs: number, price: bigint): Trade {
-  return { time: START + offsetMs, price };
-}
 
 /** A backfiller whose node takes everything and writes it down. */
 function fakeBackfiller(trades: Trade[], stopAfter = Infinity) {
@@ -78,14 +68,6 @@ Deno.test("Backfiller: works in batches of at most ten minutes, and reports prog
   const lengths = sent.map((tx) => tx.type === "BackfillOracle" ? tx.prices.length : 0);
   assert.deepEqual(lengths, [BACKFILL_SLOTS_MAX, BACKFILL_SLOTS_MAX, 3_000]);
   assert.deepEqual(progress, [[6_000, 15_000], [12_000, 15_000], [15_000, 15_000]]);
-});
-
-Deno.test("Backfiller: leaves out what had no trade, and says how much", async () => {
-  const trades = halfAnHour.filter(({ time }) => time < START + 10_000 || time > START + 60_000);
-  const { backfiller, sent } = fakeBackfiller(trades);
-  const [report] = await backfiller.fill(ETH, [{ from: START, to: START + 70_000 }]);
-  assert.equal(sent.length, 2);
-  assert.deepEqual([report?.filledSlots, report?.slotsWithoutTrade], [700 - 489, 489]);
 });
 
 Deno.test("Backfiller: starts no batch after a stop", async () => {

@@ -4,31 +4,17 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
-import {
-  BinanceTradeHistory,
-  PAGE_TRADES,
-  type Trade,
-} from "../../services/backfill/trade_history.ts";
+import { PAGE_TRADES, type Trade, TradeHistory } from "../../services/backfill/trade_history.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
-import { startFakeHistory } from "./fake_history.ts";
-
-const START = 1_700_000_000_000;
-
-async function* from(trades: Trade[]): AsyncGenerator<Trade> {
-  yield* trades;
-}
+import { from, START, startFakeHistory, trade } from "./fake_history.ts";
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);
   return all;
-}
-
-function trade(offsetMs: number, price: bigint): Trade {
-  return { time: START + offsetMs, price };
 }
 
 Deno.test("slotPrices: a slot has the price of the last trade at or before its start", async () => {
@@ -70,10 +56,10 @@ Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
     }
   }));
 
-Deno.test("BinanceTradeHistory: pages by fromId and stops at the end of the span", async () => {
+Deno.test("TradeHistory: pages by fromId and stops at the end of the span", async () => {
   const trades = Array.from({ length: 2 * PAGE_TRADES + 10 }, (_, index) => trade(index, 7n));
   const history = startFakeHistory(trades);
-  const source = new BinanceTradeHistory(new ExchangeHistory(`${history.url}/`, new FakeClock()));
+  const source = new TradeHistory(new ExchangeHistory(`${history.url}/`, new FakeClock()));
   const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
   assert.deepEqual(
     await collect(source.trades("ETHUSDT", span)),
@@ -91,14 +77,14 @@ Deno.test("BinanceTradeHistory: pages by fromId and stops at the end of the span
   await history.stop();
 });
 
-Deno.test("BinanceTradeHistory: a span of endless trades fails after a million of them", async () => {
+Deno.test("TradeHistory: a span of endless trades fails after a million of them", async () => {
   const page = Array.from({ length: PAGE_TRADES }, (_, a) => ({ a, p: 7n, T: START }));
   let pages = 0;
   const endless = {
     // This page is what the schema of trades returns.
     page: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
   };
-  const source = new BinanceTradeHistory(endless);
+  const source = new TradeHistory(endless);
   let count = 0;
   const read = async () => {
     for await (const { time } of source.trades("ETHUSDT", { from: START, to: START + 100 })) {
@@ -109,10 +95,10 @@ Deno.test("BinanceTradeHistory: a span of endless trades fails after a million o
   assert.deepEqual([count, pages], [1_000_000, 1_000]);
 });
 
-Deno.test("BinanceTradeHistory: reads what the stand-in exchange has traded", async () => {
+Deno.test("TradeHistory: reads what the stand-in exchange has traded", async () => {
   const startMs = Math.floor(Date.now() / 100) * 100;
   await using exchanges = await startExchanges(withDefaults(options, { port: 0, seed: 7 }));
-  const history = new BinanceTradeHistory(new ExchangeHistory(exchanges.historyUrl, systemClock));
+  const history = new TradeHistory(new ExchangeHistory(exchanges.historyUrl, systemClock));
   const span = { from: startMs, to: startMs + 60_000 };
   const trades = await eventually("some trades", async () => {
     const found: Trade[] = [];

@@ -133,7 +133,6 @@ function measure(path: Path, bodies: string[]): Promise<Figures> {
       checkReadiness: () => Promise.reject(new Error("Not asked for here")),
       bridge: relayer.address,
       rpcUrl: "",
-      version: "",
       chainId: CHAIN_ID,
       corsOrigins: ["*"],
     });

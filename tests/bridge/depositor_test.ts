@@ -138,6 +138,26 @@ for (const [what, change] of changes) {
     }));
 }
 
+Deno.test("Depositor: a request that was changed after its user signed it is refused, and records nothing", () =>
+  withDepositor(async ({ depositor, clock, submitted }) => {
+    const good = request(clock.now() + 60_000);
+    const { signature: _, ...unsigned } = good;
+    const stranger = new Signer(`0x${"22".repeat(32)}`);
+    const signedBy = (...given: Parameters<typeof signedRequest>) =>
+      depositRequestSchema.parse(signedRequest(...given));
+    const forged = [
+      [{ ...good, user: stranger.address }, "INVALID_SIGNATURE"],
+      [{ ...good, amount: good.amount + 1n }, "INVALID_SIGNATURE"],
+      [{ ...good, nonce: good.nonce + 1n }, "INVALID_SIGNATURE"],
+      [{ ...good, deadline: good.deadline + 1 }, "INVALID_SIGNATURE"],
+      [signedBy(unsigned, { signer: stranger }), "INVALID_SIGNATURE"],
+      [signedBy(unsigned, { chainId: 1 }), "WRONG_CHAIN"],
+    ] as const;
+    for (const [one, code] of forged) await assert.rejects(depositor.deposit(one), { code });
+    assert.equal(submitted.length, 0);
+    await depositor.deposit(good); // its nonce is not used up
+  }));
+
 Deno.test("Depositor: two users may use the same nonce", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     const deadline = clock.now() + 1_000;

@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { encryptKeystoreJson, Wallet } from "ethers";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { UsageError } from "../../lib/cli/options.ts";
-import { kill, startMortal } from "../support/death.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 import { withFolder } from "../support/files.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 
 Deno.test("Bridge: while its database is locked a deposit gets 503 and is not sent; later it is committed", () =>
   withFolder(async (directory) => {
@@ -35,37 +33,14 @@ Deno.test("Bridge: without a key or with a database that cannot be opened it doe
     await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
   }));
 
-Deno.test("Bridge: a start without the relayer permission logs so; a keystore provides the key", () =>
-  withFolder(async (directory) => {
-    const node = FakeNode.start();
+Deno.test("Bridge: a start without the relayer permission logs what is missing", () =>
+  withLogs("warning", async (records) => {
+    await using node = FakeNode.start();
     node.permissions = [];
-    const keystore = await encryptKeystoreJson(
-      new Wallet(DEV_ACCOUNTS.relayer.privateKey),
-      "correct horse",
-      { scrypt: { N: 1024, r: 8, p: 1 } },
-    );
-    await Deno.writeTextFile(`${directory}/key.json`, keystore);
-    await Deno.writeTextFile(`${directory}/password`, "correct horse\n");
-    const started = await startMortal({
-      args: [
-        ...["bridge", "--port", "0", "--rpc-url", node.url, "--database", ":memory:"],
-        ...["--keystore", `${directory}/key.json`],
-        ...["--keystore-password-file", `${directory}/password`],
-      ],
-      env: {},
-    });
-    try {
-      const { address } = DEV_ACCOUNTS.relayer;
-      const said = `Core node at ${node.url} does not give ${address} the relayer permission`;
-      await started.program.until(({ stderr }) => stderr.includes(said));
-      const info = await (await fetch(`${started.url}/info`)).json();
-      assert.equal(info.bridge, address);
-      const key = DEV_ACCOUNTS.relayer.privateKey.slice(2);
-      assert.ok(!started.program.stderr.includes(key) && !started.program.stdout.includes(key));
-    } finally {
-      await kill(started);
-      await node.stop();
-    }
+    await using _bridge = await startTestBridge(node.url);
+    const missing = await eventually("a warning", () => records[0]);
+    assert.equal(missing.properties.event, "not_ready");
+    assert.match(String(missing.properties.problem), /the relayer permission/);
   }));
 
 for (const [hours, code] of [[1, "DEADLINE_PASSED"], [3, "RECEIPT_DROPPED"]] as const) {

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { CommandContext } from "../../lib/cli/command.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import type { RunningService } from "../../lib/http/service.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
@@ -18,6 +17,8 @@ import { startFakeCandles } from "../solver/market/fake_candles.ts";
 import { recordedContext } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
+import { withFolder } from "../support/files.ts";
+import { freePort } from "../support/ports.ts";
 
 const keyOf = (digit: string) => `0x${digit.repeat(64)}` as const;
 const keys = { solver: keyOf("1"), relayer: keyOf("2"), admin: keyOf("3") };
@@ -35,102 +36,74 @@ async function withServices(
     providers: string[],
   ) => Promise<void>,
 ): Promise<void> {
-  const started: RunningService[] = [];
-  const keep = <S extends RunningService>(service: S): S => (started.push(service), service);
-  try {
-    const exchanges = keep(
-      await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 })),
-    );
-    const { providerUrls } = exchanges;
-    const oracle = keep(
-      await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls })),
-    );
-    const node = keep(
-      await startNode(withDefaults(nodeOptions, {
-        port: 0,
-        readPort: 0,
-        oracleUrl: oracle.url,
-        relayers: [relayer],
-        admins: [admin],
-        balances: new Map([[solver, 1_000_000n]]),
-        dataDir: ":memory:",
-      })),
-    );
-    await eventually("prices of every pair", async () => {
-      const { prices } = await (await fetch(`${oracle.url}/prices`)).json();
-      return Object.keys(prices).length === 3 || undefined;
-    });
-    const urls = {
-      exchanges: exchanges.url,
-      oracle: oracle.url,
-      node: node.url,
-      nodeWs: node.wsUrl,
-    };
-    const providers = Object.entries(providerUrls)
-      .flatMap(([name, url]) => ["--provider-url", `${name}=${url}`]);
-    await test(urls, providers);
-  } finally {
-    for (const service of started.reverse()) await service.stop();
-  }
+  await using exchanges = await startExchanges(
+    withDefaults(exchangesOptions, { port: 0, rate: 50 }),
+  );
+  const { providerUrls } = exchanges;
+  await using oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));
+  await using node = await startNode(withDefaults(nodeOptions, {
+    port: 0,
+    readPort: 0,
+    oracleUrl: oracle.url,
+    relayers: [relayer],
+    admins: [admin],
+    balances: new Map([[solver, 1_000_000n]]),
+    dataDir: ":memory:",
+  }));
+  await eventually("prices of every pair", async () => {
+    const { prices } = await (await fetch(`${oracle.url}/prices`)).json();
+    return Object.keys(prices).length === 3 || undefined;
+  });
+  const urls = { exchanges: exchanges.url, oracle: oracle.url };
+  const providers = Object.entries(providerUrls)
+    .flatMap(([name, url]) => ["--provider-url", `${name}=${url}`]);
+  await test({ ...urls, node: node.url, nodeWs: node.wsUrl }, providers);
 }
 
 /** A URL at which nothing listens. */
 function deadUrl(scheme: "http" | "ws" = "http"): string {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
-  listener.close();
-  return `${scheme}://127.0.0.1:${port}`;
+  return `${scheme}://127.0.0.1:${freePort()}`;
 }
 
-Deno.test("doctor: everything is ok if everything is correct, exit code 0", async () => {
-  await withServices(async (urls, providers) => {
-    const folder = await Deno.makeTempDir();
-    const database = ["--port", "0", "--database", `${folder}/new/store.sqlite`];
-    const oracle = ["--oracle-url", urls.oracle, "--oracle-timeout-ms", "90"];
-    const asked: [string[], Record<string, string>][] = [
-      [["solver", "-r", urls.node, "-w", urls.nodeWs, ...database], {
+Deno.test("doctor: everything is ok if everything is correct, exit code 0", () =>
+  withServices((urls, providers) =>
+    withFolder(async (folder) => {
+      const database = ["--port", "0", "--database", `${folder}/new/store.sqlite`];
+      const chain = ["--read-port", "0", "--data-dir", `${folder}/node`, ...genesisArgs];
+      const oracle = ["--oracle-url", urls.oracle, "--oracle-timeout-ms", "90"];
+      const env = {
         SOLVER_PRIVATE_KEY: keys.solver,
-      }],
-      [["bridge", "-r", urls.node, ...database], { BRIDGE_PRIVATE_KEY: keys.relayer }],
-      [["proxy", "--port", "0", "--ws-port", "0"], {
-        WRITE_NODE_URL: urls.node,
-        READ_NODE_URL: urls.node,
-      }],
-      [["oracle", "-P", "0", "-m", "4", ...providers], {}],
-      [[
-        "node",
-        "-p",
-        "0",
-        "--read-port",
-        "0",
-        "--data-dir",
-        `${folder}/node`,
-        ...oracle,
-        ...genesisArgs,
-      ], {}],
-      [["backfill"], {
-        KAIZEN_RPC_URL: urls.node,
+        BRIDGE_PRIVATE_KEY: keys.relayer,
         RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
         RANGEMAKER_BACKFILL_HISTORY_URL: urls.exchanges,
-      }],
-    ];
-    for (const [argv, env] of asked) {
-      await eventually(`${argv[0]} is ok`, async () => {
-        const { code, checks, printed } = await diagnose(argv, env);
-        assert.equal(code, 0, printed);
-        for (const key of Object.values(keys)) assert(!printed.includes(key.slice(2)));
-        const complaints = checks.filter(({ level }) => level !== "ok");
-        // On a busy machine the oracle may take longer than the 90 ms.
-        if (complaints.some(({ text }) => text.includes("took longer"))) return undefined;
-        assert.deepEqual(complaints, []);
-        return true;
-      });
-    }
-    // The doctor leaves no files.
-    assert.deepEqual([...Deno.readDirSync(folder)], []);
-    await Deno.remove(folder, { recursive: true });
-  });
-});
+        WRITE_NODE_URL: urls.node,
+        READ_NODE_URL: urls.node,
+        KAIZEN_RPC_URL: urls.node,
+      };
+      const asked = [
+        ["solver", "-w", urls.nodeWs, ...database],
+        ["bridge", ...database],
+        ["proxy", "--port", "0", "--ws-port", "0"],
+        ["oracle", "-P", "0", "-m", "4", ...providers],
+        ["node", "-p", "0", ...chain, ...oracle],
+        ["backfill"],
+      ];
+      for (const argv of asked) {
+        await eventually(`${argv[0]} is ok`, async () => {
+          const { code, checks, printed } = await diagnose(argv, env);
+          assert.equal(code, 0, printed);
+          for (const key of Object.values(keys)) assert(!printed.includes(key.slice(2)));
+          const complaints = checks.filter(({ level }) => level !== "ok");
+          // On a busy machine the oracle may take longer than the 90 ms.
+          if (complaints.some(({ text }) => text.includes("took longer"))) return undefined;
+          assert.deepEqual(complaints, []);
+          return true;
+        });
+      }
+      // The doctor leaves no files.
+      assert.deepEqual([...Deno.readDirSync(folder)], []);
+    })
+  ));
 
 Deno.test("doctor: several services take their options from the environment", async () => {
   const url = deadUrl();
@@ -178,32 +151,25 @@ Deno.test("doctor: an exchange that sends no price of a market is reported with 
   }));
   const url = exchanges.providerUrls.provider_d;
   const { of } = await diagnose(["oracle", "-p", "okx", "--provider-url", `okx=${url}`]);
-  assert.match(of("okx").text, /prices of 0 of 3 pairs: no price of BTC.*SOL\/USDT in 2000 ms$/);
+  assert.match(of("okx").text, /prices of [01] of 3 pairs: no price of .*SOL\/USDT in 2000 ms$/);
   assert.equal(of("sources").level, "fail");
 });
 
 Deno.test("doctor: without a service it checks those that need no key and those whose key is set", async () => {
-  const { checks } = await diagnose([], {
-    RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
-    BRIDGE_PRIVATE_KEY: "",
-  });
-  const services = [...new Set(checks.map(({ service }) => service))];
-  assert.deepEqual(services, ["proxy", "oracle", "node", "backfill"]);
-});
-
-Deno.test("doctor: without a service, with all keys, it checks all six", async () => {
   const env = {
     RANGEMAKER_ORACLE_PROVIDERS: "okx",
     RANGEMAKER_ORACLE_PROVIDER_URL: `okx=${deadUrl("ws")}`,
-    SOLVER_PRIVATE_KEY: keys.solver,
-    BRIDGE_PRIVATE_KEY: keys.relayer,
     RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
   };
-  const { code, checks } = await diagnose([], env);
-  assert.equal(code, 1);
-  const services = [...new Set(checks.map(({ service }) => service))];
-  assert.deepEqual(services, ["solver", "bridge", "proxy", "oracle", "node", "backfill"]);
-  const [claimed] = checks.filter(({ text }) => text.includes("is also configured"));
+  const checked = async (keys: Record<string, string>) => {
+    const { checks } = await diagnose([], { ...env, ...keys });
+    return { checks, services: [...new Set(checks.map(({ service }) => service))] };
+  };
+  const some = await checked({ BRIDGE_PRIVATE_KEY: "" });
+  assert.deepEqual(some.services, ["proxy", "oracle", "node", "backfill"]);
+  const all = await checked({ SOLVER_PRIVATE_KEY: keys.solver, BRIDGE_PRIVATE_KEY: keys.relayer });
+  assert.deepEqual(all.services, ["solver", "bridge", "proxy", "oracle", "node", "backfill"]);
+  const claimed = all.checks.find(({ text }) => text.includes("is also configured"));
   assert.equal(claimed?.service, "bridge");
   assert.match(claimed?.text ?? "", /^127\.0\.0\.1:3000 is also configured for solver$/);
 });
@@ -274,13 +240,6 @@ const problems: Record<string, Problem> = {
     text: /^File none\.txt cannot be read: it does not exist$/,
     remedy: /^Fix the keystore or its password file$/,
   },
-  "a wrong option": {
-    argv: ["proxy", "--max-batch", "0"],
-    subject: "option",
-    level: "fail",
-    text: /^Invalid --max-batch: Expected a whole number from 1/,
-    remedy: /--max-batch or RANGEMAKER_PROXY_MAX_BATCH; see rangemaker proxy --help$/,
-  },
   "a host that is not this machine": {
     argv: ["proxy", "--host", "192.0.2.1"],
     subject: "port",
@@ -336,14 +295,6 @@ const problems: Record<string, Problem> = {
     level: "fail",
     text: /^deno\.json is not a folder$/,
     remedy: /--data-dir or RANGEMAKER_NODE_DATA_DIR$/,
-  },
-  "a URL of an unsupported database": {
-    argv: ["bridge", "--database", "mysql://user:hunter2@127.0.0.1/bridge"],
-    env: bridgeKey,
-    subject: "option",
-    level: "fail",
-    text: /^Invalid --database: Expected a file or a URL with postgres:\/\/ or postgresql:\/\/$/,
-    remedy: /--database or RANGEMAKER_BRIDGE_DATABASE; see /,
   },
   "a store in memory": {
     argv: ["bridge", "--database", ":memory:"],
@@ -406,55 +357,43 @@ Deno.test("doctor: addresses that no option gives need permissions too", async (
   assert(oracle.includes(`net 127.0.0.1:8550, ${new URL(okx).host};`), oracle);
 });
 
-async function withFakeNode(chainId: number, test: (node: FakeNode) => Promise<void>) {
-  await using node = FakeNode.start(chainId);
-  await test(node);
-}
-
 Deno.test("doctor: reports a node with another chain, and two nodes with different chains", async () => {
-  await withFakeNode(7, async (other) => {
-    const { of } = await diagnose(["bridge", "-r", other.url], bridgeKey);
-    assert.equal(of("node").level, "fail");
-    assert.match(of("node").text, /has chain 7: expected 1337$/);
-    assert.match(of("node").remedy ?? "", /^Use --chain-id 7, or /);
-    await withFakeNode(1337, async (node) => {
-      const proxy = ["proxy", "--write-node-url", node.url, "--read-node-url", other.url];
-      const chains = (await diagnose(proxy)).of("chains");
-      assert.deepEqual([chains.level, chains.text], [
-        "fail",
-        "The write node has chain 1337, the read node chain 7",
-      ]);
-    });
-  });
+  await using other = FakeNode.start(7);
+  await using node = FakeNode.start();
+  const { of } = await diagnose(["bridge", "-r", other.url], bridgeKey);
+  assert.equal(of("node").level, "fail");
+  assert.match(of("node").text, /has chain 7: expected 1337$/);
+  assert.match(of("node").remedy ?? "", /^Use --chain-id 7, or /);
+  const proxy = ["proxy", "--write-node-url", node.url, "--read-node-url", other.url];
+  const { level, text } = (await diagnose(proxy)).of("chains");
+  assert.deepEqual([level, text], ["fail", "The write node has chain 1337, the read node chain 7"]);
 });
 
 Deno.test("doctor: reports an account without the relayer permission, and a solver without money", async () => {
-  await withFakeNode(1337, async (node) => {
-    node.permissions = [];
-    const bridge = (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("relayer");
-    assert.equal(bridge.level, "fail");
-    assert.match(bridge.text, new RegExp(`^${relayer} lacks the relayer permission on the node`));
-    const env = { SOLVER_PRIVATE_KEY: keys.solver };
-    const balance = (await diagnose(["solver", "-r", node.url], env)).of("balance");
-    assert.equal(balance.level, "warn");
-    assert.match(balance.text, new RegExp(`^${solver} has 0 USDC`));
-  });
+  await using node = FakeNode.start();
+  node.permissions = [];
+  const bridge = (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("relayer");
+  assert.equal(bridge.level, "fail");
+  assert.match(bridge.text, new RegExp(`^${relayer} lacks the relayer permission on the node`));
+  const env = { SOLVER_PRIVATE_KEY: keys.solver };
+  const balance = (await diagnose(["solver", "-r", node.url], env)).of("balance");
+  assert.equal(balance.level, "warn");
+  assert.match(balance.text, new RegExp(`^${solver} has 0 USDC`));
 });
 
 Deno.test("doctor: reports clocks that differ, and fails if the node would refuse what is signed", async () => {
-  await withFakeNode(1337, async (node) => {
-    const clockWhen = async (ageMs: number) => {
-      const head = () => ({ number: "0x1", timestampMs: Date.now() - ageMs });
-      node.methods.set("eth_getBlockByNumber", head);
-      return (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("clock");
-    };
-    assert.equal((await clockWhen(0)).level, "ok");
-    assert.equal((await clockWhen(10_000)).level, "warn");
-    assert.equal((await clockWhen(100_000)).level, "fail");
-    const behind = await clockWhen(-100_000);
-    assert.equal(behind.level, "fail");
-    assert.match(behind.text, /^The clock of this machine is behind: .* ms in the future$/);
-  });
+  await using node = FakeNode.start();
+  const clockWhen = async (ageMs: number) => {
+    const head = () => ({ number: "0x1", timestampMs: Date.now() - ageMs });
+    node.methods.set("eth_getBlockByNumber", head);
+    return (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("clock");
+  };
+  assert.equal((await clockWhen(0)).level, "ok");
+  assert.equal((await clockWhen(10_000)).level, "warn");
+  assert.equal((await clockWhen(100_000)).level, "fail");
+  const behind = await clockWhen(-100_000);
+  assert.equal(behind.level, "fail");
+  assert.match(behind.text, /^The clock of this machine is behind: .* ms in the future$/);
 });
 
 Deno.test("doctor: a WebSocket that opens and never answers fails after the timeout", async () => {
@@ -509,54 +448,52 @@ Deno.test("doctor: a port used by another program fails, one used by the service
   }
 });
 
-Deno.test("doctor: reports stuck intents", async () => {
-  const folder = await Deno.makeTempDir();
-  const database = `${folder}/bridge.sqlite`;
-  const store = await openIntentStore(database, "bridge");
-  for (const [key, ageMs] of [["old", 600_000], ["new", 1_000]] as const) {
-    const createdAtMs = Date.now() - ageMs;
-    const times = { createdAtMs, expiresAtMs: createdAtMs + 60_000 };
-    await store.insert({ key, subject: "user", payload: "{}", transaction: null, ...times });
-  }
-  await store.close();
-  const args = ["bridge", "--database", database, "--rpc-url", deadUrl()];
-  const { level, text, remedy } = (await diagnose(args, bridgeKey)).of("store");
-  assert.equal(level, "warn");
-  assert.match(text, / 2 unfinished intents, 1 of them for over 5 minutes$/);
-  assert.match(remedy ?? "", /^Start the service, .* see its log/);
-  await Deno.remove(folder, { recursive: true });
-});
-
-Deno.test("doctor: reports a data directory of another chain", async () => {
-  const folder = await Deno.makeTempDir();
-  const node = ["node", "--oracle-url", deadUrl()];
-  const running = await startNode(withDefaults(nodeOptions, {
-    port: 0,
-    readPort: 0,
-    oracleUrl: deadUrl(),
-    dataDir: `${folder}/node`,
+Deno.test("doctor: reports stuck intents", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/bridge.sqlite`;
+    const store = await openIntentStore(database, "bridge");
+    for (const [key, ageMs] of [["old", 600_000], ["new", 1_000]] as const) {
+      const createdAtMs = Date.now() - ageMs;
+      const times = { createdAtMs, expiresAtMs: createdAtMs + 60_000 };
+      await store.insert({ key, subject: "user", payload: "{}", transaction: null, ...times });
+    }
+    await store.close();
+    const args = ["bridge", "--database", database, "--rpc-url", deadUrl()];
+    const { level, text, remedy } = (await diagnose(args, bridgeKey)).of("store");
+    assert.equal(level, "warn");
+    assert.match(text, / 2 unfinished intents, 1 of them for over 5 minutes$/);
+    assert.match(remedy ?? "", /^Start the service, .* see its log/);
   }));
-  const same = await diagnose([...node, "--data-dir", `${folder}/node`]);
-  assert.match(same.of("data dir").text, /bytes; a running node has it open$/);
-  await running.stop();
-  const other = await diagnose([...node, "--data-dir", `${folder}/node`, "--chain-id", "7"]);
-  assert.equal(other.of("data dir").level, "fail");
-  assert.match(other.of("data dir").text, /another genesis or chain id/);
-  await Deno.remove(folder, { recursive: true });
-});
 
-Deno.test("doctor: several services are checked as the settings file configures them", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".toml" });
-  const text = `rpc_url = "${deadUrl()}"\n[bridge]\nprivate_key = "${keys.relayer}"\n[solver]\n`;
-  await Deno.writeTextFile(path, text);
-  const { checks } = await diagnose(["--config", path]);
-  const named = new Set(checks.map(({ service }) => service));
-  assert(named.has("bridge") && !named.has("solver"), [...named].join());
-  await Deno.writeTextFile(path, "[node]\nportt = 1\n");
-  const wrong = await runDoctor(["node", "--config", path], {});
-  assert.equal(wrong.code, 2);
-  await Deno.remove(path);
-});
+Deno.test("doctor: reports a data directory of another chain", () =>
+  withFolder(async (folder) => {
+    const node = ["node", "--oracle-url", deadUrl()];
+    const running = await startNode(withDefaults(nodeOptions, {
+      port: 0,
+      readPort: 0,
+      oracleUrl: deadUrl(),
+      dataDir: `${folder}/node`,
+    }));
+    const same = await diagnose([...node, "--data-dir", `${folder}/node`]);
+    assert.match(same.of("data dir").text, /bytes; a running node has it open$/);
+    await running.stop();
+    const other = await diagnose([...node, "--data-dir", `${folder}/node`, "--chain-id", "7"]);
+    assert.equal(other.of("data dir").level, "fail");
+    assert.match(other.of("data dir").text, /another genesis or chain id/);
+  }));
+
+Deno.test("doctor: several services are checked as the settings file configures them", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/settings.toml`;
+    const text = `rpc_url = "${deadUrl()}"\n[bridge]\nprivate_key = "${keys.relayer}"\n[solver]\n`;
+    await Deno.writeTextFile(path, text);
+    const { checks } = await diagnose(["--config", path]);
+    const named = new Set(checks.map(({ service }) => service));
+    assert(named.has("bridge") && !named.has("solver"), [...named].join());
+    await Deno.writeTextFile(path, "[node]\nportt = 1\n");
+    const wrong = await runDoctor(["node", "--config", path], {});
+    assert.equal(wrong.code, 2);
+  }));
 
 Deno.test("doctor: a node's URL shows no user, password, query or key in its path", async () => {
   const url = deadUrl().replace("127", "somebody:hunter2@127");
@@ -581,18 +518,14 @@ Deno.test("doctor: lines show what was tried, how long it took, and how to fix i
   assert.equal(lines.at(-1), "7 checks: 2 ok, 3 warnings, 2 failed");
 });
 
-Deno.test("doctor: levels are coloured if results may be", async () => {
+Deno.test("doctor: a terminal shows the unfinished checks, then coloured levels; a file neither", async () => {
   const argv = ["backfill", "-r", deadUrl()];
   const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
   assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));
-  const { printed } = await runDoctor(argv, env, { printsColor: true });
-  assert(printed.includes("\n\x1b[31mfail\x1b[0m  backfill"), printed);
-});
-
-Deno.test("doctor: shows the unfinished checks, then clears them", async () => {
   const shown: string[] = [];
-  const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
-  await runDoctor(["backfill", "-r", deadUrl()], env, { progress: (text) => shown.push(text) });
+  const progress = (text: string) => shown.push(text);
+  const { printed } = await runDoctor(argv, env, { printsColor: true, progress });
+  assert(printed.includes("\n\x1b[31mfail\x1b[0m  backfill"), printed);
   assert.match(shown[0] ?? "", /^Waiting for \d: backfill /);
   assert.equal(shown.at(-1), "");
 });

@@ -61,24 +61,6 @@ Deno.test("doctor bridge: with the flags that it names, nothing is missing", asy
   assert.match(stdout, /^ok {4}bridge {2}permissions /);
 });
 
-Deno.test("doctor: without any permission, each service is reported", async () => {
-  const { code, stdout, stderr } = await doctorWith([], ["bridge", "node"]);
-  assert.equal(code, 1, stderr);
-  assert.equal(stdout.match(/^fail {2}\w+ +permissions /gm)?.length, 2, stdout);
-});
-
-Deno.test("doctor: a database anywhere is granted by the task, elsewhere the flags are named", async () => {
-  const args = ["bridge", "--database", "/var/lib/rangemaker/bridge.sqlite"];
-  const byTask = await doctorWith(flagsOf("bridge"), args);
-  assert.match(byTask.stdout, /^ok {4}bridge {2}permissions .*files \/var\/lib\/rangemaker;/m);
-  const flags = ["--allow-net", "--allow-env", "--allow-read=data", "--allow-write=data"];
-  const { stdout } = await doctorWith(flags, args);
-  assert.match(
-    stdout,
-    /fix: Start it with --allow-read=\/var\/lib\/rangemaker --allow-write=\/var\/lib\/rangemaker\n/,
-  );
-});
-
 Deno.test("deno task doctor: checks every service with its own flags", async () => {
   const flags = flagsOf("doctor");
   const { stdout, stderr } = await doctorWith(flags, ["--json", "--timeout-ms", "500"]);

@@ -84,10 +84,13 @@ for (const [text, expected] of shown) {
 }
 
 Deno.test("redact: no user or password of any URL is left", () => {
-  const word = fc.stringMatching(/^[A-Za-z0-9!$&*+;=%@:.(),'-]{1,12}$/).map((text) =>
-    `SECRET${text}`
-  );
-  fc.assert(fc.property(word, word, fc.webPath(), (user, password, path) => {
+  const letter = fc.constantFrom(..."Az09!$&*+;=%@:.(),'-");
+  const word = fc.string({ unit: letter, maxLength: 12 }).map((text) => `SECRET${text}`);
+  // Unlike fc.webPath, made in a moment.
+  const segment = fc.string({ unit: fc.constantFrom(..."Az09-._~!$&'()*+,;=:@%"), maxLength: 30 });
+  const path = fc.array(segment, { maxLength: 4 })
+    .map((segments) => segments.map((segment) => `/${segment}`).join(""));
+  fc.assert(fc.property(word, word, path, (user, password, path) => {
     assert(!redact(`tried wss://${user}:${password}@host${path} twice`).includes("SECRET"));
   }));
 });

@@ -20,7 +20,7 @@ import {
 import { withOracle } from "./support/apps.ts";
 
 /** Requests to one operation in one run. */
-const RUNS = 400;
+const RUNS = 200;
 
 /** A service under test, and a body for each operation that leads to 200. */
 interface Subject {
@@ -119,13 +119,11 @@ function bodiesOf(
   if (media === undefined) return fc.constant(undefined);
   const fits = fitting(service, media.schema);
   const known = fc.constantFrom(...[good, media.example].filter((body) => body !== undefined));
-  const oversized = known.map((body) => ({ ...body, padding: "x".repeat(70_000) }));
   const valid = fc.oneof(fits, known, blended(known, fits));
   return fc.oneof(
     { arbitrary: valid.map((body) => JSON.stringify(body)), weight: 8 },
     { arbitrary: mutated(valid).map((body) => JSON.stringify(body)), weight: 8 },
     { arbitrary: garbage, weight: 3 },
-    { arbitrary: oversized.map((body) => JSON.stringify(body)), weight: 1 },
   );
 }
 
@@ -156,8 +154,8 @@ function assertAgrees(
 ): void {
   const shown = `answered ${status}: ${JSON.stringify(body).slice(0, 300)}`;
   if (!isAllowed(service, operation, call)) {
-    assert([400, 413, 415].includes(status), `Not allowed by the document, ${shown}`);
-  } else if (status !== 413) {
+    assert([400, 415].includes(status), `Not allowed by the document, ${shown}`);
+  } else {
     const { error } = Object(body);
     assert(!String(error).startsWith("INVALID_REQUEST"), `Allowed by the document, ${shown}`);
   }

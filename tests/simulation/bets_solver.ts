@@ -128,13 +128,12 @@ export class BetsSolver {
     this.#reconciler = new PollingLoop({
       clock,
       intervalMs: RECONCILE_MS,
-      firstAfterMs: RECONCILE_MS,
       poll: async (signal) => void await this.#reservations.reconcile(signal).catch(dead),
       onFailure() {},
     });
     this.#started = store.refreshReservations(book).then(() => {
       this.#submitter.start();
-      this.#reconciler.start();
+      this.#reconciler.start(RECONCILE_MS);
     }).catch(dead);
     this.#started.catch(() => {});
     this.connect();

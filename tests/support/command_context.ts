@@ -1,4 +1,5 @@
 import type { CommandContext } from "../../lib/cli/command.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { rangemaker } from "../../main.ts";
 
 /** A context for a command that is run in this process, and what the command said. */
@@ -15,6 +16,7 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
   const printed: string[] = [];
   const errors: string[] = [];
   const context: CommandContext = {
+    clock: systemClock,
     env: (name) => env[name],
     variables: () => Object.keys(env),
     forget: (name) => void delete env[name],

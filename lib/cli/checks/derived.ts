@@ -19,7 +19,7 @@ import {
   type ServiceChecks,
   warn,
 } from "./check.ts";
-import { tryNode, trySocket } from "./node.ts";
+import { tryNode, tryNodeClock, trySocket, tryWrites } from "./node.ts";
 import { tryPermissions } from "./permissions.ts";
 import { portCheck } from "./port.ts";
 
@@ -49,6 +49,7 @@ export function checksOf(
   const urlsOf = (kind: kinds.OptionKind<z.core.$ZodType<string>>) =>
     ofKind(kind).flatMap((each) => kinds.itemsOf(each.value).map((value) => ({ ...each, value })));
   const nodes = urlsOf(kinds.nodeUrl);
+  const signs = Object.values(options).some(({ kind }) => kind.role === "key");
   const [chain] = ofKind(kinds.chainId);
   const [host] = ofKind(kinds.host);
   const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
@@ -85,6 +86,11 @@ export function checksOf(
         (url) => tryNode(url, option, context, chain?.value),
       )
     ),
+    // Whoever signs transactions for a node needs its write port, and a clock that agrees with it.
+    ...(signs ? nodes : []).flatMap(({ option, value }) => [
+      check("writes", value, (url) => tryWrites(url, option, context)),
+      check("clock", value, (url) => tryNodeClock(url, context)),
+    ]),
     ...target.special?.(values, context) ?? [],
     ...urlsOf(kinds.wsUrl).map(({ option, value }) =>
       check("websocket", value, (url) => trySocket(url, option, context))

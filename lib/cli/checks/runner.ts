@@ -113,14 +113,16 @@ async function runInTime(
 
 const COLORS: Readonly<Record<Level, number>> = { ok: 32, warn: 33, fail: 31 };
 
-/** Widths of the columns before the text. */
-export interface ReportWidths {
-  service: number;
-  subject: number;
-}
-
-/** A result as lines: the finding, and how to fix it. */
-export function linesOf(result: CheckResult, widths: ReportWidths, color: boolean): string[] {
+/**
+ * A result as lines: the finding, and how to fix it.
+ *
+ * @param widths Of the columns before the text.
+ */
+export function linesOf(
+  result: CheckResult,
+  widths: Record<"service" | "subject", number>,
+  color: boolean,
+): string[] {
   const { level, service, subject, text, remedy, tookMs } = result;
   const word = level.padEnd(4);
   const shown = color ? `\x1b[${COLORS[level]}m${word}\x1b[0m` : word;

@@ -4,9 +4,9 @@ import {
   type CommandEntries,
   type CommandEntry,
   ExitCode,
+  loadedEntry,
   type RunnableCommand,
 } from "../command.ts";
-import { UsageError } from "../options.ts";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import { type CompletedCommand, completedCommands } from "./tree.ts";
@@ -59,10 +59,8 @@ const SHELLS: Readonly<Record<string, Shell>> = {
 /** The completion command for all commands, itself included. */
 export function completionOf(commands: CommandEntries): { run: RunnableCommand } {
   const shells = Object.entries(SHELLS).map(([name, shell]): [string, CommandEntry] => {
-    const run = shellCommand(name, shell, commands);
-    return [name, { summary: `for ${name}`, open: () => Promise.resolve({ run }) }];
+    return [name, loadedEntry(`for ${name}`, shellCommand(name, shell, commands))];
   });
-  const names = Object.keys(SHELLS).join(", ");
   return {
     run: command({
       name: "completion",
@@ -72,7 +70,6 @@ export function completionOf(commands: CommandEntries): { run: RunnableCommand }
       options: {},
       subcommands: Object.fromEntries(shells),
       examples: [["rangemaker completion bash --help", "how to install it for bash"]],
-      run: () => Promise.reject(new UsageError(`Missing shell: expected one of ${names}`)),
     }),
   };
 }

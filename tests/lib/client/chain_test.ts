@@ -8,58 +8,39 @@ import { createWalletClient, custom } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import {
   ChainError,
+  type ClientUrls,
   offerFromJson,
   offerToJson,
   RangemakerClient,
   type Wallet,
 } from "../../../lib/client/mod.ts";
-import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
-import { listen } from "../../../lib/http/listener.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { QUOTE_TYPE, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { quoteToWire } from "../../../lib/protocol/quote.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";
-import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
 import { bet, clock, offerOn, solver } from "./bet_terms.ts";
+import { CHAIN_ID, type Claims, HONEST, type Routes, withServices } from "./fake_services.ts";
 
-const TEST_CHAIN = 1337;
 const PRODUCTION = 4_242;
 const other = new Signer(DEV_ACCOUNTS.relayer.privateKey);
 const { address, privateKey } = DEV_ACCOUNTS.admin;
 const account = privateKeyToAccount(privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;
-/** The chain that each service says it is of. */
-interface Claims {
-  node: number;
-  bridge: number;
-  solver: number;
-}
 
 /** Runs a test against services that take whatever they are sent. @returns What they were sent. */
 async function withNetwork(
   claims: Claims,
-  test: (urls: { solver: string; bridge: string; proxy: string; proxyWs: string }) => Promise<void>,
+  test: (urls: ClientUrls) => Promise<void>,
 ): Promise<string[]> {
   const written: string[] = [];
-  const offer = offerOn(claims.solver);
+  const { quote, quoteHash } = offerOn(claims.solver);
   const result = { txHash, status: "committed", thesisId: 7 };
-  const answers: Record<string, unknown> = {
-    "/bridge/typed-data": describeTypedData(DEPOSIT_REQUEST_TYPE, claims.bridge),
-    "/bridge/deposit": { success: true, txHash },
-    "/solver/typed-data": describeTypedData(QUOTE_TYPE, claims.solver),
-    "/solver/health": { solver: solver.address },
-    "/solver/quote": { success: true, quote: quoteToWire(offer.quote), quoteHash: offer.quoteHash },
-    "/solver/execute": { success: true, result },
+  const routes: Routes = {
+    "/bridge/deposit": () => (written.push("deposit"), { success: true, txHash }),
+    "/solver/health": () => ({ solver: solver.address }),
+    "/solver/quote": () => ({ success: true, quote: quoteToWire(quote), quoteHash }),
+    "/solver/execute": () => (written.push("execute"), { success: true, result }),
   };
-  await using network = listen("127.0.0.1", 0, async (request) => {
-    const { pathname } = new URL(request.url);
-    if (/deposit|execute/.test(pathname)) written.push(pathname);
-    if (pathname !== "/rpc") return Response.json(answers[pathname]);
-    const { id } = await request.json();
-    return Response.json({ jsonrpc: "2.0", id, result: `0x${claims.node.toString(16)}` });
-  });
-  const { url } = network;
-  const urls = { solver: `${url}/solver`, bridge: `${url}/bridge` };
-  await test({ ...urls, proxy: `${url}/rpc`, proxyWs: url });
+  await withServices(routes, claims, test);
   return written;
 }
 
@@ -92,27 +73,27 @@ function walletsOf(asked: { signatures: number }): Record<string, Wallet> {
 
 const ATTACKS: Record<string, [Claims, (client: RangemakerClient) => Promise<unknown>]> = {
   "deposit, where the node claims another chain": [
-    { node: PRODUCTION, bridge: TEST_CHAIN, solver: TEST_CHAIN },
+    { node: PRODUCTION, bridge: CHAIN_ID, solver: CHAIN_ID },
     (client) => client.deposit(1_000_000n),
   ],
   "deposit, where the bridge is of another chain": [
-    { node: TEST_CHAIN, bridge: PRODUCTION, solver: TEST_CHAIN },
+    { node: CHAIN_ID, bridge: PRODUCTION, solver: CHAIN_ID },
     (client) => client.deposit(1_000_000n),
   ],
   "quote and execute, where the node claims another chain": [
-    { node: PRODUCTION, bridge: TEST_CHAIN, solver: PRODUCTION },
+    { node: PRODUCTION, bridge: CHAIN_ID, solver: PRODUCTION },
     async (client) => client.execute(await client.quote(bet)),
   ],
   "quote and execute, where the solver is of another chain": [
-    { node: TEST_CHAIN, bridge: TEST_CHAIN, solver: PRODUCTION },
+    { node: CHAIN_ID, bridge: CHAIN_ID, solver: PRODUCTION },
     async (client) => client.execute(await client.quote(bet)),
   ],
   "an offer from JSON, where the node claims another chain": [
-    { node: PRODUCTION, bridge: TEST_CHAIN, solver: PRODUCTION },
+    { node: PRODUCTION, bridge: CHAIN_ID, solver: PRODUCTION },
     (client) => client.execute(offerFromJson(offerToJson(offerOn(PRODUCTION)))),
   ],
   "switchChain, where the node claims another chain": [
-    { node: PRODUCTION, bridge: TEST_CHAIN, solver: TEST_CHAIN },
+    { node: PRODUCTION, bridge: CHAIN_ID, solver: CHAIN_ID },
     (client) => client.switchChain(),
   ],
 };
@@ -122,11 +103,11 @@ for (const [attack, [claims, play]] of Object.entries(ATTACKS)) {
     const asked = { signatures: 0 };
     for (const [name, wallet] of Object.entries(walletsOf(asked))) {
       const written = await withNetwork(claims, async (urls) => {
-        const client = new RangemakerClient({ urls, wallet, clock, chainId: TEST_CHAIN });
+        const client = new RangemakerClient({ urls, wallet, clock, chainId: CHAIN_ID });
         await assert.rejects(play(client), (thrown) => {
           assert(thrown instanceof ChainError, `${name}: ${thrown}`);
           const { code, details: { expected, actual }, retryable } = thrown;
-          assert.deepEqual([expected, actual, retryable], [TEST_CHAIN, PRODUCTION, false]);
+          assert.deepEqual([expected, actual, retryable], [CHAIN_ID, PRODUCTION, false]);
           return code === "CHAIN_MISMATCH";
         });
       });
@@ -135,22 +116,20 @@ for (const [attack, [claims, play]] of Object.entries(ATTACKS)) {
   });
 }
 
-const HONEST = { node: TEST_CHAIN, bridge: TEST_CHAIN, solver: TEST_CHAIN };
-
 Deno.test("sign: an offer of another chain or another solver is not signed", async () => {
   const asked = { signatures: 0 };
   const { "an ethers signer": wallet } = walletsOf(asked);
-  const { quote } = offerOn(TEST_CHAIN);
-  const changed = { ...offerOn(TEST_CHAIN), quote: { ...quote, payout: quote.payout - 1n } };
-  const forged = { ...offerOn(TEST_CHAIN), quote: { ...quote, signature: `${txHash}` as const } };
+  const { quote } = offerOn(CHAIN_ID);
+  const changed = { ...offerOn(CHAIN_ID), quote: { ...quote, payout: quote.payout - 1n } };
+  const forged = { ...offerOn(CHAIN_ID), quote: { ...quote, signature: `${txHash}` as const } };
   const refusals = [
     [offerOn(PRODUCTION), "QUOTE_HASH_MISMATCH"],
     [changed, "QUOTE_HASH_MISMATCH"],
     [forged, "QUOTE_SIGNER_MISMATCH"],
-    [offerOn(TEST_CHAIN, other), "QUOTE_SIGNER_MISMATCH"],
+    [offerOn(CHAIN_ID, other), "QUOTE_SIGNER_MISMATCH"],
   ] as const;
   await withNetwork(HONEST, async (urls) => {
-    const options = { urls, wallet, clock, chainId: TEST_CHAIN, solver: solver.address };
+    const options = { urls, wallet, clock, chainId: CHAIN_ID, solver: solver.address };
     const client = new RangemakerClient(options);
     for (const [offer, code] of refusals) await assert.rejects(client.execute(offer), { code });
   });
@@ -159,15 +138,15 @@ Deno.test("sign: an offer of another chain or another solver is not signed", asy
 
 Deno.test("quote: the solver's address, where it is given, decides who must have signed", () =>
   withNetwork(HONEST, async (urls) => {
-    const options = { urls, wallet: account, clock, chainId: TEST_CHAIN };
+    const options = { urls, wallet: account, clock, chainId: CHAIN_ID };
     const lowerCase = solver.address.toLowerCase() as `0x${string}`;
     const client = new RangemakerClient({ ...options, solver: lowerCase });
-    assert.deepEqual(await client.quote(bet), offerOn(TEST_CHAIN));
+    assert.deepEqual(await client.quote(bet), offerOn(CHAIN_ID));
     assert.deepEqual(await client.execute(await client.quote(bet)), { thesisId: 7, txHash });
     await assert.rejects(new RangemakerClient({ ...options, solver: other.address }).quote(bet), {
       code: "QUOTE_SIGNER_MISMATCH",
       details: {
-        quoteHash: offerOn(TEST_CHAIN).quoteHash,
+        quoteHash: offerOn(CHAIN_ID).quoteHash,
         signer: solver.address,
         expected: other.address,
       },

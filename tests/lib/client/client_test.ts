@@ -13,12 +13,9 @@ import {
 } from "../../../lib/client/mod.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { listen } from "../../../lib/http/listener.ts";
-import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../../lib/protocol/signature.ts";
-import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -26,56 +23,42 @@ import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
 import { thesisOf } from "../../solver/theses.ts";
 import { bet, clock, offerOn, solver, terms } from "./bet_terms.ts";
+import { CHAIN_ID, HONEST, type Routes, withServices } from "./fake_services.ts";
 
-const CHAIN_ID = 1337;
 const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;
 const offer = offerOn(CHAIN_ID);
 const { quote: { base, quote }, quoteHash } = offer;
 
-/** What each route answers, and what it was sent. */
-type Routes = Record<string, (body: Record<string, unknown>) => unknown>;
-
-/** Runs a test with a client whose services are the routes; node and bridge say which chain they are of. */
-async function withServices(
+/** Runs a test with a client whose services answer as the routes do, and are of its chain. */
+function withClient(
   routes: Routes,
   test: (client: RangemakerClient) => Promise<void>,
   options: Partial<ClientOptions> = {},
 ): Promise<void> {
-  await using services = listen("127.0.0.1", 0, async (request) => {
-    const text = await request.text();
-    const body = text === "" ? {} : JSON.parse(text);
-    const { pathname } = new URL(request.url);
-    if (pathname === "/typed-data") {
-      return Response.json(describeTypedData(DEPOSIT_REQUEST_TYPE, CHAIN_ID));
-    }
-    const name = pathname === "/rpc" ? body.method : pathname;
-    const answer = routes[name]?.(body);
-    if (pathname !== "/rpc") return Response.json(answer);
-    const result = name === "eth_chainId" ? `0x${CHAIN_ID.toString(16)}` : answer;
-    return Response.json({ jsonrpc: "2.0", id: body.id, result });
+  return withServices(routes, HONEST, (urls) => {
+    return test(new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options }));
   });
-  const { url } = services;
-  const urls = { solver: `${url}//`, bridge: url, proxy: `${url}/rpc`, proxyWs: url };
-  await test(new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options }));
 }
 
 const quoteRoutes: Routes = {
-  "/quote": () => ({ success: true, quote: quoteToWire(offer.quote), quoteHash }),
-  "/health": () => ({ solver: solver.address }),
+  "/solver/quote": () => ({ success: true, quote: quoteToWire(offer.quote), quoteHash }),
+  "/solver/health": () => ({ solver: solver.address }),
 };
 
 function executionOf(result: Record<string, unknown>): Routes {
-  return { "/execute": () => ({ success: true, result: { txHash, ...result } }) };
+  return { "/solver/execute": () => ({ success: true, result: { txHash, ...result } }) };
 }
 
 Deno.test("quote: asks for the terms of the bet and gives a checked offer", async () => {
   let asked: Record<string, unknown> = {};
   const routes = {
     ...quoteRoutes,
-    "/quote": (body: Record<string, unknown>) => (asked = body, quoteRoutes["/quote"]?.(body)),
+    "/solver/quote": (
+      body: Record<string, unknown>,
+    ) => (asked = body, quoteRoutes["/solver/quote"]?.(body)),
   };
-  await withServices(routes, async (client) => {
+  await withClient(routes, async (client) => {
     assert.deepEqual(await client.quote(bet), offer);
     const { solver: _, payout: __, ...expected } = quoteMessage(terms);
     const asText = (record: Record<string, unknown>) =>
@@ -85,7 +68,7 @@ Deno.test("quote: asks for the terms of the bet and gives a checked offer", asyn
 });
 
 Deno.test("quote: a market that does not exist is refused before anything is asked", () =>
-  withServices(
+  withClient(
     {},
     (client) =>
       assert.rejects(client.quote({ ...bet, symbol: "DOGE/USDT" }), (thrown) => {
@@ -97,9 +80,9 @@ Deno.test("execute: sends the user's signature of the quote hash, and gives the 
   let sent: Record<string, unknown> = {};
   const result = { txHash, status: "committed", thesisId: 7 };
   const routes = {
-    "/execute": (body: Record<string, unknown>) => (sent = body, { success: true, result }),
+    "/solver/execute": (body: Record<string, unknown>) => (sent = body, { success: true, result }),
   };
-  await withServices(routes, async (client) => {
+  await withClient(routes, async (client) => {
     assert.deepEqual(await client.execute(offer), { thesisId: 7, txHash });
     assert.deepEqual(sent.quote, quoteToWire(offer.quote));
     const signature = await client.sign(offer);
@@ -111,7 +94,7 @@ Deno.test("execute: sends the user's signature of the quote hash, and gives the 
 Deno.test("execute: a transaction that failed throws with the chain's code, its details and the hash", () => {
   const details = { symbol: "ETH/USDT" };
   const error = { code: "ORACLE_STALE", message: "The price is 4000 ms old", details };
-  return withServices(
+  return withClient(
     executionOf({ status: "failed", error }),
     (client) =>
       assert.rejects(client.execute(offer), (thrown) => {
@@ -122,9 +105,9 @@ Deno.test("execute: a transaction that failed throws with the chain's code, its 
   );
 });
 
-Deno.test("execute: only a committed transaction with a thesis is a bet", async () => {
+Deno.test("execute: an answer without a committed thesis throws TRANSACTION_FAILED", async () => {
   for (const result of [{ status: "committed" }, { status: "failed", thesisId: 7 }]) {
-    await withServices(
+    await withClient(
       executionOf(result),
       (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
     );
@@ -135,17 +118,17 @@ Deno.test("estimate: gives the payout, with the solver's probability if it has a
   const estimate = { betAmount: "5", payout: "9", multiplier: "1.8000", solverCollateral: "4" };
   const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
   for (const pricing of [undefined, { probability: 0.4, spot: "1" }]) {
-    const routes = { "/estimate": () => ({ success: true, estimate, pricing }) };
-    await withServices(routes, async (client) => {
+    const routes = { "/solver/estimate": () => ({ success: true, estimate, pricing }) };
+    await withClient(routes, async (client) => {
       const expected = { ...read, probability: pricing?.probability };
       assert.deepEqual(await client.estimate(bet), expected);
     });
   }
 });
 
-Deno.test("estimate, solverInfo: a request that is not wanted any more is not sent", () =>
-  withServices(
-    { "/estimate": () => assert.fail("sent"), "/info": () => assert.fail("sent") },
+Deno.test("estimate, solverInfo: a request whose signal is aborted is not sent", () =>
+  withClient(
+    { "/solver/estimate": () => assert.fail("sent"), "/solver/info": () => assert.fail("sent") },
     async (client) => {
       const unwanted = AbortSignal.abort();
       for (const call of [client.estimate(bet, unwanted), client.solverInfo(unwanted)]) {
@@ -164,7 +147,7 @@ Deno.test("settled: the outcome of one thesis of the wallet's account, then noth
     // The node that answers has it a moment later.
     core_getThesis: () => (reads += 1) < 3 ? null : toWire(thesisOf(7, { user: wallet.address })),
   };
-  await withServices(routes, async (client) => {
+  await withClient(routes, async (client) => {
     const settled = client.settled(7, 60_000);
     const subscribe = async () => {
       const socket = await eventually("a socket", () => network.sockets.at(-1));
@@ -203,7 +186,7 @@ Deno.test("settled: follows the thesis of another user, and gives an outcome tha
       return { theses: [toWire({ ...open, status: "lost" })], nextCursor: null };
     },
   };
-  await withServices(routes, async (client) => {
+  await withClient(routes, async (client) => {
     assert.equal((await client.settled(8, 60_000)).status, "won");
     const settled = client.settled(7, 60_000);
     const socket = await eventually("a socket", () => network.sockets.at(-1));
@@ -216,7 +199,7 @@ Deno.test("settled: follows the thesis of another user, and gives an outcome tha
 
 Deno.test("settled: a thesis that does not appear is unknown, and asking again does not help", () => {
   let reads = 0;
-  return withServices({ core_getThesis: () => (reads += 1, null) }, async (client) => {
+  return withClient({ core_getThesis: () => (reads += 1, null) }, async (client) => {
     for (const [timeoutMs, count] of [[0, 1], [150, 3]] as const) {
       reads = 0;
       await assert.rejects(client.settled(7, timeoutMs), {
@@ -234,12 +217,12 @@ Deno.test("watch, watchPrices: a runtime without WebSocket needs the option conn
   const { WebSocket } = globalThis;
   Reflect.deleteProperty(globalThis, "WebSocket");
   try {
-    await withServices({}, async (client) => {
+    await withClient({}, async (client) => {
       await assert.rejects(client.watch(), { code: "NO_WEBSOCKET" });
       assert.throws(() => client.watchPrices({ onPrices() {} }), { code: "NO_WEBSOCKET" });
     });
     const { connect } = new FakeNetwork();
-    await withServices({}, (client) => {
+    await withClient({}, (client) => {
       client.watchPrices({ onPrices() {} }).close();
       return Promise.resolve();
     }, { connect });
@@ -250,8 +233,10 @@ Deno.test("watch, watchPrices: a runtime without WebSocket needs the option conn
 
 Deno.test("clock: an object with now() alone suffices", async () => {
   const sent: Record<string, unknown>[] = [];
-  const routes: Routes = { "/deposit": (body) => (sent.push(body), { success: true, txHash }) };
-  await withServices(routes, async (client) => void await client.deposit(1n), {
+  const routes: Routes = {
+    "/bridge/deposit": (body) => (sent.push(body), { success: true, txHash }),
+  };
+  await withClient(routes, async (client) => void await client.deposit(1n), {
     clock: { now: () => 5_000 },
   });
   assert.equal(sent[0]?.deadline, 65_000);
@@ -262,7 +247,7 @@ Deno.test("prices, watchPrices: prices of the deployment's markets, once or as t
   const prices = { "ETH/EUR": { ...entry, price: "7" } };
   const network = new FakeNetwork();
   const market = { symbol: "ETH/EUR", base, quote };
-  await withServices({ core_getPrices: () => prices }, async (client) => {
+  await withClient({ core_getPrices: () => prices }, async (client) => {
     assert.equal((await client.prices())["ETH/EUR"]?.price, 7n);
     const received: unknown[] = [];
     const watch = client.watchPrices({ onPrices: (prices) => received.push(prices) });
@@ -278,12 +263,40 @@ Deno.test("prices, watchPrices: prices of the deployment's markets, once or as t
   }, { connect: network.connect, markets: [market] });
 });
 
+Deno.test("watchPrices: a connection without prices for 4 s is dropped, and made again within 5 s", () => {
+  const network = new FakeNetwork();
+  const clock = new FakeClock();
+  const states: string[] = [];
+  return withClient({}, (client) => {
+    const watch = client.watchPrices({
+      onPrices() {},
+      onState: (state, reason = "") => states.push(`${state} ${reason}`),
+    });
+    const accept = () => {
+      network.newest.open();
+      network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    };
+    accept();
+    assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "{}").params, ["prices"]);
+    clock.advance(4_100);
+    assert.equal(watch.state, "connecting");
+    clock.advance(900);
+    assert.equal(network.sockets.length, 2);
+    accept();
+    assert.deepEqual(states, ["live ", "connecting silent for 4000 ms", "live "]);
+    watch.close();
+    return Promise.resolve();
+  }, { connect: network.connect, clock });
+});
+
 Deno.test("deposit: repeating a call with the same nonce sends the same request", async () => {
   const sent: unknown[] = [];
   const routes = {
-    "/deposit": (body: Record<string, unknown>) => (sent.push(body), { success: true, txHash }),
+    "/bridge/deposit": (
+      body: Record<string, unknown>,
+    ) => (sent.push(body), { success: true, txHash }),
   };
-  await withServices(routes, async (client) => {
+  await withClient(routes, async (client) => {
     for (const nonce of [5n, 5n]) assert.equal(await client.deposit(2n ** 63n, nonce), txHash);
     await client.deposit(1n);
     await client.deposit(1n);
@@ -309,7 +322,7 @@ Deno.test("history: joins all pages of a market", async () => {
         : { prices: [{ time: 300, price: "2" }], missing: [], nextCursor: null };
     },
   };
-  await withServices(routes, async (client) => {
+  await withClient(routes, async (client) => {
     assert.deepEqual(await client.history("ETH/USDT", 100, 400), {
       prices: [{ time: 100, price: 1n }, { time: 300, price: 2n }],
       missing: [{ from: 200, to: 300 }],
@@ -327,7 +340,7 @@ Deno.test("theses: asks with its filter from page to page, and goes on where it 
     },
     core_getThesis: () => null,
   };
-  await withServices(routes, async (client) => {
+  await withClient(routes, async (client) => {
     const cursors = await Array.fromAsync(
       client.theses({ status: "open", limit: 5, cursor: "3" }),
       ({ nextCursor }) => nextCursor,
@@ -348,8 +361,8 @@ Deno.test("genesisHash, solverInfo: say which chain and which solver there is", 
   };
   const account = { address: solver.address, balance: "5", balanceTime: null };
   const info = { ...account, dryRun: false, pricing: "mock", config };
-  const routes = { eth_getBlockByNumber: () => ({ hash: txHash }), "/info": () => info };
-  await withServices(routes, async (client) => {
+  const routes = { eth_getBlockByNumber: () => ({ hash: txHash }), "/solver/info": () => info };
+  await withClient(routes, async (client) => {
     assert.equal(await client.genesisHash(), txHash);
     const { balance, config: { maxBetAmount } } = await client.solverInfo();
     assert.deepEqual([balance, maxBetAmount], [5n, 9n]);
@@ -358,7 +371,7 @@ Deno.test("genesisHash, solverInfo: say which chain and which solver there is", 
 
 Deno.test("A client without a wallet reads, and says that it cannot sign", () => {
   const account = { address: wallet.address, balance: "5", locked: "0", permissions: [] };
-  return withServices({ core_getAccount: () => account }, async (client) => {
+  return withClient({ core_getAccount: () => account }, async (client) => {
     assert.equal((await client.account(wallet.address)).balance, 5n);
     const calls = [() => client.account(), () => client.quote(bet), () => client.deposit(1n)];
     for (const call of [...calls, () => client.sign(offer)]) {
@@ -378,7 +391,7 @@ Deno.test("switchChain: describes the node's chain to a wallet that does not kno
         : Promise.resolve(`0x${CHAIN_ID.toString(16)}`);
     },
   };
-  await withServices({}, async (client) => {
+  await withClient({}, async (client) => {
     await client.switchChain({ chainName: "My test chain" });
     const [, [method, [chain]]] = asked as [unknown, [string, [Record<string, unknown>]]]; // as sent
     assert.equal(method, "wallet_addEthereumChain");

@@ -3,19 +3,12 @@ import assert from "node:assert/strict";
 import { privateKeyToAccount } from "viem/accounts";
 import { InputError, NetworkError, RangemakerClient } from "../../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { bet, clock } from "./bet_terms.ts";
 
 /** Nothing listens there: a request would fail as one. */
 const url = "http://127.0.0.1:1";
 const urls = { solver: url, bridge: url, proxy: url, proxyWs: url };
-const now = Date.now();
-const bet = {
-  symbol: "ETH/USDT",
-  lowerPrice: 2_900_000_000n,
-  upperPrice: 3_100_000_000n,
-  betAmount: 1_000_000n,
-  startTime: now + 1_000,
-  endTime: now + 4_000,
-};
+const now = clock.now();
 
 /** A value as plain JavaScript passes it, without a type. */
 const untyped = <T>(value: unknown) => value as T; // the point of these tests

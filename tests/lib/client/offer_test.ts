@@ -3,28 +3,11 @@ import { offerFromJson, offerToJson, QuoteError } from "../../../lib/client/mod.
 import { checkOffer, checkTerms } from "../../../lib/client/offer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";
+import { solver, terms } from "./bet_terms.ts";
 
 const CHAIN_ID = 1337;
-const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
-const { base, quote } = MARKETS[0]!; // there are three
-
-const terms: QuoteTerms = {
-  solver: solver.address,
-  user: DEV_ACCOUNTS.admin.address,
-  thesisType: "box",
-  base,
-  quote,
-  lowerPrice: 1n,
-  upperPrice: 2n,
-  betAmount: 3n,
-  payout: 4n,
-  startTime: 5,
-  endTime: 6,
-  deadline: 7,
-};
 
 function signed(terms: QuoteTerms, signer: Signer = solver): Quote {
   return { ...terms, signature: signer.sign(hashQuote(terms, CHAIN_ID)) };
@@ -52,14 +35,14 @@ Deno.test("checkOffer: accepts a quote of the terms asked for if the solver sign
 
 const CHANGES: Partial<QuoteTerms>[] = [
   { user: DEV_ACCOUNTS.relayer.address },
-  { base: quote },
-  { quote: base },
-  { lowerPrice: 2n },
-  { upperPrice: 3n },
-  { betAmount: 4n },
-  { startTime: 4 },
-  { endTime: 7 },
-  { deadline: 8 },
+  { base: terms.quote },
+  { quote: terms.base },
+  { lowerPrice: terms.lowerPrice + 1n },
+  { upperPrice: terms.upperPrice + 1n },
+  { betAmount: terms.betAmount + 1n },
+  { startTime: terms.startTime - 1 },
+  { endTime: terms.endTime + 1 },
+  { deadline: terms.deadline + 1 },
 ];
 
 for (const change of CHANGES) {

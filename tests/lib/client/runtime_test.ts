@@ -1,11 +1,6 @@
-/** The client runs where there is no Deno: its imports are plain, and Node plays a bet with it. */
+/** The client runs where there is no Deno: its imports are plain. `tests/ship/package_test.ts` runs it there. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { RangemakerClient } from "../../../lib/client/mod.ts";
-import { systemClock } from "../../../lib/clock.ts";
-import { waitForPrices } from "../../../services/stack/bet.ts";
-import { FREE_PORTS, startStack } from "../../../services/stack/stack.ts";
-import { withFolder } from "../../support/files.ts";
 
 const root = new URL("../../../", import.meta.url);
 
@@ -23,9 +18,10 @@ const graphSchema = z.object({
 
 /** Every file of the project that is loaded with the client, and every package. */
 async function loadedWith(entry: string): Promise<{ files: string[]; packages: string[] }> {
-  const info = await run(Deno.execPath(), ["info", "--json", new URL(entry, root).pathname]);
-  assert.equal(info.code, 0, info.stderr);
-  const { roots, modules } = graphSchema.parse(JSON.parse(info.stdout));
+  const args = ["info", "--json", new URL(entry, root).pathname];
+  const { success, stdout } = await new Deno.Command(Deno.execPath(), { args }).output();
+  assert(success);
+  const { roots, modules } = graphSchema.parse(JSON.parse(new TextDecoder().decode(stdout)));
   const bySpecifier = new Map(modules.map((module) => [module.specifier, module]));
   const files = new Set(roots);
   const packages = new Set<string>();
@@ -38,17 +34,6 @@ async function loadedWith(entry: string): Promise<{ files: string[]; packages: s
     }
   }
   return { files: [...files], packages: [...packages] };
-}
-
-async function run(program: string, args: string[]) {
-  const { code, stdout, stderr } = await new Deno.Command(program, {
-    args,
-    cwd: root,
-    stdout: "piped",
-    stderr: "piped",
-  }).output();
-  const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-  return { code, stdout: textOf(stdout), stderr: textOf(stderr) };
 }
 
 /** What Node 20 or browsers lack, or lacked until lately. */
@@ -68,56 +53,4 @@ Deno.test("Client: nothing that is loaded with it needs Deno, Node, or a new bro
     "@noble/secp256k1",
     "zod/mini",
   ]);
-});
-
-const node = await run("node", ["--version"]).catch(() => undefined);
-const nodeMajor = Number(/^v(\d+)/.exec(node?.stdout ?? "")?.[1] ?? 0);
-
-/** Bundles the program for browsers: what is special to a runtime would be missing. */
-async function bundle(folder: string): Promise<string> {
-  const path = `${folder}/bet.mjs`;
-  const entry = "tests/lib/client/plain_bet.ts";
-  const flags = ["--platform", "browser", "--external", "node:process"];
-  const bundled = await run(Deno.execPath(), ["bundle", ...flags, "-o", path, entry]);
-  assert.equal(bundled.code, 0, bundled.stderr);
-  return path;
-}
-
-/** Plays the bundled program with Node against a stack that has prices. */
-async function playWithNode(...flags: string[]) {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  try {
-    const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
-    await waitForPrices(stack.urls, client, systemClock);
-    let played: Awaited<ReturnType<typeof run>> | undefined;
-    await withFolder(async (folder) => {
-      const path = await bundle(folder);
-      played = await run("node", [...flags, path, JSON.stringify(stack.urls)]);
-    });
-    return played ?? assert.fail();
-  } finally {
-    await stack.stop();
-  }
-}
-
-Deno.test({
-  name: "Client: Node plays a bet from deposit to settlement",
-  ignore: nodeMajor < 20,
-  async fn() {
-    const played = await playWithNode(...nodeMajor < 22 ? ["--experimental-websocket"] : []);
-    assert.equal(played.code, 0, played.stderr);
-    const { multiplier, outcome, balance } = JSON.parse(played.stdout);
-    assert.match(multiplier, /^1\.(0[5-9]|10)\d\d$/);
-    assert.match(outcome, /^(won|lost)$/);
-    assert.equal(BigInt(balance) > 100_000_000n, outcome === "won");
-  },
-});
-
-Deno.test({
-  name: "Client: Node 20 has no WebSocket, and a watch says what to do",
-  ignore: nodeMajor < 20 || nodeMajor >= 22,
-  async fn() {
-    const played = await playWithNode();
-    assert.equal(JSON.parse(played.stdout).outcome, "NO_WEBSOCKET", played.stderr);
-  },
 });

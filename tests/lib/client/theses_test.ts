@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Thesis, ThesisStatus } from "../../../lib/client/mod.ts";
-import { ThesisWatch, type ThesisWatchOptions } from "../../../lib/client/theses.ts";
+import { ThesisWatch, type WatchHandlers } from "../../../lib/client/theses.ts";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -38,22 +38,17 @@ class FakeTheses {
   }
 }
 
-function setUp(options: Partial<ThesisWatchOptions> = {}) {
+function setUp(handlers: WatchHandlers = {}) {
   const clock = new FakeClock();
   const network = new FakeNetwork();
   const node = new FakeTheses();
   const events: string[] = [];
-  const watch = new ThesisWatch({
-    url: "ws://proxy/ws",
-    node,
-    party: { user },
-    clock,
-    random: () => 1,
-    connect: network.connect,
+  const urls = { proxyWs: "ws://proxy/ws" };
+  const watch = new ThesisWatch({ urls, node, clock, random: () => 1, connect: network.connect }, {
     onThesis: ({ id, status }) => events.push(`${id} ${status}`),
     onState: (state) => events.push(state),
-    ...options,
-  });
+    ...handlers,
+  }, { user });
   const accept = async () => {
     network.newest.open();
     network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
@@ -135,20 +130,6 @@ Deno.test("ThesisWatch: a state is reported once, and a lower one never after it
   for (const status of ["won", "lost", "needs_backfill"] as const) publish(thesis(1, status));
   assert.deepEqual(events, ["1 won", "live"]);
   watch.close();
-});
-
-Deno.test("ThesisWatch: an answer over a lost connection does not make it live", async () => {
-  const { network, node, watch, accept } = setUp();
-  const gate = Promise.withResolvers<void>();
-  node.gate = gate.promise;
-  const opened = assert.rejects(watch.open(5_000), { code: "WATCH_CLOSED" });
-  await accept();
-  network.newest.end();
-  gate.resolve();
-  await nextTurn();
-  assert.equal(watch.state, "connecting");
-  watch.close();
-  await opened;
 });
 
 Deno.test("ThesisWatch: the same id with another hash is a thesis of a new chain", async () => {

@@ -6,7 +6,7 @@ import { cursorSchema, cutPage, limitSchema, type PageOf } from "../../../lib/ht
 
 const querySchema = z.object({ limit: limitSchema(100, 50), cursor: cursorSchema.optional() });
 
-Deno.test("limitSchema: 1 to the most, the usual number where none is named", () => {
+Deno.test("limitSchema: accepts 1 to the maximum; without a limit it is the default", () => {
   assert.deepEqual(querySchema.parse({}), { limit: 50 });
   fc.assert(fc.property(fc.integer({ min: -10, max: 200 }), (limit) => {
     const parsed = querySchema.safeParse({ limit: String(limit) });

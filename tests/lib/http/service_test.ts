@@ -16,20 +16,6 @@ function definition(app = new Hono()) {
   };
 }
 
-Deno.test("startService: a taken port is a clear error", async () => {
-  const first = startService(definition());
-  const port = Number(new URL(first.url).port);
-  assert.throws(() => startService({ ...definition(), port }), (thrown) => {
-    assert(thrown instanceof ListenError);
-    assert(thrown.message.startsWith(`Cannot listen on 127.0.0.1:${port}: `));
-    assert.match(thrown.message, /give the service another port with --port$/);
-    return true;
-  });
-  const readPort = { ...definition(), port, portFlag: "--read-port" };
-  assert.throws(() => startService(readPort), /another port with --read-port$/);
-  await first.stop();
-});
-
 Deno.test("startService: the error of a foreign address does not mention the port", () => {
   assert.throws(() => startService({ ...definition(), host: "203.0.113.1" }), (thrown) => {
     assert(thrown instanceof ListenError);
@@ -93,19 +79,4 @@ Deno.test({
     assert(performance.now() - startedMs < 5_000);
     peer.close();
   },
-});
-
-Deno.test("listen: a request that outlives the deadline is left behind", async () => {
-  const asked = Promise.withResolvers<void>();
-  const released = Promise.withResolvers<void>();
-  const listener = listen("127.0.0.1", 0, async () => {
-    asked.resolve();
-    await released.promise;
-    return new Response("late");
-  }, { drainDeadlineMs: 50 });
-  const answer = fetch(listener.url);
-  await asked.promise;
-  await listener.stop();
-  released.resolve();
-  assert.equal(await (await answer).text(), "late");
 });

@@ -29,7 +29,7 @@ Deno.test("Batches: concurrency is bounded by the limit", async () => {
   assert.deepEqual(runs.filter((run) => run.length > 0).slice(0, 2), [[1, 2], [3, 4]]);
 });
 
-Deno.test("Batches: one that fails fails all of its items, and not the next", async () => {
+Deno.test("Batches: a batch that fails rejects all of its items, and the next batch runs", async () => {
   const { batches } = recorded(9);
   const results = await Promise.allSettled([batches.add(1), batches.add(13)]);
   assert.deepEqual(results.map(({ status }) => status), ["rejected", "rejected"]);

@@ -212,7 +212,7 @@ Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewou
     await assert.rejects(guard.refresh(), rewound);
   }));
 
-Deno.test("ChainGuard: requests look for what the node lacks only if 10 s passed since that was found right", () =>
+Deno.test("ChainGuard: requests check blocks and receipts again only 10 s after they were found complete", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.require();
@@ -228,7 +228,7 @@ Deno.test("ChainGuard: requests look for what the node lacks only if 10 s passed
     assert.equal(world.askedHead, 2);
   }));
 
-Deno.test("ChainGuard: requests look at once for what the node lacks after it was gone, not after it was busy", () =>
+Deno.test("ChainGuard: the first request after the node was unreachable checks blocks and receipts, after a timeout it does not", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.refresh();

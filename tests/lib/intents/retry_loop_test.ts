@@ -10,7 +10,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 
-class Bench {
+class World {
   readonly clock = new FakeClock();
   readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly retried: string[] = [];
@@ -53,57 +53,57 @@ class Bench {
   }
 }
 
-async function withBench(test: (bench: Bench) => Promise<void>): Promise<void> {
-  const bench = new Bench();
+async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
+  const world = new World();
   try {
-    await test(bench);
+    await test(world);
   } finally {
-    await bench.loop.stop();
-    await bench.store.close();
+    await world.loop.stop();
+    await world.store.close();
   }
 }
 
 Deno.test("retryLoop: a start retries every unfinished intent, page by page", () =>
-  withBench(async (bench) => {
+  withWorld(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await bench.record(...keys);
-    bench.loop.start();
-    await bench.untilScheduled();
-    assert.deepEqual(bench.retried.toSorted(), keys.toSorted());
-    assert.equal(await bench.store.countUnfinished(), 0);
+    await world.record(...keys);
+    world.loop.start();
+    await world.untilScheduled();
+    assert.deepEqual(world.retried.toSorted(), keys.toSorted());
+    assert.equal(await world.store.countUnfinished(), 0);
   }));
 
 Deno.test("retryLoop: intents that fail do not block the others", () =>
-  withBench(async (bench) => {
+  withWorld(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await bench.record(...keys);
-    const { submit } = bench;
-    bench.submit = (intent) =>
+    await world.record(...keys);
+    const { submit } = world;
+    world.submit = (intent) =>
       Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
-    bench.loop.start();
-    await bench.untilScheduled();
-    assert.equal(await bench.store.countUnfinished(), 60);
-    assert.equal((await bench.nextPass()).length, 60);
+    world.loop.start();
+    await world.untilScheduled();
+    assert.equal(await world.store.countUnfinished(), 60);
+    assert.equal((await world.nextPass()).length, 60);
   }));
 
 Deno.test("retryLoop: a pass ends with its page once the node is lost", () =>
-  withBench(async (bench) => {
-    await bench.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
-    bench.submit = () => {
-      bench.nodeLost = true;
+  withWorld(async (world) => {
+    await world.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
+    world.submit = () => {
+      world.nodeLost = true;
       return Promise.reject(new Error("away"));
     };
-    bench.loop.start();
-    await bench.untilScheduled();
-    assert.equal(bench.retried.length, 50);
+    world.loop.start();
+    await world.untilScheduled();
+    assert.equal(world.retried.length, 50);
   }));
 
 /** Runs a test with a function that says how many lines of each level were logged since its last call. */
-function withLevels(test: (bench: Bench, levels: () => Record<string, number>) => Promise<void>) {
+function withLevels(test: (world: World, levels: () => Record<string, number>) => Promise<void>) {
   return withLogs("info", (records) =>
-    withBench((bench) => {
+    withWorld((world) => {
       let seen = 0;
-      return test(bench, () => {
+      return test(world, () => {
         const counts: Record<string, number> = {};
         for (const { level } of records.slice(seen)) counts[level] = (counts[level] ?? 0) + 1;
         seen = records.length;
@@ -113,124 +113,118 @@ function withLevels(test: (bench: Bench, levels: () => Record<string, number>) =
 }
 
 Deno.test("retryLoop: a store that cannot be read is logged once, and again after it could be read", () =>
-  withLevels(async (bench, levels) => {
-    const works = bench.store.listUnfinished.bind(bench.store);
+  withLevels(async (world, levels) => {
+    const works = world.store.listUnfinished.bind(world.store);
     const fails = () => Promise.reject(new StoreError("Database failed: locked"));
-    bench.store.listUnfinished = fails;
-    bench.loop.start();
-    await bench.untilScheduled();
+    world.store.listUnfinished = fails;
+    world.loop.start();
+    await world.untilScheduled();
     assert.deepEqual(levels(), { error: 1 });
-    await bench.record("one");
+    await world.record("one");
     const passes = [[fails, {}, []], [works, { info: 1 }, ["one"]], [
       fails,
       { error: 1 },
       [],
     ]] as const;
     for (const [read, expected, retried] of passes) {
-      bench.store.listUnfinished = read;
-      assert.deepEqual(await bench.nextPass(), retried);
+      world.store.listUnfinished = read;
+      assert.deepEqual(await world.nextPass(), retried);
       assert.deepEqual(levels(), expected);
     }
   }));
 
 Deno.test("retryLoop: each retry is logged with its result, but not those of a node that stays away", () =>
-  withLevels(async (bench, levels) => {
-    await bench.record("good", "stuck");
-    const { submit } = bench;
-    bench.submit = (intent) =>
+  withLevels(async (world, levels) => {
+    await world.record("good", "stuck");
+    const { submit } = world;
+    world.submit = (intent) =>
       intent.key === "good" ? submit(intent) : Promise.reject(new Error("stuck"));
-    bench.loop.start();
-    await bench.untilScheduled();
+    world.loop.start();
+    await world.untilScheduled();
     assert.deepEqual(levels(), { info: 1, warning: 1 });
-    bench.nodeLost = true;
-    assert.deepEqual([await bench.nextPass(), levels()], [["stuck"], { warning: 1 }], "it is lost");
-    assert.deepEqual([await bench.nextPass(), levels()], [["stuck"], {}]);
-    bench.submit = () => {
-      bench.nodeLost = false;
+    world.nodeLost = true;
+    assert.deepEqual([await world.nextPass(), levels()], [["stuck"], { warning: 1 }], "it is lost");
+    assert.deepEqual([await world.nextPass(), levels()], [["stuck"], {}]);
+    world.submit = () => {
+      world.nodeLost = false;
       return Promise.reject(new Error("stuck"));
     };
-    await bench.nextPass();
+    await world.nextPass();
     assert.deepEqual(levels(), { warning: 1, info: 1 }, "the node answered, and is back");
   }));
 
 Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
-  withBench(async (bench) => {
-    bench.loop.start();
-    await bench.untilScheduled();
-    await bench.record("early");
-    bench.clock.advance(1);
-    await bench.record("late");
-    bench.clock.advance(999);
-    await bench.untilScheduled();
-    assert.deepEqual(bench.retried, ["early"]);
+  withWorld(async (world) => {
+    world.loop.start();
+    await world.untilScheduled();
+    await world.record("early");
+    world.clock.advance(1);
+    await world.record("late");
+    world.clock.advance(999);
+    await world.untilScheduled();
+    assert.deepEqual(world.retried, ["early"]);
   }));
 
 Deno.test("retryLoop: passes come every second, back off while the node is lost, and come every second again", () =>
-  withBench(async (bench) => {
-    bench.loop.start();
-    await bench.untilScheduled();
+  withWorld(async (world) => {
+    world.loop.start();
+    await world.untilScheduled();
     const waitsMs: number[] = [];
     for (const nodeLost of [false, false, true, true, true, false, false]) {
-      bench.nodeLost = nodeLost;
-      const fromMs = bench.clock.now();
-      await bench.nextPass();
-      waitsMs.push(bench.clock.now() - fromMs);
+      world.nodeLost = nodeLost;
+      const fromMs = world.clock.now();
+      await world.nextPass();
+      waitsMs.push(world.clock.now() - fromMs);
     }
     assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
   }));
 
 Deno.test("retryLoop: a node that is away gets one intent every 2 s, and all within 2 s of its return", () =>
-  withBench(async (bench) => {
+  withWorld(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await bench.record(...keys);
-    const { submit } = bench;
-    bench.nodeLost = true;
-    bench.submit = () => Promise.reject(new Error("away"));
-    bench.loop.start();
-    await bench.untilScheduled();
-    bench.retried.length = 0;
-    const leftAtMs = bench.clock.now();
-    while (bench.clock.now() < leftAtMs + 60_000) {
-      bench.clock.advance(100);
-      await bench.untilScheduled();
+    await world.record(...keys);
+    const { submit } = world;
+    world.nodeLost = true;
+    world.submit = () => Promise.reject(new Error("away"));
+    world.loop.start();
+    await world.untilScheduled();
+    world.retried.length = 0;
+    const leftAtMs = world.clock.now();
+    while (world.clock.now() < leftAtMs + 60_000) {
+      world.clock.advance(100);
+      await world.untilScheduled();
     }
-    assert.ok(bench.retried.length <= 31, `${bench.retried.length} attempts in a minute`);
-    bench.submit = (intent) => {
-      bench.nodeLost = false;
+    assert.ok(world.retried.length <= 31, `${world.retried.length} attempts in a minute`);
+    world.submit = (intent) => {
+      world.nodeLost = false;
       return submit(intent);
     };
-    const backAtMs = bench.clock.now();
-    await bench.nextPass();
-    assert.ok(bench.clock.now() - backAtMs <= 2_000);
-    assert.equal(await bench.store.countUnfinished(), 0);
+    const backAtMs = world.clock.now();
+    await world.nextPass();
+    assert.ok(world.clock.now() - backAtMs <= 2_000);
+    assert.equal(await world.store.countUnfinished(), 0);
   }));
 
-for (const which of ["first", "later"] as const) {
-  Deno.test(`RetryLoop: a stop waits for the page of a ${which} pass and starts no other`, () =>
-    withBench(async (bench) => {
-      const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-      const { submit } = bench;
-      bench.submit = async (intent) => {
-        await gate;
-        return await submit(intent);
-      };
-      const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-      if (which === "first") await bench.record(...keys);
-      bench.loop.start();
-      if (which === "later") {
-        await bench.untilScheduled();
-        await bench.record(...keys);
-        bench.clock.advance(1_000);
-      }
-      while (bench.retried.length === 0) await setImmediate();
-      let stopped = false;
-      const stop = bench.loop.stop().then(() => stopped = true);
-      for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-      assert.equal(stopped, false);
-      open();
-      await stop;
-      assert.equal(bench.retried.length, 50);
-      assert.equal(await bench.store.countUnfinished(), 70);
-      assert.equal(bench.clock.pending, 0);
-    }));
-}
+Deno.test("retryLoop: a stop waits for the page of a pass and starts no other", () =>
+  withWorld(async (world) => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { submit } = world;
+    world.submit = async (intent) => {
+      await gate;
+      return await submit(intent);
+    };
+    world.loop.start();
+    await world.untilScheduled();
+    await world.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
+    world.clock.advance(1_000);
+    while (world.retried.length === 0) await setImmediate();
+    let stopped = false;
+    const stop = world.loop.stop().then(() => stopped = true);
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    assert.equal(stopped, false);
+    open();
+    await stop;
+    assert.equal(world.retried.length, 50);
+    assert.equal(await world.store.countUnfinished(), 70);
+    assert.equal(world.clock.pending, 0);
+  }));

@@ -49,7 +49,7 @@ Deno.test("Logging: a JSON line has stable fields, and a message without quotes 
   });
 });
 
-Deno.test("Logging: the level holds back what is below it", async () => {
+Deno.test("Logging: records below the level are not written", async () => {
   const lines = await logged({ logLevel: "warning" }, () => {
     log.info("quiet");
     log.error("loud");
@@ -58,7 +58,7 @@ Deno.test("Logging: the level holds back what is below it", async () => {
 });
 
 for (const options of [{}, { color: true }, { jsonLogs: true }]) {
-  Deno.test(`Logging: passwords and keys of URLs stay out, ${JSON.stringify(options)}`, async () => {
+  Deno.test(`Logging: passwords and keys of URLs are not written, ${JSON.stringify(options)}`, async () => {
     const [line = ""] = await logged(options, () => {
       log.warn("No connection to {url}: {reason}", {
         url: "wss://user:SECRET@node.example/v3/SECRET90123456789012?key=SECRET",

@@ -99,7 +99,7 @@ Deno.test("BoundedSocket: a peer that answers pings is kept; frames sent togethe
   await server.shutdown();
 });
 
-Deno.test("BoundedSocket: in a long burst the event loop gets its turns", async () => {
+Deno.test("BoundedSocket: a long burst of messages is split over several turns of the event loop", async () => {
   const MESSAGES = 5_000;
   const text = "x".repeat(1_000);
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {

@@ -27,7 +27,7 @@ Deno.test("callJson: parses the answer of a GET, and of a POST with its body", (
     assert.equal((await request(url, { headers: { "x-n": "9" } })).text, '{"n":"9"}');
   }));
 
-Deno.test("callJson: a request that is not wanted any more is ended", async () => {
+Deno.test("callJson: a request that is aborted while it waits throws a NetworkError", async () => {
   const answer = Promise.withResolvers<Response>();
   const received = Promise.withResolvers<void>();
   await withAnswer(() => {

@@ -6,6 +6,7 @@ import {
   NodeTimeoutError,
   NodeUnreachableError,
 } from "../../../lib/net/core_client.ts";
+import { pagesOf } from "../../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
@@ -222,6 +223,19 @@ Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert
       return result({ openrpc: "1.3.2", methods });
     }, async (client) => assert.equal(await client.allowsReverts(), expected));
   }
+});
+
+Deno.test("pagesOf: reads from the first page to the last, and no more pages than it is allowed to", async () => {
+  const cursors: (string | undefined)[] = [];
+  const read = (cursor?: string) => {
+    cursors.push(cursor);
+    const page = Number(cursor ?? 0);
+    return Promise.resolve({ page, nextCursor: page === 3 ? null : String(page + 1) });
+  };
+  assert.deepEqual(await Array.fromAsync(pagesOf(read), ({ page }) => page), [0, 1, 2, 3]);
+  assert.deepEqual(cursors.splice(0), [undefined, "1", "2", "3"]);
+  assert.deepEqual(await Array.fromAsync(pagesOf(read, 2), ({ page }) => page), [0, 1]);
+  assert.equal(cursors.length, 2);
 });
 
 Deno.test("missingSpansOf: reads the spans of NeedsBackfill, and nothing else", () => {

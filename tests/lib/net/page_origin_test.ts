@@ -48,7 +48,7 @@ Deno.test("request, CoreClient: in a page, the error of a missing answer names -
   assert.doesNotMatch(await failureOf(request(URL_OF_OTHER)), /cors/);
 });
 
-Deno.test("ReconnectingSocket: a page hears of --cors-origins when a socket does not open", () =>
+Deno.test("ReconnectingSocket: in a page, the reason why a socket did not open names --cors-origins", () =>
   onPage(() => {
     const reasons: string[] = [];
     const fake = new FakeSocket("");

@@ -46,7 +46,7 @@ Deno.test("PollingLoop: waits for the interval after each pass, so that passes n
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("PollingLoop: goes on after a recovery without onRecovery, and stop rejects with an error of another kind", async () => {
+Deno.test("PollingLoop: continues after a recovery without onRecovery; stop rejects if a pass threw no RangemakerError", async () => {
   const { clock, passes, loop, end } = setUp({ onRecovery: undefined });
   loop.start();
   await end("away");

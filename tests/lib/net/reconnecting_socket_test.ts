@@ -43,7 +43,7 @@ Deno.test("ReconnectingSocket: connects, sends and reads text and UTF-8 bytes", 
   socket.stop();
 });
 
-Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each time, though it was accepted", () => {
+Deno.test("ReconnectingSocket: reconnects after each loss, and waits longer each time, also after a short connection", () => {
   const { clock, network, events, socket } = setUp();
   socket.start();
   network.newest.fail("NetworkError: refused"); // as Deno says it

@@ -63,7 +63,7 @@ Deno.test("recoverSigner: the highest low s is accepted", () => {
 
 for (const bytes of [31, 33]) {
   const other: Hex = `0x${"5a".repeat(bytes)}`;
-  Deno.test(`Signer, recoverSigner, requireSigner: a digest of ${bytes} bytes is a mistake of the program`, () => {
+  Deno.test(`Signer, recoverSigner, requireSigner: a digest of ${bytes} bytes throws a TypeError`, () => {
     const mistake = { name: "TypeError", message: `Digest has ${bytes} bytes: expected 32` };
     assert.throws(() => signer.sign(other), mistake);
     assert.throws(() => recoverSigner(other, good), mistake);

@@ -165,7 +165,7 @@ for (
   });
 }
 
-Deno.test("Wire: each code of a failed transaction, state of a price and status of a thesis is taken", () => {
+Deno.test("Wire: each code of a failed transaction, state of a price and status of a thesis is accepted", () => {
   for (const code of TRANSACTION_ERROR_CODES) {
     assert.match(code, /^[A-Z_]+$/);
     receiptSchema.parse({ ...receipt, blockNumber: 1, error: { ...error, code } });

@@ -21,7 +21,7 @@ async function bet(chain: TestChain, wallet = chain.wallets[0]) {
   return { client, ...await client.execute(offer) };
 }
 
-Deno.test("Test chain: prices, time, snapshots and money do what a test says", async (t) => {
+Deno.test("Test chain: a test controls prices, time, snapshots and balances", async (t) => {
   await using chain = await startChain({ wallets: 2, balance: 50_000_000n });
 
   await t.step("wallets are funded, and the same in every run", async () => {

@@ -69,7 +69,6 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
     checkReadiness: unused,
     bridge: relayer.address,
     rpcUrl: "http://127.0.0.1:1",
-    version: "0.0.0",
     chainId: CHAIN_ID,
     corsOrigins: ["*"],
   });

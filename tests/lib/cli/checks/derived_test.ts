@@ -82,6 +82,7 @@ Deno.test("checksOf: a kind brings its check, named after the option if there ar
     "key",
     "read node",
     "write node",
+    ...["writes", "clock", "writes", "clock"], // of each, since it has a key
     "websocket",
     "store",
     "ws port",

@@ -71,7 +71,7 @@ export const away = () => {
 };
 
 /** A submitter on a store in memory, a fake clock and a scripted node. */
-export class Bench {
+export class World {
   readonly clock = new FakeClock();
   readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly node = new ScriptedNode();
@@ -142,13 +142,13 @@ export class Bench {
   }
 }
 
-/** Runs a test on a bench and stops it. */
-export async function withBench(test: (bench: Bench) => Promise<void>): Promise<void> {
-  const bench = new Bench();
+/** Runs a test with a world, and stops its submitter. */
+export async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
+  const world = new World();
   try {
-    await test(bench);
+    await test(world);
   } finally {
-    await bench.submitter.stop();
-    await bench.store.close();
+    await world.submitter.stop();
+    await world.store.close();
   }
 }
