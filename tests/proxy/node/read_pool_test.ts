@@ -81,7 +81,7 @@ Deno.test("ReadPool: a read goes to the leader, or to the node that it needs", (
     assert.deepEqual(scene.nodes.states.map(({ readsTotal }) => readsTotal), [1, 1]);
     scene.nodes.onDied(0, "gone");
     assert.equal((await read()).body, "1");
-    assert.throws(() => read(2), RangeError);
+    await assert.rejects(read(2), RangeError);
   }));
 
 Deno.test("ReadPool: a node that refuses a read has failed, and another one answers", () =>
