@@ -1,7 +1,7 @@
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { MarketPrice, type PriceRules, type Source } from "./market_price.ts";
+import { MarketPrice, type PriceRules, type SourcePrice } from "./market_price.ts";
 
 export interface PriceBoardOptions extends PriceRules {
   markets: readonly Market[];
@@ -38,7 +38,7 @@ export class PriceBoard {
   }
 
   /** The sources that contribute to a market, in the order of the spec's providers. */
-  sources(symbol: string): readonly Source[] {
+  sources(symbol: string): readonly SourcePrice[] {
     return this.#bySymbol.get(symbol)?.sources ?? [];
   }
 

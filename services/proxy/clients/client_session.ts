@@ -75,11 +75,11 @@ export class ClientSession {
   async #route(text: string): Promise<void> {
     const { address, overRate, openRequests, router } = this.#options;
     let isCounted = true;
-    let isHeld = false;
+    let isPaused = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
-      if (answer === undefined || isHeld) return answer;
-      isHeld = true;
+      if (answer === undefined || isPaused) return answer;
+      isPaused = true;
       this.#client.pauseDelivery();
       if (!isBatch(text)) {
         // It needs no connection of its own, and waits while the node is unreachable.
@@ -98,7 +98,7 @@ export class ClientSession {
       if (body !== null) this.#answer(body);
     } finally {
       if (isCounted) openRequests.remove(address);
-      if (isHeld) {
+      if (isPaused) {
         this.#client.resumeDelivery();
         this.resume();
       }

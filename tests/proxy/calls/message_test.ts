@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import {
-  type Call,
-  isBroken,
-  MessageError,
-  readMessage,
-} from "../../../services/proxy/calls/message.ts";
+import { type Call, MessageError, readMessage } from "../../../services/proxy/calls/message.ts";
 
 const LARGE = 1024 * 1024;
 
@@ -49,7 +44,7 @@ Deno.test("readMessage: refuses each invalid call of a batch under its own id", 
   const batch = readMessage(`[${good}, 7 ,{"jsonrpc":"2.0","id":"b"}, ${good}]`, 4);
   assert(Array.isArray(batch));
   assert.deepEqual(
-    batch.map((each) => isBroken(each) ? [each.id, each.error.rpcCode] : [each.id]),
+    batch.map((each) => each instanceof MessageError ? [each.id, each.rpcCode] : [each.id]),
     [["1.0"], ["null", -32600], ['"b"', -32600], ["1.0"]],
   );
 });
