@@ -3,9 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../support/eventually.ts";
-import { FakeClock } from "../support/fake_clock.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { echoAnswer } from "../proxy/echo_node.ts";
 import { BOTH_PORTS, call, post, withProxy } from "../proxy/support.ts";
@@ -206,37 +204,3 @@ Deno.test.each(BOTH_PORTS)(
       await honest.close();
     }, { proxy: { maxBodyBytes: 4_096 } }),
 );
-
-Deno.test("Hostile: on the WebSocket port, half-sent handshakes are bounded in number and time", async () => {
-  const clock = new FakeClock();
-  let refused = 0;
-  const listener = await WsListener.start({
-    host: "127.0.0.1",
-    port: 0,
-    clock,
-    maxMessageBytes: 1_024,
-    maxHandshakesPerPeer: LIMIT,
-    onRefusal: () => refused += 1,
-    refuse: () => undefined,
-    accepted: () => {},
-  });
-  const url = `ws://127.0.0.1:${listener.port}/ws`;
-  let closed = 0;
-  const sockets = Array.from({ length: 60 }, () => {
-    const socket = connect(listener.port, "127.0.0.1");
-    socket.on("error", () => {});
-    socket.on("close", () => closed += 1);
-    socket.write("GET /ws HTTP/1.1\r\nhost: localhost\r\n");
-    return socket;
-  });
-  await eventually("those beyond the limit are gone", () => closed === 60 - LIMIT || undefined);
-  assert.equal(refused, 60 - LIMIT);
-  clock.advance(HANDSHAKE_MS);
-  await eventually("the others are gone as well", () => closed === 60 || undefined);
-  const honest = await RpcSocket.open(url);
-  clock.advance(HANDSHAKE_MS);
-  assert.equal(honest.socket.readyState, WebSocket.OPEN, "a client that is connected stays");
-  for (const socket of sockets) socket.destroy();
-  await honest.close();
-  await listener.stop();
-});

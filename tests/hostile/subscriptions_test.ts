@@ -18,20 +18,19 @@ function address(n: number): string {
   return `0x${n.toString(16).padStart(40, "0")}`;
 }
 
-Deno.test("Hostile: a subscribe with megabytes of parameters is refused and never reaches the node", () =>
+Deno.test("Hostile: subscribes with megabytes of parameters, or 100,000 levels of them, never reach the node", () =>
   withProxy(async (scene) => {
     const honest = await HonestClient.open(scene);
     const attacker = await RpcSocket.open(scene.wsUrl);
-    for (let id = 1; id <= 3; id += 1) {
-      const answer = await attacker.call("eth_subscribe", ["logs", {
-        x: "x".repeat(1.1 * MIB),
-      }]);
-      assert.equal(answer.error?.code, -32005);
+    const nested = [100_000, 1_500, 17].map((depth) => "[".repeat(depth) + "]".repeat(depth));
+    const attacks = [`["logs","${"x".repeat(1.1 * MIB)}"]`, ...nested];
+    for (const [id, params] of attacks.entries()) {
+      attacker.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":${params}}`);
+      const { error } = await attacker.waitFor((frame) => frame.id === id);
+      assert.equal(error?.code, -32005, params.slice(0, 99));
     }
     await honest.work();
-    assert.deepEqual(scene.read.closedOn, []);
-    const refusals = 'proxy_refusals_total{limit="subscription_parameters"}';
-    assert.equal(await readSeries(scene.url, refusals), 3);
+    assert.deepEqual([scene.read.closedOn, scene.read.calls.length], [[], 1]);
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
 
@@ -133,18 +132,3 @@ Deno.test("Hostile: viem reports that it was closed for a newcomer, connects aga
     await Promise.all([...others, newcomer].map((client) => client?.close()));
     (await client.transport.getRpcClient()).close();
   }, { proxy: { maxUpstreamSubscriptions: 16 } }));
-
-Deno.test("Hostile: parameters nested 100,000 levels deep are refused, and the client stays", () =>
-  withProxy(async (scene) => {
-    const honest = await HonestClient.open(scene);
-    const attacker = await RpcSocket.open(scene.wsUrl);
-    for (const [id, depth] of [100_000, 1_500, 17].entries()) {
-      const params = "[".repeat(depth) + "]".repeat(depth);
-      attacker.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":${params}}`);
-      const { error } = await attacker.waitFor((frame) => frame.id === id);
-      assert.equal(error?.code, -32005, `${depth} levels`);
-    }
-    await honest.work();
-    assert.equal(scene.read.calls.length, 1);
-    await Promise.all([attacker.close(), honest.close()]);
-  }));

@@ -85,6 +85,8 @@ Deno.test("Several read nodes: when the one that the hub follows is gone, client
 Deno.test("Several read nodes: one that says to try again later is left for another, until it keeps up again", () =>
   withNodes(async ({ url, wsUrl, nodes: [first, ...others], metric }) => {
     assert(first);
+    const of = ({ node }: ChainNode, name: string) =>
+      metric(`proxy_read_node_${name}{node="127.0.0.1:${node.port}"}`);
     const client = await RpcSocket.open(wsUrl);
     const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     await first.node.until(() => first.node.subscriptions.length === 1);
@@ -97,12 +99,34 @@ Deno.test("Several read nodes: one that says to try again later is left for anot
     await eventually("its head", () => client.notifications(id).length === 1 || undefined);
     assert.equal((await ask(url, call(1, "eth_chainId"))).result.port, next.node.port);
     assert.equal(await (await fetch(`${url}/ready`)).text(), "OK");
-    const isUp = `proxy_read_node_up{node="127.0.0.1:${first.node.port}"}`;
-    assert.equal(await metric(isUp), 0);
-    await eventually("it is in again", async () => await metric(isUp) === 1 || undefined);
+    assert.deepEqual([await of(first, "up"), await of(next, "leads")], [0, 1]);
+    await eventually("it is in again", async () => await of(first, "up") === 1 || undefined);
     assert.equal(next.node.subscriptions.length, 1, "the other one still leads");
     await client.close();
   }));
+
+Deno.test("Several read nodes: one that is over --read-node-max-lag behind, or claims 1,000 blocks too many, is removed, and no client gets such a head", () =>
+  withNodes(async ({ url, wsUrl, nodes: [liar, honest, lagging] }) => {
+    assert(liar && honest && lagging);
+    const client = await RpcSocket.open(wsUrl);
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
+    liar.announce();
+    await eventually("the first head", () => client.notifications(id).length === 1 || undefined);
+    lagging.head -= 2;
+    liar.head += 1_000;
+    liar.announce();
+    await honest.node.until(() => honest.node.subscriptions.length > 0);
+    await eventually("the third one is removed", async () => {
+      const health = await (await fetch(`${url}/health`)).text();
+      return health.includes(`:${lagging.node.port} does not serve`) || undefined;
+    });
+    honest.head = 102;
+    honest.announce();
+    await eventually("its head", () => client.notifications(id).length === 2 || undefined);
+    const heads = client.notifications(id).map(({ number }) => Number(number));
+    assert.deepEqual(heads, [101, 103]);
+    await client.close();
+  }, { readNodeMaxLag: 1 }));
 
 Deno.test("Several read nodes: each needs its WebSocket, where one is given", async () => {
   const given = { port: 0, readNodeUrl: "http://127.0.0.1:1,http://127.0.0.1:2" };
