@@ -110,15 +110,6 @@ Deno.test("WsListener: passes repeated headers on", () =>
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));
 
-Deno.test("WsListener: stop cuts open connections", () =>
-  withListener(async ({ url, listener }) => {
-    const client = new WsClient(url);
-    await once(client, "open");
-    const closed = once(client, "close");
-    await listener.stop();
-    assert.equal((await closed)[0], 1006);
-  }));
-
 const HANDSHAKE = handshakeText("http://localhost/ws", WEBSOCKET_KEY);
 
 /** A connection that sends some text, and what it received until its end. */

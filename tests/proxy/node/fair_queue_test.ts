@@ -2,19 +2,6 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { FairQueue } from "../../../services/proxy/node/fair_queue.ts";
 
-Deno.test("FairQueue: slots are limited for all callers and for one", () => {
-  const turns = new FairQueue({ slots: 3, perCaller: 2, waitingMax: 9 });
-  assert.deepEqual(["a", "a", "a", "b", "c"].map((key) => turns.tryStart(key)), [
-    true,
-    true,
-    false,
-    true,
-    false,
-  ]);
-  assert.equal(turns.finish("a"), undefined);
-  assert(turns.tryStart("c"));
-});
-
 Deno.test("FairQueue: callers take turns, however many items of one wait", () => {
   const turns = new FairQueue<string>({ slots: 1, perCaller: 1, waitingMax: 10_000 });
   assert(turns.tryStart("a"));
