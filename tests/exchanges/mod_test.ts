@@ -67,7 +67,7 @@ Deno.test("Exchanges: connections and trades are counted", async () => {
   });
 });
 
-Deno.test("Exchanges: a bad tape is one clear line", async () => {
+Deno.test("Exchanges: a missing tape fails the start with a TapeError", async () => {
   const bad = withDefaults(options, { port: 0, tape: "no/such/tape.csv" });
   await assert.rejects(startExchanges(bad), TapeError);
 });

@@ -52,7 +52,7 @@ Deno.test("PriceBoard: drop takes one market of a provider, or all", () => {
   assert.equal(prices.lastPriceUpdateMs, 0);
 });
 
-Deno.test("PriceBoard: a source older than allowed contributes no longer", () => {
+Deno.test("PriceBoard: a source that is too old no longer contributes", () => {
   const prices = board();
   assert.equal(prices.expire(T), undefined);
   prices.update("provider_a", "BTC/USDT", 100n, T);
@@ -65,7 +65,7 @@ Deno.test("PriceBoard: a source older than allowed contributes no longer", () =>
   assert.equal(prices.entry("BTC/USDT"), undefined);
 });
 
-Deno.test("PriceBoard: a receipt in the future counts as now, and does not make a price last", () => {
+Deno.test("PriceBoard: a price received in the future counts as received now", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 100n, T + 3_600_000);
   assert.equal(prices.expire(T), T + 10_001);
@@ -74,7 +74,7 @@ Deno.test("PriceBoard: a receipt in the future counts as now, and does not make 
   assert.equal(prices.entry("BTC/USDT"), undefined);
 });
 
-Deno.test("PriceBoard: a market that is not on it changes nothing", () => {
+Deno.test("PriceBoard: a price of an unknown market changes nothing", () => {
   const prices = board();
   prices.update("provider_a", "DOGE/USDT", 100n, T);
   assert.equal(prices.body, '{"timestamp":0,"prices":{}}');
@@ -145,7 +145,7 @@ Deno.test("PriceBoard: quiet sources contribute to a median while fresh ones out
   }
 });
 
-Deno.test("PriceBoard: the answer is as old as the last change", () => {
+Deno.test("PriceBoard: the timestamp is that of the last change", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 5n, T);
   prices.drop("provider_b", T + 1);
@@ -158,7 +158,7 @@ Deno.test("PriceBoard: the answer is as old as the last change", () => {
   assert.equal(served(prices).timestamp, T + 5);
 });
 
-Deno.test("PriceBoard: a price that comes when another source is due takes it out; so does a clock set back", () => {
+Deno.test("PriceBoard: a new price, or a clock set back, also removes other sources that are too old", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 5n, T);
   prices.update("provider_b", "BTC/USDT", 7n, T + 4_000);
@@ -317,7 +317,7 @@ Deno.test("median: one source of three or more cannot move it past the others", 
   );
 });
 
-Deno.test("median and average: exact, and blind to the order of the sources", () => {
+Deno.test("median and average: exact, in any order of the sources", () => {
   fc.assert(fc.property(prices, (list) => {
     const sum = list.reduce((a, b) => a + b);
     const count = BigInt(list.length);

@@ -103,7 +103,7 @@ for (const [provider, ack, silenceMs] of SILENCE) {
   });
 }
 
-Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start again only after health", () => {
+Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over after 30 s without a fault", () => {
   const { clock, network, connection } = setUp();
   const waits: number[] = [];
   const waitForNext = () => waits.push(waitFor(network, clock));
@@ -140,7 +140,7 @@ Deno.test("ProviderConnection: where an exchange counts subscriptions, each open
   assert.equal(waits[1], okx.retry.maxMs);
 });
 
-Deno.test("ProviderConnection: after a notice the new connection stands before the old one goes", () => {
+Deno.test("ProviderConnection: after a shutdown notice, the new connection is subscribed before the old one is closed", () => {
   const { clock, network, connection, news } = setUp();
   const first = network.newest;
   first.open();
@@ -198,7 +198,7 @@ Deno.test("ProviderConnection: the old connection goes on while the new one fail
   connection.stop();
 });
 
-Deno.test("ProviderConnection: when the old connection dies first, its prices go and the new one carries on", () => {
+Deno.test("ProviderConnection: when the old connection dies first, its prices are dropped and the new one takes over", () => {
   const { clock, network, connection, news } = setUp();
   const first = network.newest;
   first.open();
@@ -254,7 +254,7 @@ Deno.test("ProviderConnection: only the current connection confirms prices", () 
   connection.stop();
 });
 
-Deno.test("ProviderConnection: a replacement that is due is called off when the connection dies", () => {
+Deno.test("ProviderConnection: a planned replacement is cancelled when the connection dies", () => {
   const { clock, network, connection } = setUp();
   network.newest.open();
   network.newest.deliver(ACK);

@@ -116,7 +116,7 @@ Deno.test("OracleSession: a refusal that names no market leaves the deadline to 
   assert.deepEqual(news(), ["not_acknowledged drop: BTC/USDT, ETH/USDT: 60018 wrong"]);
 });
 
-Deno.test("OracleSession: prices without an acknowledgement prove that the subscription stands", () => {
+Deno.test("OracleSession: a price counts as the acknowledgement of its market", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(1, clock.now(), "5"));
   clock.advance(ACKNOWLEDGE_MS);
@@ -146,7 +146,7 @@ Deno.test("OracleSession: a stream that is silent on a living connection is repl
   session.end();
 });
 
-Deno.test("OracleSession: a stuck exchange time ends the connection, and what its frame says after it", () => {
+Deno.test("OracleSession: a stuck exchange time ends the connection, and the rest of its frame is ignored", () => {
   const { session, clock, news } = setUp(kraken);
   session.receive(krakenAnswer("BTC/USDT", true));
   session.receive(krakenAnswer("ETH/USDT", true));
@@ -232,7 +232,7 @@ Deno.test("OracleSession: Kraken's heartbeat says that it is idle; its status an
   for (const { session } of [krakenSide, okxSide]) session.end();
 });
 
-Deno.test("OracleSession: a count that restarts is reported, its price is used", () => {
+Deno.test("OracleSession: trade numbers that start over are reported, and the price is used", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(900, clock.now()));
   news();

@@ -179,7 +179,7 @@ const refusals: [name: string, answer: (post: Posted) => void, status: number][]
   ["a status other than 200", (post) => echo(post, 429), 429],
   ["an error", (post) => reply(post, '"error":{}'), 200],
   ["a result and an error", (post) => reply(post, '"result":null,"error":{}'), 200],
-  ["neither", (post) => reply(post, '"x":1'), 200],
+  ["neither a result nor an error", (post) => reply(post, '"x":1'), 200],
   ["an answer under the id of another call", ({ text, answer }) => {
     answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id + 1},"result":1}` });
   }, 502],
@@ -187,7 +187,7 @@ const refusals: [name: string, answer: (post: Posted) => void, status: number][]
   ["no answer", ({ answer }) => answer.reject(new ProxyError(504, -32002, "away")), 504],
 ];
 for (const [name, refuse, status] of refusals) {
-  Deno.test(`Router: where a read gets ${name}, equal reads are each sent for themselves`, async () => {
+  Deno.test(`Router: when a read gets ${name}, each equal read is sent on its own`, async () => {
     const { posted, ask } = scene();
     const [first, ...others] = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
     assert.equal(posted.length, 1);

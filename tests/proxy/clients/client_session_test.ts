@@ -104,7 +104,7 @@ Deno.test("ClientSession: a batch counts as open until it is answered, subscript
   }
 });
 
-Deno.test("ClientSession: a batch of a client that disconnects before the node answers stays open no longer", async () => {
+Deno.test("ClientSession: a batch no longer counts as open once its client has disconnected", async () => {
   const { session, receive, openRequests, caller, got } = scene();
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const batch = receive([call(1, "eth_subscribe", ["a"])]);

@@ -160,7 +160,7 @@ Deno.test("Hub: rejects frames that are no objects, ignores notifications withou
   assert.deepEqual(client.got, []);
 });
 
-Deno.test("Hub: a client that reads gets what the ring is about to overwrite, and not before", () => {
+Deno.test("Hub: a client that reads gets messages just before the ring overwrites them", () => {
   const scene = new Scene();
   const [slow, other] = [scene.client("a"), scene.client("a", "b")];
   for (const client of [slow, other]) {

@@ -108,7 +108,7 @@ Deno.test("ReadNodes: a leader that lags or is slow is replaced once in thirty s
   assert.equal(moves.length, 3);
 });
 
-Deno.test("ReadNodes: the last node leads on, until another one answers", () => {
+Deno.test("ReadNodes: the last node keeps leading until another one answers", () => {
   const { nodes, moves, play, isOut } = scene(2);
   play(5, [0, 0]);
   nodes.onDied(1, "gone");
