@@ -82,12 +82,9 @@ export class PriceBoard {
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 
-  /** Removes a provider's price of one market, or of all: its connection is gone. */
-  drop(provider: ProviderName, timeMs: number, symbol?: string): void {
-    const affected = this.#markets.filter((market) =>
-      symbol === undefined || market.symbol === symbol
-    );
-    const changed = affected.filter((market) => market.drop(provider, timeMs));
+  /** Removes a provider's prices: its connection is gone. */
+  drop(provider: ProviderName, timeMs: number): void {
+    const changed = this.#markets.filter((market) => market.drop(provider, timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 

@@ -40,13 +40,12 @@ Deno.test("PriceBoard: the answer is as in the spec (oracle spec, Price entry)",
   });
 });
 
-Deno.test("PriceBoard: drop takes one market of a provider, or all", () => {
+Deno.test("PriceBoard: drop removes all prices of a provider", () => {
   const prices = board();
   for (const { symbol } of MARKETS) prices.update("provider_a", symbol, 5n, T);
-  prices.drop("provider_a", T, "BTC/USDT");
-  assert.equal(prices.pricesOf("provider_a"), 2);
+  assert.equal(prices.pricesOf("provider_a"), 3);
   prices.drop("provider_b", T);
-  assert.equal(prices.pairsWithPrices, 2);
+  assert.equal(prices.pairsWithPrices, 3);
   prices.drop("provider_a", T);
   assert.equal(prices.pairsWithPrices, 0);
   assert.equal(prices.lastPriceUpdateMs, 0);
@@ -149,12 +148,11 @@ Deno.test("PriceBoard: the timestamp is that of the last change", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 5n, T);
   prices.drop("provider_b", T + 1);
-  prices.drop("provider_b", T + 1, "BTC/USDT");
   prices.expire(T + 2);
   prices.keepAlive("provider_a", T + 3);
   prices.update("provider_a", "DOGE/USDT", 5n, T + 4);
   assert.equal(served(prices).timestamp, T);
-  prices.drop("provider_a", T + 5, "BTC/USDT");
+  prices.drop("provider_a", T + 5);
   assert.equal(served(prices).timestamp, T + 5);
 });
 
@@ -177,7 +175,7 @@ Deno.test("PriceBoard: a new price, or a clock set back, also removes other sour
 
 type Operation =
   | { kind: "update"; provider: ProviderName; symbol: string; price: bigint }
-  | { kind: "drop"; provider: ProviderName; symbol?: string }
+  | { kind: "drop"; provider: ProviderName }
   | { kind: "pass"; ms: number };
 
 const provider = fc.constantFrom(...PROVIDER_NAMES);
@@ -193,7 +191,6 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), provider }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), provider, symbol }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(6_000) }) },
 );
 
@@ -249,12 +246,9 @@ Deno.test("PriceBoard: serves after every step what a naive model works out from
           prices.update(step.provider, step.symbol, step.price, nowMs);
           receipts.set(`${step.provider} ${step.symbol}`, { price: step.price, atMs: nowMs });
         } else if (step.kind === "drop") {
-          prices.drop(step.provider, nowMs, step.symbol);
+          prices.drop(step.provider, nowMs);
           for (const key of receipts.keys()) {
-            const wanted = step.symbol === undefined
-              ? key.startsWith(`${step.provider} `)
-              : key === `${step.provider} ${step.symbol}`;
-            if (wanted) receipts.delete(key);
+            if (key.startsWith(`${step.provider} `)) receipts.delete(key);
           }
         } else {
           nowMs += step.ms;
