@@ -3,11 +3,51 @@ import assert from "node:assert/strict";
 import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { ChainNode } from "./chain_nodes.ts";
 import { EchoNode } from "./echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post } from "./support.ts";
 import { readSeries } from "../support/metrics.ts";
+
+/** The block of a number, the same on every node. */
+function block(number: number) {
+  const hex = `0x${number.toString(16)}`;
+  const timestamp = `0x${Math.floor(Date.now() / 1000).toString(16)}`;
+  return { number: hex, hash: `0xb10c${hex.slice(2)}`, timestamp };
+}
+
+interface Call {
+  id: number;
+  method: string;
+  params: [string];
+}
+
+/** A read node of one chain, over real sockets; it knows how far it is. */
+class ChainNode {
+  readonly node: EchoNode;
+  head: number;
+
+  constructor(head: number) {
+    this.head = head;
+    this.node = new EchoNode({
+      answer: (text) => {
+        const call: Call = JSON.parse(text);
+        return Response.json({ jsonrpc: "2.0", id: call.id, result: this.#result(call) });
+      },
+    });
+  }
+
+  /** Has one more block, and says so. */
+  announce(): void {
+    this.head += 1;
+    this.node.notify(["newHeads"], block(this.head));
+  }
+
+  #result({ method, params }: Call): unknown {
+    return method === "eth_getBlockByNumber"
+      ? block(this.head)
+      : { method, params, port: this.node.port };
+  }
+}
 
 interface Scene {
   url: string;

@@ -21,7 +21,7 @@ import type { Read } from "../node/open_reads.ts";
 /** The context of a message, which its answer may depend on. */
 export interface MessageContext {
   readonly forwardedFor: string;
-  /** Stands for the caller, among whom reads take turns. */
+  /** Identifies the caller: reads of different callers take turns. */
   readonly key: string;
   /** Handles subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
@@ -45,7 +45,7 @@ export interface RouterOptions {
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
-  /** Counts replies that wait to be taken apart. */
+  /** Counts replies that wait to be split. */
   budget: ByteBudget;
   metrics: ProxyMetrics;
 }

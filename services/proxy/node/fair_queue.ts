@@ -6,12 +6,12 @@ export interface FairQueueLimits {
 }
 
 /**
- * Places that callers share. Items beyond them wait, and callers take turns: one
- * with thousands of items delays another by one item.
+ * Slots that callers share. Items beyond them wait, and callers take turns: one with thousands of
+ * items delays another by one item.
  */
 export class FairQueue<T> {
   readonly #limits: FairQueueLimits;
-  /** Places in use by caller. */
+  /** Slots in use by caller. */
   readonly #used = new Map<string, number>();
   #usedInAll = 0;
   /** What waits by caller, those whose turn is next first. */

@@ -56,7 +56,7 @@ export interface PostOptions {
    * own: a node may close an idle one at the moment of a request.
    */
   isPlain?: boolean;
-  /** Whether a body answers this message; another one is not taken, and ends its connection. */
+  /** Whether a body answers this message; any other is rejected, and ends its connection. */
   isAnswer?: (body: string) => boolean;
 }
 
