@@ -30,7 +30,7 @@ export interface PriceRules {
  * A heartbeat can stand in for a trade until the trade is this old, in milliseconds. On thin books
  * a live exchange is often 15 s without a trade, and sometimes minutes.
  */
-export const QUIET_SOURCE_MS_MAX = 30_000;
+const QUIET_SOURCE_MS_MAX = 30_000;
 
 /**
  * One market: its sources, and the price they add up to.

@@ -17,16 +17,13 @@ export interface Print {
 }
 
 /** Why a frame gave no price: values of a metric's label. `late` is a repeated or outdated print. */
-export const DROP_REASONS = [
-  "too_long",
-  "not_json",
-  "unknown_shape",
-  "bad_price",
-  "unknown_market",
-  "late",
-] as const;
-
-export type DropReason = (typeof DROP_REASONS)[number];
+export type DropReason =
+  | "too_long"
+  | "not_json"
+  | "unknown_shape"
+  | "bad_price"
+  | "unknown_market"
+  | "late";
 
 export type Frame =
   | { kind: "prints"; prints: readonly Print[] }

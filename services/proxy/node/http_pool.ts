@@ -87,11 +87,6 @@ export class HttpPool implements NodePort {
     });
   }
 
-  /** Requests without an answer yet. */
-  get open(): number {
-    return this.#open.size;
-  }
-
   /** Posts a message. @throws {ProxyError} See {@link NodePort}; its cause is a ConnectionError. */
   async post(text: string, options: PostOptions): Promise<NodeReply> {
     const { clock, onEnd, metrics, target } = this.#options;
@@ -148,7 +143,7 @@ export class HttpPool implements NodePort {
     kept: HttpConnection[] = [],
   ): Promise<NodeReply> {
     if (this.#isStopped) throw new ConnectionError("connecting", new Error("The proxy stops"));
-    if (this.open >= CONNECTIONS_MAX) {
+    if (this.#open.size >= CONNECTIONS_MAX) {
       const busy = new ReplyError("busy", `${CONNECTIONS_MAX} requests are open`);
       throw new ConnectionError("connecting", busy);
     }

@@ -22,7 +22,7 @@ export const READS_OPEN = { slots: 64, perCaller: 32, waitingMax: 8_192 };
  * Reads that go over HTTP because they waited too long for a slot, of all callers and of one: a tenth
  * of the connections to a node for one caller, half of them for all.
  */
-export const READS_SPILLED = { slots: 512, perCaller: 100, waitingMax: 0 };
+const READS_SPILLED = { slots: 512, perCaller: 100, waitingMax: 0 };
 
 /**
  * Interval at which reads without an answer are looked at. Those that waited for a slot for so long

@@ -7,18 +7,11 @@ import {
   clientText,
   routeOf,
 } from "../../../services/proxy/calls/read_route.ts";
-import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { call } from "../support.ts";
+import { call, readNodesOf } from "../support.ts";
 
 /** Two nodes: the leader has block 10, the other one block 12. */
 function scene() {
-  const nodes = new ReadNodes({
-    names: ["a", "b"],
-    maxLag: 5,
-    clock: new FakeClock(),
-    random: () => 0,
-  });
+  const nodes = readNodesOf("a b");
   nodes.onHead(0, { number: 10, timestampS: 0 });
   nodes.onHead(1, { number: 12, timestampS: 0 });
   return { nodes, routed: (call: Call) => routeOf(call, nodes) };

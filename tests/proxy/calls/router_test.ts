@@ -8,10 +8,8 @@ import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
 import type { Answer } from "../../../services/proxy/call_envelope.ts";
-import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../../support/eventually.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { call, routerTo } from "../support.ts";
+import { call, readNodesOf, routerTo } from "../support.ts";
 
 interface Posted {
   target: "read" | "write";
@@ -270,12 +268,7 @@ Deno.test("Router: a small answer to a batch waits for no turn", async () => {
 
 /** Three nodes: the first one leads, and only the second one has block 9. */
 function severalNodes() {
-  const nodes = new ReadNodes({
-    names: ["a", "b", "c"],
-    maxLag: 9,
-    clock: new FakeClock(),
-    random: () => 0,
-  });
+  const nodes = readNodesOf("a b c");
   for (const [node, number] of [5, 9, 5].entries()) nodes.onHead(node, { number, timestampS: 0 });
   return nodes;
 }

@@ -157,17 +157,6 @@ Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other
     }
   }));
 
-Deno.test("WsListener: a request without a handshake is answered that one is expected", () =>
-  withListener(async ({ listener }) => {
-    const request = "GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    const text = await rawClient(listener.port, request).ended;
-    const [head = "", body = ""] = text.split("\r\n\r\n");
-    assert.match(head, /^HTTP\/1\.1 426 /);
-    assert.match(head.toLowerCase(), /\r\nupgrade: websocket\r\n/);
-    assert.match(head.toLowerCase(), /\r\ncontent-type: application\/json/);
-    assert.match(body, /\/ws/);
-  }));
-
 Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and each to ten seconds", () =>
   withListener(async ({ clock, listener, accepted, refusals }) => {
     const open = [1, 2, 3].map(() => rawClient(listener.port));

@@ -7,6 +7,7 @@ import {
 } from "../../../services/proxy/node/read_nodes.ts";
 import { ROUNDS } from "../../../services/proxy/node/read_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { readNodesOf } from "../support.ts";
 
 const ROUND_MS = 1_000;
 const MAX_LAG = 3;
@@ -176,12 +177,7 @@ Deno.test("ReadNodes: a failed read goes to another node of the read group that 
 Deno.test("ReadNodes: ties in latency are broken at random", () => {
   const chosen = new Set<number>();
   for (const random of [0, 0.4, 0.99]) {
-    const nodes = new ReadNodes({
-      names: ["a", "b", "c", "d"],
-      maxLag: MAX_LAG,
-      clock: new FakeClock(),
-      random: () => random,
-    });
+    const nodes = readNodesOf("a b c d", { random: () => random });
     const head = { number: 1, timestampS: 1 };
     for (const [node, tookMs] of [1, 10, 14, 20].entries()) {
       nodes.onProbeAnswered(node, head, tookMs);
