@@ -70,9 +70,7 @@ async function tryProvider(
         priced.add(symbol);
         if (priced.size === symbols.length) ended.resolve();
       },
-      onDrop(market) {
-        if (market === undefined) ended.resolve();
-      },
+      onDrop: ended.resolve,
     },
   });
   const cancel = clock.after(timeoutMs, ended.resolve);

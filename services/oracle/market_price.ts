@@ -5,7 +5,7 @@ import { type Aggregation, AGGREGATIONS } from "./aggregation.ts";
 import { JumpGuard } from "./jump_guard.ts";
 
 /** The last price of one provider in one market; times are Unix milliseconds. */
-export interface Source {
+export interface SourcePrice {
   provider: ProviderName;
   /** Integer with 6 decimals. */
   price: bigint;
@@ -30,7 +30,7 @@ export interface PriceRules {
  * A heartbeat can stand in for a trade until the trade is this old, in milliseconds. On thin books
  * a live exchange is often 15 s without a trade, and sometimes minutes.
  */
-export const QUIET_SOURCE_MS_MAX = 30_000;
+const QUIET_SOURCE_MS_MAX = 30_000;
 
 /**
  * One market: its sources, and the price they add up to.
@@ -45,10 +45,10 @@ export class MarketPrice {
   /** The constant start of {@link json}. */
   readonly #head: string;
   /** All sources with a price, in the order of the spec's providers. */
-  #known: Source[] = [];
-  #contributing: Source[] = [];
+  #known: SourcePrice[] = [];
+  #contributing: SourcePrice[] = [];
   /** The contributing sources, the one confirmed last at the end. */
-  #byAge: Source[] = [];
+  #byAge: SourcePrice[] = [];
   #names: ProviderName[] = [];
   #namesJson = "[]";
   /** The next time at which a source stops to contribute; Infinity for none. */
@@ -70,7 +70,7 @@ export class MarketPrice {
   }
 
   /** The contributing sources, in the order of the spec's providers. */
-  get sources(): readonly Source[] {
+  get sources(): readonly SourcePrice[] {
     return this.#contributing;
   }
 
@@ -189,15 +189,15 @@ export class MarketPrice {
     return this.#json !== before;
   }
 
-  #find(provider: ProviderName): Source | undefined {
+  #find(provider: ProviderName): SourcePrice | undefined {
     return this.#known.find((source) => source.provider === provider);
   }
 
-  #isStale(source: Source, timeMs: number): boolean {
+  #isStale(source: SourcePrice, timeMs: number): boolean {
     return timeMs - source.confirmedAtMs > this.#rules.maxSourceAgeMs;
   }
 
-  #quiet(timeMs: number): Source[] {
+  #quiet(timeMs: number): SourcePrice[] {
     const { aggregation, maxSourceAgeMs } = this.#rules;
     if (aggregation === "average") return [];
     return this.#known.filter((source) =>

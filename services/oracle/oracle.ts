@@ -45,7 +45,7 @@ export class Oracle {
           onPrint: (symbol, price) => this.#print(provider, symbol, price),
           onConfirmed: (symbol) => this.board.confirm(provider, symbol, clock.now()),
           onIdle: () => this.#keepAlive(provider),
-          onDrop: (symbol) => this.board.drop(provider, clock.now(), symbol),
+          onDrop: () => this.board.drop(provider, clock.now()),
           onFault: (fault) => metrics.faults.inc({ provider, fault }),
           onReconnect: () => metrics.reconnects.inc({ provider }),
           onDropped: (reason) => metrics.droppedFrames.inc({ provider, reason }),

@@ -1,7 +1,7 @@
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { MarketPrice, type PriceRules, type Source } from "./market_price.ts";
+import { MarketPrice, type PriceRules, type SourcePrice } from "./market_price.ts";
 
 export interface PriceBoardOptions extends PriceRules {
   markets: readonly Market[];
@@ -38,7 +38,7 @@ export class PriceBoard {
   }
 
   /** The sources that contribute to a market, in the order of the spec's providers. */
-  sources(symbol: string): readonly Source[] {
+  sources(symbol: string): readonly SourcePrice[] {
     return this.#bySymbol.get(symbol)?.sources ?? [];
   }
 
@@ -82,12 +82,9 @@ export class PriceBoard {
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 
-  /** Removes a provider's price of one market, or of all: its connection is gone. */
-  drop(provider: ProviderName, timeMs: number, symbol?: string): void {
-    const affected = this.#markets.filter((market) =>
-      symbol === undefined || market.symbol === symbol
-    );
-    const changed = affected.filter((market) => market.drop(provider, timeMs));
+  /** Removes a provider's prices: its connection is gone. */
+  drop(provider: ProviderName, timeMs: number): void {
+    const changed = this.#markets.filter((market) => market.drop(provider, timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 

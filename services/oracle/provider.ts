@@ -17,16 +17,13 @@ export interface Print {
 }
 
 /** Why a frame gave no price: values of a metric's label. `late` is a repeated or outdated print. */
-export const DROP_REASONS = [
-  "too_long",
-  "not_json",
-  "unknown_shape",
-  "bad_price",
-  "unknown_market",
-  "late",
-] as const;
-
-export type DropReason = (typeof DROP_REASONS)[number];
+export type DropReason =
+  | "too_long"
+  | "not_json"
+  | "unknown_shape"
+  | "bad_price"
+  | "unknown_market"
+  | "late";
 
 export type Frame =
   | { kind: "prints"; prints: readonly Print[] }
@@ -47,7 +44,7 @@ export type Frame =
 export interface LivenessRule {
   /** A connection without any frame for this long is dead. */
   silenceMs: number;
-  /** A stream without a print for this long gets a new connection. */
+  /** A connection of which a stream has no print for this long is renewed. */
   streamSilenceMs: number;
   /** Text that the exchange answers, sent after `afterMs` of silence. */
   ping?: { afterMs: number; text: string };
@@ -67,7 +64,7 @@ export interface Provider {
   readonly sequence: "by_one" | "rising" | "none";
   readonly liveness: LivenessRule;
   readonly retry: RetryRule;
-  /** A connection is replaced at this age, in milliseconds, before the exchange closes it. */
+  /** A connection is renewed at this age, in milliseconds, before the exchange closes it. */
   readonly lifetimeMs?: number;
 }
 

@@ -7,15 +7,15 @@ import {
   ReconnectingSocket,
   type SocketLike,
 } from "../../lib/net/reconnecting_socket.ts";
-import { type Fault, type Remedy, Session, type SessionHandlers } from "./session.ts";
+import { type Fault, Session, type SessionHandlers } from "./session.ts";
 import type { Provider } from "./provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 
 export interface ProviderConnectionHandlers
   extends Pick<SessionHandlers, "onPrint" | "onConfirmed" | "onIdle" | "onDropped"> {
-  /** The prices of one market, or of all, are no longer valid. */
-  onDrop(market?: string): void;
+  /** The connection is gone, and its prices are no longer valid. */
+  onDrop(): void;
   onFault?(fault: Fault): void;
   /** A connection attempt after the first. */
   onReconnect?(): void;
@@ -42,23 +42,13 @@ const CONNECT_TIMEOUT_MS = 2_500;
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
 const LOG_EVERY_MS = 5_000;
 
-/** A socket and, while it is open, the session on it. */
-interface Link {
-  socket: ReconnectingSocket;
-  session: Session | undefined;
-}
-
-/**
- * Keeps one provider connected and passes on its prices. Only the current link's prices count. To
- * replace a link that still works, a second one is opened; it takes over once it is subscribed.
- */
+/** Keeps one provider connected and passes on its prices. */
 export class ProviderConnection {
   readonly #options: ProviderConnectionOptions;
   readonly #schedule: RetrySchedule;
+  readonly #socket: ReconnectingSocket;
   readonly #log = serviceLog("oracle");
-  #current: Link | undefined;
-  #next: Link | undefined;
-  #cancelReplacing: CancelTimer | undefined;
+  #session: Session | undefined;
   #cancelHealth: CancelTimer | undefined;
   #attempts = 0;
   #lastError: string | undefined;
@@ -67,17 +57,33 @@ export class ProviderConnection {
 
   constructor(options: ProviderConnectionOptions) {
     this.#options = options;
-    const { provider: { retry }, clock, random } = options;
+    const { provider: { retry, liveness }, url, clock, random } = options;
+    const { connect = connectToExchange, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
     this.#schedule = new RetrySchedule({ rule: retry, clock, random });
+    this.#socket = new ReconnectingSocket({
+      url,
+      clock,
+      connect,
+      backoff: this.#schedule,
+      connectTimeoutMs,
+      silenceMs: liveness.silenceMs,
+      healthyAfterMs: Infinity,
+      handlers: {
+        onAttempt: (attempt) => this.#attempted(attempt),
+        onOpen: () => this.#opened(),
+        onText: (text) => this.#session?.receive(text),
+        onDown: (reason, cause) => this.#down(reason, cause),
+      },
+    });
   }
 
   get name(): ProviderName {
     return this.#options.provider.name;
   }
 
-  /** The session whose prices count, while its connection is open. */
+  /** The session on the connection while it is open. */
   get session(): Session | undefined {
-    return this.#current?.session;
+    return this.#session;
   }
 
   /** Connection attempts after the first. */
@@ -92,140 +98,68 @@ export class ProviderConnection {
 
   /** Connects, and reconnects after every loss. */
   start(): void {
-    if (this.#current !== undefined) return;
-    this.#current = this.#link();
-    this.#current.socket.start();
+    this.#socket.start();
   }
 
-  /** Closes everything for good. */
+  /** Closes the connection for good. */
   stop(): void {
-    this.#cancelReplacing?.();
     this.#cancelHealth?.();
-    for (const link of [this.#current, this.#next]) if (link !== undefined) close(link);
+    this.#socket.stop();
+    this.#endSession();
   }
 
-  #link(): Link {
-    const { url, clock, connect = connectToExchange, provider } = this.#options;
-    const { connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
-    const socket = new ReconnectingSocket({
-      url,
-      clock,
-      connect,
-      backoff: this.#schedule,
-      connectTimeoutMs,
-      silenceMs: provider.liveness.silenceMs,
-      healthyAfterMs: Infinity,
-      handlers: {
-        onAttempt: () => this.#attempted(),
-        onOpen: () => {
-          this.#schedule.spend("subscriptions");
-          link.session = this.#session(link);
-          link.session.start();
-        },
-        onText: (text) => link.session?.receive(text),
-        onDown: (reason, cause) => this.#down(link, reason, cause),
-      },
-    });
-    const link: Link = { socket, session: undefined };
-    return link;
+  #attempted(attempt: number): void {
+    this.#schedule.spend("connections");
+    this.#attempts = attempt;
+    if (attempt > 1) this.#options.handlers.onReconnect?.();
   }
 
-  #session(link: Link): Session {
+  #opened(): void {
+    this.#schedule.spend("subscriptions");
     const { provider, markets, clock, handlers } = this.#options;
-    return new Session({
+    this.#session = new Session({
       provider,
       markets,
       clock,
-      send: (text) => link.socket.send(text),
+      send: (text) => this.#socket.send(text),
       handlers: {
-        onPrint: (market, price) => {
-          if (link === this.#current) handlers.onPrint(market, price);
+        ...handlers,
+        onSubscribed: () => this.#subscribed(),
+        onFault: (fault, remedy, detail) => {
+          const reason = `${fault}: ${detail}`;
+          this.#report(fault, detail, remedy === "drop" ? reason : undefined);
+          if (remedy === "drop") this.#socket.drop(reason);
         },
-        onConfirmed: (market) => {
-          if (link === this.#current) handlers.onConfirmed?.(market);
-        },
-        onIdle: () => {
-          if (link === this.#current) handlers.onIdle?.();
-        },
-        onSubscribed: () => this.#subscribed(link),
-        onFault: (fault, remedy, detail) => this.#applyRemedy(link, fault, remedy, detail),
-        onDropped: (reason) => handlers.onDropped?.(reason),
       },
     });
+    this.#session.start();
   }
 
-  #attempted(): void {
-    this.#schedule.spend("connections");
-    this.#attempts += 1;
-    if (this.#attempts > 1) this.#options.handlers.onReconnect?.();
-  }
-
-  #subscribed(link: Link): void {
+  #subscribed(): void {
     const event = this.#isLost ? "provider_back" : "provider_subscribed";
     this.#log.info("{provider} is subscribed", { event, provider: this.name });
     this.#isLost = false;
-    if (link === this.#next) this.#takeOver(link);
     this.#cancelHealth?.();
     this.#cancelHealth = this.#options.clock.after(HEALTHY_AFTER_MS, () => this.#schedule.reset());
   }
 
-  /**
-   * Makes the second link the current one. Prices stay, at their age, until the new link brings
-   * newer ones; those of markets that it is not subscribed to are dropped.
-   */
-  #takeOver(link: Link): void {
-    if (this.#current !== undefined) close(this.#current);
-    this.#current = link;
-    this.#next = undefined;
-    for (const stream of link.session?.streams ?? []) {
-      if (!stream.acknowledged) this.#options.handlers.onDrop(stream.market);
-    }
-  }
-
-  #applyRemedy(link: Link, fault: Fault, remedy: Remedy, detail: string): void {
-    const isLoss = remedy === "drop" && this.#isOnly(link);
-    this.#report(fault, detail, isLoss ? `${fault}: ${detail}` : undefined);
-    if (remedy === "drop" || (remedy === "replace" && link === this.#next)) {
-      link.socket.drop(`${fault}: ${detail}`);
-    } else if (remedy === "replace") this.#replace();
-  }
-
-  #replace(): void {
-    if (this.#next !== undefined || this.#cancelReplacing !== undefined) return;
-    // Without a wait, an exchange that gives notice on every new connection would get them in a loop.
-    this.#cancelReplacing = this.#options.clock.after(this.#schedule.nextMs(), () => {
-      this.#cancelReplacing = undefined;
-      this.#next = this.#link();
-      this.#next.socket.start();
-    });
-  }
-
-  #down(link: Link, reason: string, cause: DownCause): void {
-    link.session?.end();
-    link.session = undefined;
-    if (cause !== "dropped") this.#report(cause, reason, this.#isOnly(link) ? reason : undefined);
-    if (link !== this.#current) return;
+  #down(reason: string, cause: DownCause): void {
+    this.#endSession();
     this.#cancelHealth?.();
-    this.#cancelReplacing?.();
-    this.#cancelReplacing = undefined;
+    if (cause !== "dropped") this.#report(cause, reason, reason);
     this.#options.handlers.onDrop();
-    if (this.#next === undefined) return;
-    // The second link is already connecting: it continues as the current one.
-    close(link);
-    this.#current = this.#next;
-    this.#next = undefined;
   }
 
-  /** Whether the provider has no connection without this one. */
-  #isOnly(link: Link): boolean {
-    return link === this.#current && this.#next === undefined;
+  #endSession(): void {
+    this.#session?.end();
+    this.#session = undefined;
   }
 
   /**
    * Counts a fault and logs one line about it.
    *
-   * @param lossReason Given if the fault leaves the provider without a connection: logged once until
-   *   it is subscribed again, not per attempt.
+   * @param lossReason Given if the fault ends the connection: logged once until the provider is
+   *   subscribed again, not per attempt.
    */
   #report(fault: Fault, detail: string, lossReason?: string): void {
     const provider = this.name;
@@ -236,30 +170,15 @@ export class ProviderConnection {
     if (lossReason !== undefined && !this.#isLost) {
       this.#isLost = true;
       this.#loggedAtMs.set(fault, nowMs);
-      const event = "provider_lost";
-      this.#log.warn("{provider} disconnected: {reason}", {
-        event,
-        provider,
-        fault,
-        reason: lossReason,
-      });
+      const facts = { event: "provider_lost", provider, fault, reason: lossReason };
+      this.#log.warn("{provider} disconnected: {reason}", facts);
       return;
     }
     if (isRepeated) return;
     this.#loggedAtMs.set(fault, nowMs);
-    this.#log.warn("{provider} {fault}: {detail}", {
-      event: "provider_fault",
-      provider,
-      fault,
-      detail,
-    });
+    const facts = { event: "provider_fault", provider, fault, detail };
+    this.#log.warn("{provider} {fault}: {detail}", facts);
   }
-}
-
-function close(link: Link): void {
-  link.socket.stop();
-  link.session?.end();
-  link.session = undefined;
 }
 
 /** The longest message of an exchange; the largest real one has under 2,000 characters. */

@@ -15,16 +15,13 @@ export const FAULTS = {
   sequence_gap: "a message was lost",
   sequence_restart: "the exchange's trade numbers started again",
   shutdown_notice: "the exchange will close the connection soon, or has stopped trading",
-  lifetime: "the connection reached the age at which it is replaced",
+  lifetime: "the connection reached the age at which it is renewed",
 } as const;
 
 export type Fault = keyof typeof FAULTS;
 
-/**
- * The response to a fault: `drop` closes the connection and removes its prices; `replace` opens a
- * second connection that takes over once subscribed; `note` only counts and logs.
- */
-export type Remedy = "drop" | "replace" | "note";
+/** The response to a fault: `drop` closes the connection, `note` only counts and logs. */
+export type Remedy = "drop" | "note";
 
 export interface SessionHandlers {
   onPrint(market: string, price: bigint): void;
@@ -53,13 +50,13 @@ export interface SessionOptions {
  */
 export const ACKNOWLEDGE_MS = 2_500;
 
-/** If only some markets were refused, all are requested again after this time, in milliseconds. */
+/** Markets that were not acknowledged are requested again after this time, in milliseconds. */
 export const RETRY_REFUSED_MS = 300_000;
 
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
 export const FRAME_CHARS_MAX = 65_536;
 
-/** More lost messages than this within {@link GAPS_WINDOW_MS} cause a new connection. */
+/** More lost messages than this within {@link GAPS_WINDOW_MS} end the connection. */
 export const GAPS_MAX = 3;
 
 /** Window for counting lost messages, in milliseconds. */
@@ -121,7 +118,7 @@ export class Session {
     if (lifetimeMs !== undefined) {
       this.#timers.after(
         lifetimeMs,
-        () => this.#fault("lifetime", "replace", `connected for ${lifetimeMs} ms`),
+        () => this.#fault("lifetime", "drop", `connected for ${lifetimeMs} ms`),
       );
     }
     if (liveness.ping !== undefined) this.#watchIdle(liveness.ping);
@@ -152,7 +149,7 @@ export class Session {
       case "alive":
         return this.#alive(frame);
       case "closing":
-        return this.#fault("shutdown_notice", "replace", frame.reason);
+        return this.#fault("shutdown_notice", "drop", frame.reason);
       case "dropped":
         return handlers.onDropped?.(frame.reason);
     }
@@ -167,6 +164,7 @@ export class Session {
     if (order === "restart") {
       this.#fault("sequence_restart", "note", `${stream.market} continues at ${print.sequence}`);
     }
+    if (this.#ended) return;
     if (order === "late") handlers.onDropped?.("late");
     else handlers.onPrint(stream.market, print.price);
     if (stream.stuck(this.#lastFrameAtMs)) {
@@ -209,13 +207,20 @@ export class Session {
       const detail = `${names}: ${this.#refusal ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
       if (!some) return this.#fault("not_acknowledged", "drop", detail);
       this.#fault("not_acknowledged", "note", detail);
-      this.#timers.after(
-        RETRY_REFUSED_MS,
-        () => this.#fault("not_acknowledged", "replace", `still not ${detail}`),
-      );
+      this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
     }
     this.#options.handlers.onSubscribed();
     this.#watchStreams();
+  }
+
+  /** The exchange may trade by now what it refused or did not acknowledge. */
+  #requestMissing(): void {
+    const missing = [...this.#streams].filter(([, stream]) => !stream.acknowledged)
+      .map(([symbol]) => symbol);
+    if (missing.length === 0) return;
+    const { provider, send } = this.#options;
+    for (const frame of provider.subscribeFrames(missing)) send(frame);
+    this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
   }
 
   #alive({ newest, idle }: Extract<Frame, { kind: "alive" }>): void {
@@ -235,8 +240,7 @@ export class Session {
     this.#gapsAtMs = this.#gapsAtMs.filter((atMs) => nowMs - atMs < GAPS_WINDOW_MS);
     this.#gapsAtMs.push(nowMs);
     const many = this.#gapsAtMs.length > GAPS_MAX;
-    if (many) this.#gapsAtMs = [];
-    this.#fault("sequence_gap", many ? "replace" : "note", `message lost: ${detail}`);
+    this.#fault("sequence_gap", many ? "drop" : "note", `message lost: ${detail}`);
   }
 
   #watchStreams(): void {
@@ -246,7 +250,7 @@ export class Session {
       const silentMs = stream.silentMs(clock.now());
       if (silentMs === undefined) continue;
       if (silentMs < streamSilenceMs) nextMs = Math.min(nextMs, streamSilenceMs - silentMs);
-      else this.#fault("stream_silent", "replace", `${stream.market} for ${silentMs} ms`);
+      else return this.#fault("stream_silent", "drop", `${stream.market} for ${silentMs} ms`);
     }
     this.#timers.after(nextMs, () => this.#watchStreams());
   }

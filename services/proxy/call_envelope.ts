@@ -99,7 +99,7 @@ export interface NodeReply {
 export interface Answer {
   status: number;
   text: string;
-  /** The place of its id; undefined if it has none. */
+  /** The position of its id; undefined if it has none. */
   id: Span | undefined;
 }
 
@@ -121,7 +121,7 @@ export function readAnswer({ status, body: text }: NodeReply, ownId: number): An
 }
 
 /**
- * Reads the answer to a call. That to a write is taken under any id: its caller must not lose it.
+ * Reads the answer to a call. That to a write is accepted under any id: its caller must not lose it.
  *
  * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
  */

@@ -68,7 +68,16 @@ export function badRequest(error: RpcError): ProxyError {
 /** The text of a failure answer, with the id of the call as it was written. */
 export function failureText(
   id: string | undefined,
-  { rpcCode: code, message }: ProxyError,
+  { rpcCode: code, message }: Pick<RpcError, "rpcCode" | "message">,
 ): string {
-  return `{"jsonrpc":"2.0","id":${id ?? "null"},"error":${JSON.stringify({ code, message })}}`;
+  return answerText(id, "error", JSON.stringify({ code, message }));
+}
+
+/** The text of an answer of the proxy itself; `value` is JSON. */
+export function answerText(
+  id: string | undefined,
+  member: "result" | "error",
+  value: string,
+): string {
+  return `{"jsonrpc":"2.0","id":${id ?? "null"},"${member}":${value}}`;
 }

@@ -9,22 +9,7 @@ const INVENTED_METHODS_MAX = 180;
 const METHOD_NAME = /^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/;
 
 /** Upper bounds of the latency buckets, in seconds; a local node answers within the first three. */
-const LATENCY_BUCKETS = [
-  0.001,
-  0.0025,
-  0.005,
-  0.01,
-  0.025,
-  0.05,
-  0.1,
-  0.25,
-  0.5,
-  1,
-  2.5,
-  5,
-  10,
-  30,
-];
+const LATENCY_BUCKETS = [1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Methods that keep their own label even after callers used up the others with invented names. */
 const KNOWN_METHODS = new Set([

@@ -193,7 +193,7 @@ export const options = optionsFor("proxy", {
 export type ProxyOptions = OptionsOf<typeof options>;
 
 /** Most read nodes: the id of a filter has two digits for its node. */
-export const READ_NODES_MAX = 256;
+const READ_NODES_MAX = 256;
 
 export interface ReadNodeUrls {
   urls: string[];

@@ -40,7 +40,7 @@ Deno.test("aggTrades: by number, by time with both ends, or the newest", () => {
   assert.equal(ids({ symbol: "BTCUSDT", startTime: "1", limit: "5000" }).length, 1_000);
 });
 
-Deno.test("aggTrades: refuses in Binance's words", () => {
+Deno.test("aggTrades: refuses with Binance's error codes", () => {
   assert.deepEqual(ask({ symbol: "X" }), {
     status: 400,
     body: { code: -1121, msg: "Invalid symbol." },

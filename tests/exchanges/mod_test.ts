@@ -57,25 +57,6 @@ Deno.test("Exchanges: a client that sends bytes gets an error: text is expected"
   });
 });
 
-Deno.test("Exchanges: a fault closes every connection until it is cleared", async () => {
-  await withExchanges({}, async ({ providerUrls, inject, clear }) => {
-    const eventOf = (type: "close" | "message") => {
-      const socket = new WebSocket(providerUrls.provider_d);
-      socket.onopen = () => socket.send("ping");
-      const event = new Promise((resolve) => socket.addEventListener(type, resolve));
-      return { socket, event };
-    };
-    inject("provider_d", "close");
-    await eventOf("close").event;
-    clear("provider_d", "close");
-    const { socket, event } = eventOf("message");
-    await event;
-    const closed = new Promise((resolve) => socket.onclose = resolve);
-    socket.close();
-    await closed;
-  });
-});
-
 Deno.test("Exchanges: connections and trades are counted", async () => {
   await withExchanges({}, async ({ url }) => {
     await eventually("trades in the metrics", async () => {
@@ -86,7 +67,7 @@ Deno.test("Exchanges: connections and trades are counted", async () => {
   });
 });
 
-Deno.test("Exchanges: a bad tape is one clear line", async () => {
+Deno.test("Exchanges: a missing tape fails the start with a TapeError", async () => {
   const bad = withDefaults(options, { port: 0, tape: "no/such/tape.csv" });
   await assert.rejects(startExchanges(bad), TapeError);
 });

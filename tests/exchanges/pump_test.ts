@@ -40,7 +40,7 @@ Deno.test("Pump: plays the trades of all sources when their time comes, in order
   assert.equal(played.length, 5);
 });
 
-Deno.test("Pump: leaves out what a sleeping machine missed", () => {
+Deno.test("Pump: skips trades that were due over two seconds ago", () => {
   const { clock, pump, played } = startPump([1_000]);
   clock.jump(3_600_000);
   clock.advance(0);

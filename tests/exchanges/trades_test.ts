@@ -26,7 +26,7 @@ Deno.test("TradeLog: numbers trades from 1 and keeps the newest", () => {
   assert.deepEqual(log.fromId(7, 10), []);
 });
 
-Deno.test("TradeLog: finds what a naive list finds", () => {
+Deno.test("TradeLog: finds the same trades as a naive list", () => {
   const gaps = fc.array(fc.nat(3), { maxLength: 60 });
   const bound = fc.nat(100);
   fc.assert(
@@ -51,7 +51,7 @@ const ROWS = [
 
 const text = [TAPE_HEADER, ...ROWS, ""].join("\n");
 
-Deno.test("Tape: plays from the start on, at every venue, again and again", () => {
+Deno.test("Tape: plays in a loop, at every venue", () => {
   const rows = parseTape(text);
   const tape = new Tape(rows, "ETH/USDT", 5_000_000);
   const trades = Array.from({ length: 2 * 4 * rows.length }, () => tape.next());

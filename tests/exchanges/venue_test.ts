@@ -197,7 +197,7 @@ Deno.test("Venue: a client too slow for 50,000 frames is disconnected", () => {
   assert.deepEqual(news(), ["closed 1008 Client too slow"]);
 });
 
-Deno.test("Venue: a thousand clients at a time, and not one more", () => {
+Deno.test("Venue: refuses more than 1,000 clients at a time", () => {
   const { connect } = setUp("provider_b");
   const clients = Array.from({ length: 1_000 }, connect);
   assert.deepEqual(connect().news(0), ["closed 1008 Too many connections"]);
@@ -285,7 +285,7 @@ Deno.test("plannedFaultSchema: reads venue, fault, beginning and length", () => 
   }
 });
 
-Deno.test("planFaults: faults begin and end on time, unless called off", () => {
+Deno.test("planFaults: faults begin and end on time, unless cancelled", () => {
   const clock = new FakeClock();
   const venue = new Venue({ dialect: binance, markets: TRADED, clock });
   const plan = ["binance=stall@1000+500", "binance=gap@2000"].map((text) =>

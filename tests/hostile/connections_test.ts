@@ -1,11 +1,8 @@
 /** Callers that open, hold and misuse connections. */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
-import { once } from "node:events";
-import { connect, type Socket } from "node:net";
-import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../support/eventually.ts";
-import { FakeClock } from "../support/fake_clock.ts";
+import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
+import { sendRaw } from "../support/raw_http.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { echoAnswer } from "../proxy/echo_node.ts";
 import { BOTH_PORTS, call, post, withProxy } from "../proxy/support.ts";
@@ -115,79 +112,52 @@ Deno.test("Hostile: 935 half-sent bodies of 17 callers take no open request from
     for (const socket of sockets) socket.close();
   }));
 
-/** Writes bytes on a connection of its own. @returns What the server sent until its end. */
-async function exchange(url: string, bytes: string | Uint8Array): Promise<Buffer> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  const pieces: Buffer[] = [];
-  socket.on("data", (data: Buffer) => pieces.push(data));
-  socket.on("error", () => {});
-  socket.write(bytes);
-  await once(socket, "close");
-  return Buffer.concat(pieces);
-}
-
 Deno.test.each(BOTH_PORTS)(
   "Hostile: a malformed Host header is answered without a stack trace (%s)",
   (_port, withProxy) =>
     withProxy(async ({ url, wsUrl }) => {
       for (const host of ["[::", "a b", "%zz", "a:99999"]) {
+        const lines = [`Host: ${host}`, "Upgrade: websocket", "Connection: upgrade, close"];
         for (const base of [url, wsUrl]) {
-          const answer = (await exchange(
-            base.replace(/^ws/, "http"),
-            `GET /ws HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n`,
-          )).toString();
-          assert.match(answer, /^HTTP\/1\.1 4\d\d /, host);
-          assert(!/ at .*\.ts|TypeError/.test(answer), answer);
+          const { status, text } = await sendRaw(base, ["GET /ws HTTP/1.1", ...lines]);
+          assert(status >= 400 && status < 500, text);
+          assert(!/ at .*\.ts|TypeError/.test(text), text);
         }
-        const health = await exchange(
-          url,
-          `GET /health HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
-        );
-        assert.match(health.toString(), /^HTTP\/1\.1 [24]\d\d /, host);
+        const health = [`Host: ${host}`, "Connection: close"];
+        const { text } = await sendRaw(url, ["GET /health HTTP/1.1", ...health]);
+        assert.match(text, /^HTTP\/1\.1 [24]\d\d /, host);
       }
     }),
 );
 
 /** The start of a client's text frame, with a length of eight bytes and a mask of zeros. */
-function frameHeader(length: number): Uint8Array {
-  const header = Buffer.alloc(14);
-  header[0] = 0x81;
-  header[1] = 0xff;
-  header.writeBigUInt64BE(BigInt(length), 2);
+function frameHeader(length: number): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(14);
+  header.set([0x81, 0xff]);
+  new DataView(header.buffer).setBigUint64(2, BigInt(length));
   return header;
-}
-
-/** A connection after its handshake. */
-async function rawSocket(wsUrl: string): Promise<Socket> {
-  const { hostname, port } = new URL(wsUrl);
-  const socket = connect(Number(port), hostname);
-  socket.on("error", () => {});
-  socket.write(
-    "GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n" +
-      "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-  );
-  await once(socket, "data");
-  return socket;
 }
 
 Deno.test("Hostile: on the WebSocket port a frame over the limit closes with 1009 at its declared length", () =>
   withProxy(async (scene) => {
     const honest = await HonestClient.open(scene);
-    const socket = await rawSocket(scene.wsUrl);
-    socket.write(frameHeader(4_097)); // and not a byte of it
-    const [close] = await once(socket, "data");
-    assert.deepEqual([close[0], close.readUInt16BE(2)], [0x88, 1009]);
-    socket.destroy();
-    const tiny = await rawSocket(scene.wsUrl);
-    const fragments = Buffer.concat([
-      Buffer.from([0x01, 0x80, 0, 0, 0, 0]),
-      ...Array.from({ length: 1_100 }, () => Buffer.from([0x00, 0x81, 0, 0, 0, 0, 0x78])),
-    ]);
-    tiny.write(fragments);
-    const [refusal] = await once(tiny, "data");
-    assert.equal(refusal[0], 0x88, "a message in a thousand fragments is refused");
-    tiny.destroy();
+    /** Sends bytes after a handshake. @returns The start of the answer. */
+    const answerTo = async (bytes: Uint8Array<ArrayBuffer>) => {
+      const [connection] = await handshake(scene.wsUrl, WEBSOCKET_KEY);
+      await connection.write(bytes);
+      const answer = new Uint8Array(4);
+      await connection.read(answer);
+      connection.close();
+      return [...answer];
+    };
+    const close = [0x88, 2, 1009 >> 8, 1009 & 0xff];
+    assert.deepEqual(await answerTo(frameHeader(4_097)), close); // and not a byte of it
+    const fragments = [
+      ...[0x01, 0x80, 0, 0, 0, 0],
+      ...Array.from({ length: 1_100 }, () => [0x00, 0x81, 0, 0, 0, 0, 0x78]).flat(),
+    ];
+    const [refusal] = await answerTo(new Uint8Array(fragments));
+    assert.equal(refusal, 0x88, "a message in a thousand fragments is refused");
     await honest.work();
     const refusals = 'proxy_refusals_total{limit="message_bytes"}';
     assert.equal(await readSeries(scene.url, refusals), 2);
@@ -206,37 +176,3 @@ Deno.test.each(BOTH_PORTS)(
       await honest.close();
     }, { proxy: { maxBodyBytes: 4_096 } }),
 );
-
-Deno.test("Hostile: on the WebSocket port, half-sent handshakes are bounded in number and time", async () => {
-  const clock = new FakeClock();
-  let refused = 0;
-  const listener = await WsListener.start({
-    host: "127.0.0.1",
-    port: 0,
-    clock,
-    maxMessageBytes: 1_024,
-    maxHandshakesPerPeer: LIMIT,
-    onRefusal: () => refused += 1,
-    refuse: () => undefined,
-    accepted: () => {},
-  });
-  const url = `ws://127.0.0.1:${listener.port}/ws`;
-  let closed = 0;
-  const sockets = Array.from({ length: 60 }, () => {
-    const socket = connect(listener.port, "127.0.0.1");
-    socket.on("error", () => {});
-    socket.on("close", () => closed += 1);
-    socket.write("GET /ws HTTP/1.1\r\nhost: localhost\r\n");
-    return socket;
-  });
-  await eventually("those beyond the limit are gone", () => closed === 60 - LIMIT || undefined);
-  assert.equal(refused, 60 - LIMIT);
-  clock.advance(HANDSHAKE_MS);
-  await eventually("the others are gone as well", () => closed === 60 || undefined);
-  const honest = await RpcSocket.open(url);
-  clock.advance(HANDSHAKE_MS);
-  assert.equal(honest.socket.readyState, WebSocket.OPEN, "a client that is connected stays");
-  for (const socket of sockets) socket.destroy();
-  await honest.close();
-  await listener.stop();
-});

@@ -60,19 +60,15 @@ export class HonestClient {
 export class AddressedClient {
   readonly #socket: WsClient;
   readonly #answers = new Map<number, (answer: Answer) => void>();
+  readonly #closed: Promise<unknown>;
   #lastId = 0;
-  /** The parameters of the notifications that came. */
-  readonly notified: { subscription: string; result?: unknown; error?: unknown }[] = [];
-  /** Its close code, once it is closed. */
-  readonly closed: Promise<number>;
 
   private constructor(socket: WsClient) {
     this.#socket = socket;
-    this.closed = new Promise((resolve) => socket.once("close", resolve));
+    this.#closed = new Promise((resolve) => socket.once("close", resolve));
     socket.on("message", (data) => {
       const message = JSON.parse(String(data));
-      if ("params" in message) this.notified.push(message.params);
-      else this.#answers.get(message.id)?.(message);
+      this.#answers.get(message.id)?.(message);
     });
     socket.on("error", () => {});
   }
@@ -100,7 +96,7 @@ export class AddressedClient {
 
   close(): Promise<unknown> {
     this.#socket.close();
-    return this.closed;
+    return this.#closed;
   }
 }
 

@@ -18,20 +18,19 @@ function address(n: number): string {
   return `0x${n.toString(16).padStart(40, "0")}`;
 }
 
-Deno.test("Hostile: a subscribe with megabytes of parameters is refused and never reaches the node", () =>
+Deno.test("Hostile: subscribes with megabytes of parameters, or 100,000 levels of them, never reach the node", () =>
   withProxy(async (scene) => {
     const honest = await HonestClient.open(scene);
     const attacker = await RpcSocket.open(scene.wsUrl);
-    for (let id = 1; id <= 3; id += 1) {
-      const answer = await attacker.call("eth_subscribe", ["logs", {
-        x: "x".repeat(1.1 * MIB),
-      }]);
-      assert.equal(answer.error?.code, -32005);
+    const nested = [100_000, 1_500, 17].map((depth) => "[".repeat(depth) + "]".repeat(depth));
+    const attacks = [`["logs","${"x".repeat(1.1 * MIB)}"]`, ...nested];
+    for (const [id, params] of attacks.entries()) {
+      attacker.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":${params}}`);
+      const { error } = await attacker.waitFor((frame) => frame.id === id);
+      assert.equal(error?.code, -32005, params.slice(0, 99));
     }
     await honest.work();
-    assert.deepEqual(scene.read.closedOn, []);
-    const refusals = 'proxy_refusals_total{limit="subscription_parameters"}';
-    assert.equal(await readSeries(scene.url, refusals), 3);
+    assert.deepEqual([scene.read.closedOn, scene.read.calls.length], [[], 1]);
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
 
@@ -65,43 +64,33 @@ async function takeAll(wsUrl: string, addresses: readonly string[], wanted: numb
 /** Addresses of this machine, so that no load balancer is needed to have them. */
 const loopback = (count: number) => Array.from({ length: count }, (_, n) => `127.0.1.${1 + n}`);
 
-const attacks: [name: string, attackers: string[], newcomers: string][] = [
-  [
-    "8 addresses with 24 sockets",
-    [...loopback(8), ...loopback(8), ...loopback(8)],
-    "127.0.2",
-  ],
-  [
-    "106 IPv6 /64s of one /56 behind a load balancer",
-    Array.from({ length: 106 }, (_, n) => `2001:db8:0:${n.toString(16)}::1`),
-    "203.0.113",
-  ],
-];
-for (const [name, addresses, newcomers] of attacks) {
-  Deno.test(`Hostile: while ${name} take all subscriptions they can, newcomers get theirs`, () =>
-    withProxy(async (scene) => {
-      const { read, wsUrl, url } = scene;
-      const attackers = await takeAll(wsUrl, addresses, 100);
-      assert(read.subscriptions.length <= 2_048);
-      const honest = await HonestClient.open(scene); // subscribes to newHeads, which nobody had
-      for (let n = 0; n < 40; n += 1) {
-        const newcomer = await AddressedClient.open(wsUrl, `${newcomers}.${1 + n}`) ??
-          assert.fail();
-        attackers.push(newcomer);
-        const heads = newcomer.call("eth_subscribe", ["logs", { address: address(1_000_000 + n) }]);
-        assert.equal(typeof (await heads).result, "string", `newcomer ${n}`);
-        const theses = newcomer.call("eth_subscribe", ["theses", { user: address(n) }]);
-        assert.equal(typeof (await theses).result, "string", `newcomer ${n}`);
-      }
-      await honest.work();
-      await read.until(() => read.subscriptions.length <= 2_048 + 2);
-      assert.equal(
-        await readSeries(url, "proxy_upstream_subscriptions"),
-        read.subscriptions.length,
-      );
-      await Promise.all([...attackers, honest].map((client) => client.close()));
-    }));
-}
+Deno.test("Hostile: while 106 IPv6 /64s of one /56 behind a load balancer take all subscriptions they can, newcomers get theirs", () =>
+  withProxy(async (scene) => {
+    const { read, wsUrl, url } = scene;
+    const attackers = await takeAll(
+      wsUrl,
+      Array.from({ length: 106 }, (_, n) => `2001:db8:0:${n.toString(16)}::1`),
+      100,
+    );
+    assert(read.subscriptions.length <= 2_048);
+    const honest = await HonestClient.open(scene); // subscribes to newHeads, which nobody had
+    for (let n = 0; n < 40; n += 1) {
+      const newcomer = await AddressedClient.open(wsUrl, `203.0.113.${1 + n}`) ??
+        assert.fail();
+      attackers.push(newcomer);
+      const heads = newcomer.call("eth_subscribe", ["logs", { address: address(1_000_000 + n) }]);
+      assert.equal(typeof (await heads).result, "string", `newcomer ${n}`);
+      const theses = newcomer.call("eth_subscribe", ["theses", { user: address(n) }]);
+      assert.equal(typeof (await theses).result, "string", `newcomer ${n}`);
+    }
+    await honest.work();
+    await read.until(() => read.subscriptions.length <= 2_048 + 2);
+    assert.equal(
+      await readSeries(url, "proxy_upstream_subscriptions"),
+      read.subscriptions.length,
+    );
+    await Promise.all([...attackers, honest].map((client) => client.close()));
+  }));
 
 Deno.test("Hostile: viem reports that it was closed for a newcomer, connects again and subscribes", () =>
   withProxy(async ({ wsUrl, read }) => {
@@ -133,18 +122,3 @@ Deno.test("Hostile: viem reports that it was closed for a newcomer, connects aga
     await Promise.all([...others, newcomer].map((client) => client?.close()));
     (await client.transport.getRpcClient()).close();
   }, { proxy: { maxUpstreamSubscriptions: 16 } }));
-
-Deno.test("Hostile: parameters nested 100,000 levels deep are refused, and the client stays", () =>
-  withProxy(async (scene) => {
-    const honest = await HonestClient.open(scene);
-    const attacker = await RpcSocket.open(scene.wsUrl);
-    for (const [id, depth] of [100_000, 1_500, 17].entries()) {
-      const params = "[".repeat(depth) + "]".repeat(depth);
-      attacker.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":${params}}`);
-      const { error } = await attacker.waitFor((frame) => frame.id === id);
-      assert.equal(error?.code, -32005, `${depth} levels`);
-    }
-    await honest.work();
-    assert.equal(scene.read.calls.length, 1);
-    await Promise.all([attacker.close(), honest.close()]);
-  }));

@@ -28,7 +28,7 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
       onPrint: (market, price) => events.push(`${market} ${price}`),
       onConfirmed: (market) => events.push(`confirmed ${market}`),
       onIdle: () => events.push("idle"),
-      onDrop: (market) => events.push(market === undefined ? "drop" : `drop ${market}`),
+      onDrop: () => events.push("drop"),
       onFault: (fault) => events.push(fault),
       onReconnect: () => events.push("reconnect"),
       onDropped: (reason) => events.push(reason),
@@ -103,7 +103,7 @@ for (const [provider, ack, silenceMs] of SILENCE) {
   });
 }
 
-Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start again only after health", () => {
+Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over after 30 s without a fault", () => {
   const { clock, network, connection } = setUp();
   const waits: number[] = [];
   const waitForNext = () => waits.push(waitFor(network, clock));
@@ -140,158 +140,56 @@ Deno.test("ProviderConnection: where an exchange counts subscriptions, each open
   assert.equal(waits[1], okx.retry.maxMs);
 });
 
-Deno.test("ProviderConnection: after a notice the new connection stands before the old one goes", () => {
+Deno.test("ProviderConnection: after a shutdown notice, prices are dropped and it connects again at once", () => {
   const { clock, network, connection, news } = setUp();
   const first = network.newest;
   first.open();
   first.deliver(ACK);
-  first.deliver(NOTICE);
-  first.deliver(NOTICE);
-  clock.advance(500);
-  const second = network.newest;
-  assert.equal(network.sockets.length, 2);
-  second.open();
-  second.deliver(print(clock, 200, 7));
-  first.deliver(print(clock, 100));
-  assert(!first.closed);
-  second.deliver(ACK);
-  assert(first.closed);
-  second.deliver(print(clock, 201, 8));
-  assert.deepEqual(news(), [
-    "shutdown_notice",
-    "shutdown_notice",
-    "reconnect",
-    "BTC/USDT 100000000",
-    "BTC/USDT 201000000",
-  ]);
-  connection.stop();
-  assert.equal(clock.pending, 0);
-});
-
-Deno.test("ProviderConnection: the old connection goes on while the new one fails", () => {
-  const { clock, network, connection, news } = setUp();
-  const first = network.newest;
-  first.open();
-  first.deliver(ACK);
-  first.deliver(NOTICE);
-  clock.advance(500);
-  network.newest.fail("refused");
   first.deliver(print(clock, 100));
   clock.advance(1_000);
-  network.newest.open();
-  network.newest.deliver(NOTICE);
-  first.deliver(print(clock, 101));
-  assert(network.newest.closed && !first.closed);
-  assert.deepEqual(news(), [
-    "shutdown_notice",
-    "reconnect",
-    "not_opened",
-    "BTC/USDT 100000000",
-    "reconnect",
-    "shutdown_notice",
-    "BTC/USDT 101000000",
-  ]);
-  clock.advance(2_000);
-  network.newest.open();
-  network.newest.deliver(ACK);
-  assert(first.closed);
-  connection.stop();
-});
-
-Deno.test("ProviderConnection: when the old connection dies first, its prices go and the new one carries on", () => {
-  const { clock, network, connection, news } = setUp();
-  const first = network.newest;
-  first.open();
-  first.deliver(ACK);
   first.deliver(NOTICE);
-  clock.advance(500);
-  const second = network.newest;
-  second.open();
-  first.end(1001);
-  second.deliver(print(clock, 200));
-  second.deliver(ACK);
-  assert.deepEqual(news(), [
-    "shutdown_notice",
-    "reconnect",
-    "closed",
-    "drop",
-    "BTC/USDT 200000000",
-  ]);
-  clock.advance(5_000);
-  assert.equal(network.sockets.length, 2, "nobody replaces what stands");
-  connection.stop();
-});
-
-Deno.test("ProviderConnection: only the current connection's heartbeats count", () => {
-  const { clock, network, connection, news } = setUp(kraken);
-  const first = network.newest;
-  first.open();
-  first.deliver(krakenAnswer("BTC/USDT", true));
-  first.deliver('{"channel":"heartbeat"}');
-  first.deliver('{"channel":"status","data":[{"system":"maintenance"}]}');
-  clock.advance(2_000);
-  network.newest.open();
-  network.newest.deliver('{"channel":"heartbeat"}');
-  assert.deepEqual(news(), ["idle", "shutdown_notice", "reconnect"]);
-  connection.stop();
-});
-
-Deno.test("ProviderConnection: only the current connection confirms prices", () => {
-  const { clock, network, connection, news } = setUp({ ...coinbase, lifetimeMs: 1_000 });
-  const confirm = (socket: FakeSocket) => {
-    const ticker = { type: "ticker", product_id: "BTC-USDT", price: "5", trade_id: 9 };
-    socket.deliver(JSON.stringify({ ...ticker, time: new Date(clock.now()).toISOString() }));
-    socket.deliver('{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}');
-  };
-  const first = network.newest;
-  first.open();
-  confirm(first);
-  assert.deepEqual(news(), ["BTC/USDT 5000000", "confirmed BTC/USDT"]);
-  clock.advance(1_500);
-  network.newest.open();
-  confirm(network.newest);
-  assert.deepEqual(news(), ["lifetime", "reconnect"]);
-  connection.stop();
-});
-
-Deno.test("ProviderConnection: a replacement that is due is called off when the connection dies", () => {
-  const { clock, network, connection } = setUp();
-  network.newest.open();
-  network.newest.deliver(ACK);
-  network.newest.deliver(NOTICE);
-  network.newest.end(1001);
-  clock.advance(60_000);
-  const open = network.sockets.filter((socket) => !socket.closed);
-  assert(open.length <= 1);
-  connection.stop();
-});
-
-Deno.test("ProviderConnection: markets that only the old connection had are dropped when the new one takes over", () => {
-  const { clock, network, connection, news } = setUp(kraken, ["BTC/USDT", "ETH/USDT"]);
-  const first = network.newest;
-  first.open();
-  first.deliver(krakenAnswer("BTC/USDT", true));
-  first.deliver(krakenAnswer("ETH/USDT", true));
-  first.deliver('{"channel":"status","data":[{"system":"maintenance"}]}');
-  clock.advance(2_000);
-  network.newest.open();
-  network.newest.deliver(krakenAnswer("BTC/USDT", true));
-  network.newest.deliver(krakenAnswer("ETH/USDT", false));
   assert(first.closed);
-  assert.deepEqual(news().slice(-3), ["refused", "not_acknowledged", "drop ETH/USDT"]);
+  assert.deepEqual(news(), ["BTC/USDT 100000000", "shutdown_notice", "drop"]);
+  assert.equal(waitFor(network, clock), 500);
+  network.newest.open();
+  network.newest.deliver(ACK);
+  network.newest.deliver(print(clock, 101));
+  assert.deepEqual(news(), ["reconnect", "BTC/USDT 101000000"]);
   connection.stop();
 });
 
-Deno.test("ProviderConnection: stop closes every connection and leaves no timer", () => {
+Deno.test("ProviderConnection: an exchange that gives notice on every connection is waited for longer and longer", () => {
+  const { clock, network, connection } = setUp();
+  const waits = [1, 2, 3].map(() => {
+    network.newest.open();
+    network.newest.deliver(NOTICE);
+    return waitFor(network, clock);
+  });
+  assert.deepEqual(waits, [500, 1_000, 2_000]);
+  connection.stop();
+});
+
+Deno.test("ProviderConnection: passes on which price is confirmed, and that the exchange is idle", () => {
+  const [confirming, idle] = [setUp(coinbase), setUp(kraken)];
+  const { clock, network } = confirming;
+  network.newest.open();
+  const time = new Date(clock.now()).toISOString();
+  const ticker = { type: "ticker", product_id: "BTC-USDT", price: "5", trade_id: 9, time };
+  network.newest.deliver(JSON.stringify(ticker));
+  network.newest.deliver('{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}');
+  assert.deepEqual(confirming.news(), ["BTC/USDT 5000000", "confirmed BTC/USDT"]);
+  idle.network.newest.open();
+  idle.network.newest.deliver('{"channel":"heartbeat"}');
+  assert.deepEqual(idle.news(), ["idle"]);
+  for (const { connection } of [confirming, idle]) connection.stop();
+});
+
+Deno.test("ProviderConnection: stop closes the connection and leaves no timer", () => {
   const { clock, network, connection } = setUp();
   network.newest.open();
   network.newest.deliver(ACK);
-  network.newest.deliver(NOTICE);
-  clock.advance(500);
-  network.newest.open();
   connection.stop();
-  assert.equal(network.sockets.length, 2);
-  assert(network.sockets.every((socket) => socket.closed));
+  assert(network.newest.closed);
   assert.equal(clock.pending, 0);
 });
 

@@ -51,7 +51,7 @@ for (const [name, [sequencing, prints]] of Object.entries(ORDERS)) {
   });
 }
 
-Deno.test("Stream: a time that stands still while prints come is stuck, a pause is not", () => {
+Deno.test("Stream: is stuck if the exchange's time stays the same while prints arrive, not after a pause", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   stream.add(print(1, T), T);
   stream.add(print(2, T), T + 60_000);

@@ -6,7 +6,7 @@ import {
   readAnswer,
   readEnvelope,
 } from "../../services/proxy/call_envelope.ts";
-import { isBroken, readMessage } from "../../services/proxy/calls/message.ts";
+import { MessageError, readMessage } from "../../services/proxy/calls/message.ts";
 
 /** The envelope of a call. */
 function envelopeOf(text: string) {
@@ -60,7 +60,7 @@ for (const [name, text] of Object.entries(ambiguous)) {
     assert.throws(() => readMessage(text, 1), error);
     const batch = readMessage(`[${text},{"jsonrpc":"2.0","id":3,"method":"a"}]`, 2);
     assert(Array.isArray(batch));
-    assert.deepEqual(batch.map((call) => isBroken(call)), [true, false]);
+    assert.deepEqual(batch.map((call) => call instanceof MessageError), [true, false]);
   });
 }
 

@@ -79,7 +79,7 @@ Deno.test("Proxy, HTTP: reads over a WebSocket have one of their own, and each g
     await client.close();
   }));
 
-Deno.test("Proxy, HTTP: ready while the read node is connected; other routes, preflights too, say what they take", () =>
+Deno.test("Proxy, HTTP: ready while the read node is connected; other routes and preflights name what they accept", () =>
   withProxy(async ({ url, read }) => {
     const status = async (path: string) => {
       const response = await fetch(`${url}${path}`);

@@ -13,15 +13,6 @@ Deno.test("Proxy: --reconnect-initial-ms over --reconnect-max-ms is a usage erro
   await (await proxyWith(10)).stop();
 });
 
-Deno.test("Proxy: if the WebSocket port is in use, the start fails and leaves nothing running", async () => {
-  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const given = { port: 0, host: "127.0.0.1", readNodeUrl: "http://127.0.0.1:1" };
-  await assert.rejects(
-    startProxy(withDefaults(options, { ...given, wsPort: taken.addr.port })),
-    ListenError,
-  );
-});
-
 Deno.test("Proxy: with --reuse-port several share their ports, each with metrics of its own", () =>
   withProxy(async ({ read }) => {
     const given = { port: 0, wsPort: 0, metricsPort: 0, reusePort: true, readNodeUrl: read.url };
@@ -46,11 +37,12 @@ Deno.test("Proxy: with --reuse-port several share their ports, each with metrics
     await Promise.all([first.stop(), second.stop()]);
   }));
 
-Deno.test("Proxy: without --reuse-port, or on a port of others, it does not start", async () => {
-  const given = { port: 0, metricsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
+Deno.test("Proxy: if a port is in use without --reuse-port, or by others, the start fails and leaves nothing running", async () => {
+  const given = { port: 0, metricsPort: 0, wsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
   const first = await startProxy(withDefaults(options, given));
   const port = Number(new URL(first.url).port);
-  for (const taken of [{ port }, { metricsPort: port }, { port, reusePort: true }]) {
+  const inUse = [{ port }, { metricsPort: port }, { wsPort: port }, { port, reusePort: true }];
+  for (const taken of inUse) {
     await assert.rejects(startProxy(withDefaults(options, { ...given, ...taken })), ListenError);
   }
   await first.stop();

@@ -148,21 +148,17 @@ Deno.test("Proxy: a client that was behind gets what it missed, even if the node
   );
 });
 
-Deno.test("Proxy: the end waits a second for clients that do not answer the close, and no longer", () =>
-  withProxy(async ({ clock, proxy, client }) => {
-    const [polite, deaf] = [client(), client()];
-    let over = false;
-    const drained = proxy.clients.drain().then(() => over = true);
-    assert.deepEqual([polite.closed, deaf.closed], [[1012], [1012]]);
-    const refusal = proxy.clients.refusal(new Headers(), address());
-    assert.equal(refusal?.status, 503);
-    polite.onGone();
-    clock.advance(999);
-    await Promise.resolve();
-    assert.equal(over, false);
-    clock.advance(1);
-    await drained;
-  }));
+Deno.test("Proxy: a subscribe fails after --subscribe-timeout-ms without the read node, with -32002", () =>
+  withProxy(async ({ clock, node, proxy, client }) => {
+    await node.stop();
+    await eventually("its end", () => !proxy.nodes.isConnected || undefined);
+    const subscriber = client();
+    subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
+    clock.advance(1_000);
+    assert.deepEqual(subscriber.frames, []);
+    clock.advance(1_000);
+    assert.equal((await subscriber.frame(({ id }) => id === 1)).error?.code, -32002);
+  }, { subscribeTimeoutMs: 1_500 }));
 
 Deno.test("Proxy: reads under way on the socket are answered when the proxy stops", () => {
   const never = new Promise<Response>(() => {});

@@ -3,11 +3,51 @@ import assert from "node:assert/strict";
 import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { ChainNode } from "./chain_nodes.ts";
 import { EchoNode } from "./echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post } from "./support.ts";
 import { readSeries } from "../support/metrics.ts";
+
+/** The block of a number, the same on every node. */
+function block(number: number) {
+  const hex = `0x${number.toString(16)}`;
+  const timestamp = `0x${Math.floor(Date.now() / 1000).toString(16)}`;
+  return { number: hex, hash: `0xb10c${hex.slice(2)}`, timestamp };
+}
+
+interface Call {
+  id: number;
+  method: string;
+  params: [string];
+}
+
+/** A read node of one chain, over real sockets; it knows how far it is. */
+class ChainNode {
+  readonly node: EchoNode;
+  head: number;
+
+  constructor(head: number) {
+    this.head = head;
+    this.node = new EchoNode({
+      answer: (text) => {
+        const call: Call = JSON.parse(text);
+        return Response.json({ jsonrpc: "2.0", id: call.id, result: this.#result(call) });
+      },
+    });
+  }
+
+  /** Has one more block, and says so. */
+  announce(): void {
+    this.head += 1;
+    this.node.notify(["newHeads"], block(this.head));
+  }
+
+  #result({ method, params }: Call): unknown {
+    return method === "eth_getBlockByNumber"
+      ? block(this.head)
+      : { method, params, port: this.node.port };
+  }
+}
 
 interface Scene {
   url: string;
@@ -82,9 +122,11 @@ Deno.test("Several read nodes: when the one that the hub follows is gone, client
     await client.close();
   }));
 
-Deno.test("Several read nodes: one that says to try again later is left for another, until it keeps up again", () =>
+Deno.test("Several read nodes: one that closes with 1013 is out until it keeps up again, one over --read-node-max-lag behind for longer", () =>
   withNodes(async ({ url, wsUrl, nodes: [first, ...others], metric }) => {
     assert(first);
+    const of = ({ node }: ChainNode, name: string) =>
+      metric(`proxy_read_node_${name}{node="127.0.0.1:${node.port}"}`);
     const client = await RpcSocket.open(wsUrl);
     const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     await first.node.until(() => first.node.subscriptions.length === 1);
@@ -97,10 +139,35 @@ Deno.test("Several read nodes: one that says to try again later is left for anot
     await eventually("its head", () => client.notifications(id).length === 1 || undefined);
     assert.equal((await ask(url, call(1, "eth_chainId"))).result.port, next.node.port);
     assert.equal(await (await fetch(`${url}/ready`)).text(), "OK");
-    const isUp = `proxy_read_node_up{node="127.0.0.1:${first.node.port}"}`;
-    assert.equal(await metric(isUp), 0);
-    await eventually("it is in again", async () => await metric(isUp) === 1 || undefined);
+    assert.deepEqual([await of(first, "up"), await of(next, "leads")], [0, 1]);
+    const lagging = others.find((node) => node !== next) ?? assert.fail();
+    lagging.head -= 2;
+    await eventually("it is in again", async () => await of(first, "up") === 1 || undefined);
+    await eventually("the third is out", async () => await of(lagging, "up") === 0 || undefined);
+    const health = await (await fetch(`${url}/health`)).text();
+    assert.match(health, new RegExp(`:${lagging.node.port} does not serve: it is 2 blocks behind`));
     assert.equal(next.node.subscriptions.length, 1, "the other one still leads");
+    await client.close();
+  }, { readNodeMaxLag: 1 }));
+
+Deno.test("Several read nodes: one that claims 1,000 blocks too many is removed, and no client gets such a head", () =>
+  withNodes(async ({ wsUrl, nodes: [liar, ...honest] }) => {
+    assert(liar);
+    const client = await RpcSocket.open(wsUrl);
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
+    const numbers = () => client.notifications(id).map(({ number }) => Number(number));
+    liar.announce();
+    await eventually("the first head", () => numbers().length === 1 || undefined);
+    liar.head += 1_000;
+    liar.announce();
+    const leader = await eventually(
+      "another node is followed",
+      () => honest.find(({ node }) => node.subscriptions.length > 0),
+    );
+    leader.head = 102;
+    leader.announce();
+    await eventually("its head", () => numbers().length === 2 || undefined);
+    assert.deepEqual(numbers(), [101, 103]);
     await client.close();
   }));
 

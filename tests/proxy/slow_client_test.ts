@@ -89,9 +89,10 @@ Deno.test(
     }, { proxy: { broadcastCapacity: CAPACITY } }),
 );
 
-Deno.test.each(BOTH_PORTS)(
-  "Proxy, slow client: is closed with over 64 MiB of unread answers (%s)",
-  (_port, withProxy) => {
+// On the main port, where only the runtime knows what is unread.
+Deno.test(
+  "Proxy, slow client: is closed with over 64 MiB of unread answers",
+  () => {
     const MIB = 1024 * 1024;
     const boundMib = UNREAD_BYTES_MAX / MIB;
     // Besides what the proxy holds, the kernel takes some MiB of a connection's bytes.

@@ -6,7 +6,7 @@ import { MethodKinds } from "../../services/proxy/calls/methods.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { askOverHttp } from "../../services/proxy/node/read_pool.ts";
-import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
+import { ReadNodes, type ReadNodesOptions } from "../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
@@ -62,18 +62,28 @@ export async function withProxy(
   }
 }
 
+/** Read nodes of which the first leads, with the first of equally fast ones next. */
+export function readNodesOf(names: string, given: Partial<ReadNodesOptions> = {}): ReadNodes {
+  return new ReadNodes({
+    names: names.split(" "),
+    maxLag: 3,
+    clock: new FakeClock(),
+    random: () => 0,
+    ...given,
+  });
+}
+
 /** A router in front of a single read node, all over HTTP. */
 export function routerTo(
   nodes: RouterOptions["nodes"],
   given: Partial<RouterOptions> = {},
 ): Router {
-  const single = { names: ["a"], maxLag: 9, clock: new FakeClock(), random: () => 0 };
   let id = 1_000;
   return new Router({
     methods: new MethodKinds(),
     nodes,
     plainReads: { ask: (read) => askOverHttp(nodes.read, read, id += 1) },
-    readNodes: new ReadNodes(single),
+    readNodes: readNodesOf("a"),
     maxBatch: 10,
     coalesceReads: false,
     budget: new ByteBudget(Infinity),

@@ -19,7 +19,7 @@ export const kraken: Dialect = {
   provider: "provider_c",
   path: "/kraken/v2",
   lateMs: 35,
-  // Kraken asks clients to wait a second or more between connections; a planned one may be sooner.
+  // Kraken asks clients to wait a second or more between connections; a second client may be sooner.
   limits: { connections: { count: 2, windowMs: 1_000 } },
   read(text) {
     const frame = tryParseJson(text);

@@ -5,7 +5,7 @@ import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
 import type { Call } from "./message.ts";
 import { answerUnder, type NodeReply, readAnswer } from "../call_envelope.ts";
-import { answerLost } from "../failures.ts";
+import { answerLost, answerText, failureText } from "../failures.ts";
 
 /**
  * A node's answers to a batch in the order of the calls, each as the node wrote it under its caller's
@@ -61,13 +61,12 @@ function answersById(
 function sameError(value: unknown, text: string): string | undefined {
   const isError = typeof value === "object" && value !== null && "error" in value;
   const error = isError ? memberText(text, "error") : undefined;
-  return error && `{"jsonrpc":"2.0","id":null,"error":${error}}`;
+  return error && answerText(undefined, "error", error);
 }
 
 function missing(id: string, target: Target): string {
   const message = `The ${target} node left this call of the batch unanswered: send it alone`;
-  const error = JSON.stringify({ code: RpcCode.internalError, message });
-  return `{"jsonrpc":"2.0","id":${id},"error":${error}}`;
+  return failureText(id, { rpcCode: RpcCode.internalError, message });
 }
 
 /**

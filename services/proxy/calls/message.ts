@@ -24,22 +24,21 @@ export interface Call extends Envelope {
   params: RpcRequest["params"];
 }
 
-/** An invalid element of a batch. */
-export interface BrokenCall {
+/** A message, or an element of a batch, that is invalid. */
+export class MessageError extends ProxyError {
   /** Its own id as it is written if that is valid, else `null`. */
-  id: string;
-  error: ProxyError;
+  readonly id: string;
+
+  constructor(id: string, error: ProxyError) {
+    super(error.status, error.rpcCode, error.message, error);
+    this.id = id;
+  }
 }
 
-export type Message = Call | (Call | BrokenCall)[];
-
-/** Whether a batch element is invalid. */
-export function isBroken(call: Call | BrokenCall): call is BrokenCall {
-  return "error" in call;
-}
+export type Message = Call | (Call | MessageError)[];
 
 /**
- * Reads a message: one call or a batch of them.
+ * Reads a message: one call or a batch of them, in which some may be invalid.
  *
  * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
  */
@@ -60,23 +59,10 @@ export function readMessage(text: string, maxBatch: number): Message {
   return Array.isArray(value) ? readBatch(value, text, maxBatch) : readCall(value, text);
 }
 
-/** A message that cannot be handled at all, with the id for its answer as JSON text. */
-export class MessageError extends ProxyError {
-  readonly id: string;
-
-  constructor(id: string, error: ProxyError) {
-    super(error.status, error.rpcCode, error.message, error);
-    this.id = id;
-  }
-}
-
-function readBatch(values: unknown[], text: string, maxBatch: number): (Call | BrokenCall)[] {
+function readBatch(values: unknown[], text: string, maxBatch: number): (Call | MessageError)[] {
   if (values.length === 0) {
-    const error = new RpcError(
-      RpcCode.invalidRequest,
-      "Invalid request: Batch is empty: send one call or more",
-    );
-    throw new MessageError("null", badRequest(error));
+    const message = "Invalid request: Batch is empty: send one call or more";
+    throw new MessageError("null", badRequest(new RpcError(RpcCode.invalidRequest, message)));
   }
   if (values.length > maxBatch) {
     const message =
@@ -88,7 +74,7 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | B
     try {
       return readCall(value, texts[index] ?? "");
     } catch (thrown) {
-      if (thrown instanceof MessageError) return { id: thrown.id, error: thrown };
+      if (thrown instanceof MessageError) return thrown;
       throw thrown;
     }
   });

@@ -1,14 +1,7 @@
 import type { ByteBudget } from "../byte_budget.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { splitBatchReply, SplitTurns } from "./batch.ts";
-import {
-  type BrokenCall,
-  type Call,
-  isBroken,
-  type Message,
-  MessageError,
-  readMessage,
-} from "./message.ts";
+import { type Call, type Message, MessageError, readMessage } from "./message.ts";
 import {
   type Answer,
   answerTo,
@@ -21,14 +14,14 @@ import { failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";
 import type { NodePort } from "../node/http_pool.ts";
-import { clientFailure, clientText, placeOf } from "./placement.ts";
+import { clientFailure, clientText, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/open_reads.ts";
 
 /** The context of a message, which its answer may depend on. */
 export interface MessageContext {
   readonly forwardedFor: string;
-  /** Stands for the caller, among whom reads take turns. */
+  /** Identifies the caller: reads of different callers take turns. */
   readonly key: string;
   /** Handles subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
@@ -52,7 +45,7 @@ export interface RouterOptions {
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
-  /** Counts replies that wait to be taken apart. */
+  /** Counts replies that wait to be split. */
   budget: ByteBudget;
   metrics: ProxyMetrics;
 }
@@ -112,7 +105,7 @@ export class Router {
 
   #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
     const { method } = call;
-    const { node, rest } = placeOf(call, this.#options.readNodes);
+    const { node, rest } = routeOf(call, this.#options.readNodes);
     const fitsSocket = rest.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer && !isFullBlock(call);
     return { method, rest, node, caller: key, forwardedFor, fitsSocket };
   }
@@ -120,7 +113,7 @@ export class Router {
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
     const { nodes, readNodes } = this.#options;
-    const { node, rest } = target === "read" ? placeOf(call, readNodes) : { rest: call.rest };
+    const { node, rest } = target === "read" ? routeOf(call, readNodes) : { rest: call.rest };
     const id = this.#lastId += 1;
     try {
       const text = callText(rest, call.id === undefined ? undefined : id);
@@ -135,7 +128,7 @@ export class Router {
   }
 
   async #answerBatch(
-    batch: readonly (Call | BrokenCall)[],
+    batch: readonly (Call | MessageError)[],
     context: MessageContext,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
@@ -156,7 +149,7 @@ export class Router {
    * are answered already.
    */
   #partsOf(
-    batch: readonly (Call | BrokenCall)[],
+    batch: readonly (Call | MessageError)[],
     { subscriptions }: MessageContext,
     answers: (string | undefined)[],
   ): { parts: BatchPart[]; targets: Set<Target>; subscribing: Promise<void>[] } {
@@ -165,8 +158,8 @@ export class Router {
     const targets = new Set<Target>();
     const subscribing: Promise<void>[] = [];
     for (const [index, item] of batch.entries()) {
-      if (isBroken(item)) {
-        answers[index] = failureText(item.id, item.error);
+      if (item instanceof MessageError) {
+        answers[index] = failureText(item.id, item);
         continue;
       }
       metrics.countCall(item.method);
@@ -180,10 +173,10 @@ export class Router {
       const { target } = methods.kindOf(item.method);
       targets.add(target);
       try {
-        const place = target === "read" ? placeOf(item, readNodes) : undefined;
-        const key = `${target} ${place?.node ?? ""}`;
-        const part = parts.get(key) ?? { target, node: place?.node, calls: [] };
-        part.calls.push({ index, call: item, rest: place?.rest ?? item.rest });
+        const route = target === "read" ? routeOf(item, readNodes) : undefined;
+        const key = `${target} ${route?.node ?? ""}`;
+        const part = parts.get(key) ?? { target, node: route?.node, calls: [] };
+        part.calls.push({ index, call: item, rest: route?.rest ?? item.rest });
         parts.set(key, part);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;

@@ -11,7 +11,7 @@ import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscriptio
 import { memberText } from "../json_text.ts";
 import type { Limit, ProxyMetrics } from "../metrics.ts";
 import type { Call } from "../calls/message.ts";
-import { failureText, limitExceeded, type ProxyError } from "../failures.ts";
+import { answerText, failureText, limitExceeded, type ProxyError } from "../failures.ts";
 import { subscriptionMethod } from "../calls/methods.ts";
 import type { Router } from "../calls/router.ts";
 
@@ -75,11 +75,11 @@ export class ClientSession {
   async #route(text: string): Promise<void> {
     const { address, overRate, openRequests, router } = this.#options;
     let isCounted = true;
-    let isHeld = false;
+    let isPaused = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
-      if (answer === undefined || isHeld) return answer;
-      isHeld = true;
+      if (answer === undefined || isPaused) return answer;
+      isPaused = true;
       this.#client.pauseDelivery();
       if (!isBatch(text)) {
         // It needs no connection of its own, and waits while the node is unreachable.
@@ -98,7 +98,7 @@ export class ClientSession {
       if (body !== null) this.#answer(body);
     } finally {
       if (isCounted) openRequests.remove(address);
-      if (isHeld) {
+      if (isPaused) {
         this.#client.resumeDelivery();
         this.resume();
       }
@@ -138,10 +138,11 @@ export class ClientSession {
       const request = subscriptionRequest(method.namespace, call);
       return new Promise((resolve) => {
         hub.subscribe(this.#client, request, clock.now(), (outcome) => {
-          const member = "id" in outcome
-            ? `"result":${JSON.stringify(outcome.id)}`
-            : `"error":${outcome.errorText}`;
-          resolve(`{"jsonrpc":"2.0","id":${call.id ?? "null"},${member}}`);
+          resolve(
+            "id" in outcome
+              ? answerText(call.id, "result", JSON.stringify(outcome.id))
+              : answerText(call.id, "error", outcome.errorText),
+          );
         });
       });
     } catch (thrown) {
@@ -156,11 +157,10 @@ export class ClientSession {
       const message = `Invalid params: ${call.method} takes the id of a subscription: received ${
         JSON.stringify(subscription) ?? "nothing"
       }`;
-      const error = JSON.stringify({ code: RpcCode.invalidParams, message });
-      return `{"jsonrpc":"2.0","id":${call.id ?? "null"},"error":${error}}`;
+      return failureText(call.id, { rpcCode: RpcCode.invalidParams, message });
     }
-    const result = this.#options.hub.unsubscribe(this.#client, subscription);
-    return `{"jsonrpc":"2.0","id":${call.id ?? "null"},"result":${result}}`;
+    const isEnded = this.#options.hub.unsubscribe(this.#client, subscription);
+    return answerText(call.id, "result", String(isEnded));
   }
 
   /** Sends an answer, or an error in its place if the process holds too many unread bytes. */

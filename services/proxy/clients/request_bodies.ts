@@ -27,7 +27,7 @@ export interface RequestBodiesOptions {
 }
 
 /** Bytes of a body that are counted in the budget. */
-export interface HeldBytes {
+export interface CountedBytes {
   bytes: number;
 }
 
@@ -49,11 +49,11 @@ export class RequestBodies {
   /**
    * The text of a body.
    *
-   * @param held The bytes that were added to the budget; the caller removes them.
+   * @param counted The bytes that were added to the budget; the caller removes them.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
    *   bytes are in memory. The rest is not read.
    */
-  read(request: Request, held: HeldBytes): Promise<string> {
+  read(request: Request, counted: CountedBytes): Promise<string> {
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
     const bytes = length === null ? 0 : Number(length);
@@ -61,7 +61,7 @@ export class RequestBodies {
     if (bytes > maxBytes) return Promise.reject(this.#tooLarge());
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request);
     if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemory());
-    return this.#readInChunks(request, held);
+    return this.#readInChunks(request, counted);
   }
 
   stop(): void {
@@ -81,7 +81,7 @@ export class RequestBodies {
     });
   }
 
-  async #readInChunks(request: Request, held: HeldBytes): Promise<string> {
+  async #readInChunks(request: Request, counted: CountedBytes): Promise<string> {
     if (request.body === null) return "";
     const { maxBytes, budget } = this.#options;
     const reader = request.body.getReader();
@@ -97,7 +97,7 @@ export class RequestBodies {
         if (bytes > maxBytes) throw this.#tooLarge();
         if (!budget.fitsLarge(value.length)) throw this.#noMemory();
         budget.add(value.length);
-        held.bytes += value.length;
+        counted.bytes += value.length;
         chunks.push(value);
       }
     } catch (thrown) {

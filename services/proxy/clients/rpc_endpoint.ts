@@ -66,7 +66,7 @@ export class RpcEndpoint {
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;
     let isOpen = false;
-    const held = { bytes: 0 };
+    const counted = { bytes: 0 };
     try {
       if (overRate !== undefined) retryAfterS = await overRate(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
@@ -75,7 +75,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw rateLimited(retryAfterS);
       }
-      const text = await this.#bodies.read(request, held);
+      const text = await this.#bodies.read(request, counted);
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -86,7 +86,7 @@ export class RpcEndpoint {
       answer = refusal(thrown);
     } finally {
       if (isOpen) openRequests.remove(address);
-      if (held.bytes > 0) budget.remove(held.bytes);
+      if (counted.bytes > 0) budget.remove(counted.bytes);
     }
     if (isLarge(answer)) answer = this.#countUntilRead(answer, served);
     const { status, body, target } = answer;

@@ -19,7 +19,7 @@ import { CloseCode } from "../hub/hub_client.ts";
 
 const log = serviceLog("proxy");
 
-/** Options of {@link WsClients}; those of its sessions are the same for all clients. */
+/** The options of a session are the same for all clients. */
 export interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
   cors: Cors;
   maxClients: number;

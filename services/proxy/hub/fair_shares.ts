@@ -3,19 +3,19 @@ import type { HubClient, HubSubscription } from "./hub_client.ts";
 
 const ADDRESS_SHARE = 1 / 8;
 
-/** Why a subscription gets no place. */
-export type NoPlace = "upstream_subscriptions" | "upstream_subscriptions_per_address";
+/** Why a subscription is refused. */
+export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_address";
 
 /**
  * A limited number of subscriptions, shared by the addresses of those who use them. While there are
- * free places, an address may have an eighth of all. When there are none, a caller with less than an
- * equal share gets a place of the address that has most. An address with a single one never loses it.
+ * free slots, an address may have an eighth of all. When there are none, a caller with less than an
+ * equal share gets a slot of the address that has most. An address with a single one never loses it.
  */
 export class FairShares {
   readonly #max: number;
   readonly #counts: AddressCounts;
-  /** The subscriptions that have a place, the oldest first. */
-  readonly #placed = new Set<HubSubscription>();
+  /** The subscriptions that have a slot, the oldest first. */
+  readonly #counted = new Set<HubSubscription>();
 
   constructor(max: number) {
     this.#max = max;
@@ -24,11 +24,11 @@ export class FairShares {
   }
 
   get count(): number {
-    return this.#placed.size;
+    return this.#counted.size;
   }
 
-  /** A free place, the subscription that has to leave its place, or the reason why there is none. */
-  placeFor(client: HubClient): "free" | HubSubscription | NoPlace {
+  /** A free slot, the subscription that has to give up its slot, or the reason why there is none. */
+  slotFor(client: HubClient): "free" | HubSubscription | QuotaReached {
     const { address } = client;
     if (this.#counts.isAtOwnLimit(address)) return "upstream_subscriptions_per_address";
     const isFull = this.count >= this.#max;
@@ -39,12 +39,12 @@ export class FairShares {
   }
 
   add(subscription: HubSubscription): void {
-    this.#placed.add(subscription);
+    this.#counted.add(subscription);
     this.#counts.add(subscription.quotaOwner.address);
   }
 
   remove(subscription: HubSubscription): void {
-    if (this.#placed.delete(subscription)) this.#counts.remove(subscription.quotaOwner.address);
+    if (this.#counted.delete(subscription)) this.#counts.remove(subscription.quotaOwner.address);
   }
 
   /** Counts a subscription for a client that uses it, if its present owner no longer does. */
@@ -52,7 +52,7 @@ export class FairShares {
     const { quotaOwner } = subscription;
     const [user] = subscription.clients;
     if (
-      user === undefined || !this.#placed.has(subscription) || subscription.involves(quotaOwner)
+      user === undefined || !this.#counted.has(subscription) || subscription.involves(quotaOwner)
     ) {
       return;
     }
@@ -76,10 +76,10 @@ export class FairShares {
     if (loadAfter > Math.max(1, this.#max / callers)) return undefined;
     let found: HubSubscription | undefined;
     let highest = [loadAfter, Infinity, Infinity];
-    for (const subscription of this.#placed) {
+    for (const subscription of this.#counted) {
       const { quotaOwner, users } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
-      // While the node is asked for it, its place would be free only after the answer.
+      // While the node is asked for it, its slot would be free only after the answer.
       if (subscription.askedAs !== undefined || subscription.involves(client)) continue;
       const rank = [this.#counts.load(quotaOwner.address), -users, quotaOwner.subscriptionCount];
       if (isLower(rank, highest)) continue;

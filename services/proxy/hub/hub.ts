@@ -203,7 +203,7 @@ export class Hub {
     }
   }
 
-  /** Closes the clients of a subscription whose place another caller gets. */
+  /** Closes the clients of a subscription whose slot another caller gets. */
   #displace(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
       this.#options.events.refused?.("subscription_displaced");

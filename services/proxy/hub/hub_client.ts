@@ -148,7 +148,7 @@ export class HubClient {
     let bytes = 0;
     let position = Math.max(this.cursor, ring.start);
     for (; position < ring.end && bytes < room; position += 1) {
-      const message = this.#takeDue(ring.at(position));
+      const message = this.#dueMessage(ring.at(position));
       if (message === undefined) continue;
       due.push(message);
       bytes += message.byteLength;
@@ -159,7 +159,7 @@ export class HubClient {
   }
 
   /** The message of a notification if it is due to this client; marks it as sent. */
-  #takeDue(notice: Notification | undefined): OutgoingMessage | undefined {
+  #dueMessage(notice: Notification | undefined): OutgoingMessage | undefined {
     const due = notice && this.#due.get(notice.subscription);
     if (notice === undefined || due === undefined || notice.index < due) return undefined;
     this.#due.set(notice.subscription, notice.index + 1);

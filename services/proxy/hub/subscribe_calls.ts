@@ -1,3 +1,4 @@
+import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText } from "../json_text.ts";
 import type { HubSubscription } from "./hub_client.ts";
 
@@ -147,5 +148,5 @@ function errorOf(text: string): string {
 
 /** The JSON text of an error of the node's behaviour. */
 export function internalError(message: string): string {
-  return JSON.stringify({ code: -32603, message });
+  return JSON.stringify({ code: RpcCode.internalError, message });
 }

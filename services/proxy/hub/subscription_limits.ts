@@ -1,6 +1,6 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { FairShares, type NoPlace } from "./fair_shares.ts";
+import { FairShares, type QuotaReached } from "./fair_shares.ts";
 import type { HubSubscription } from "./hub_client.ts";
 import type { SubscribeError } from "./shared_subscription.ts";
 import { PINNED_KEYS } from "./subscription_request.ts";
@@ -11,8 +11,8 @@ import { PINNED_KEYS } from "./subscription_request.ts";
  */
 const COPIES_MAX = 2;
 
-/** Filters that the hub applies itself, for each place at the node: they cost only its own memory. */
-const FILTERS_PER_PLACE = 16;
+/** Filters that the hub applies itself, for each slot at the node: they cost only its own memory. */
+const FILTERS_PER_SLOT = 16;
 
 /** How long a request that made the node close the socket is refused, in milliseconds. */
 const CLOSED_ON_MS = 600_000;
@@ -20,7 +20,7 @@ const CLOSED_ON_MS = 600_000;
 /** Most such requests that are cached; the oldest is evicted first. */
 const CLOSED_ON_MAX = 256;
 
-export type SubscriptionRefusal = NoPlace | "equal_subscriptions" | "closed_the_socket";
+export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "closed_the_socket";
 
 export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions: failure(
@@ -41,7 +41,7 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   ),
 };
 
-/** Why a client is closed whose place another caller gets: clients report this, but no errors of one. */
+/** Why a client is closed whose slot another caller gets: clients report this, but no errors of one. */
 export const DISPLACED = "Too many subscriptions: connect again with fewer";
 
 /** Why a client is closed if the node does not grant a subscription again that it had granted. */
@@ -67,12 +67,12 @@ export class SubscriptionLimits {
 
   /**
    * @param max Most subscriptions at the node, without those that everybody shares.
-   * @param displace Ends a subscription whose place another caller gets.
+   * @param displace Ends a subscription whose slot another caller gets.
    */
   constructor(max: number, displace: (subscription: HubSubscription) => void) {
     this.#displace = displace;
     this.#atNode = new FairShares(max);
-    this.#inHub = new FairShares(max * FILTERS_PER_PLACE);
+    this.#inHub = new FairShares(max * FILTERS_PER_SLOT);
   }
 
   /**
@@ -92,9 +92,9 @@ export class SubscriptionLimits {
     if (copies >= COPIES_MAX) return "equal_subscriptions";
     if (PINNED_KEYS.has(key)) return;
     const shares = this.#sharesOf(subscription);
-    const place = shares.placeFor(quotaOwner);
-    if (typeof place === "object") this.#displace(place);
-    else if (place !== "free") return place;
+    const slot = shares.slotFor(quotaOwner);
+    if (typeof slot === "object") this.#displace(slot);
+    else if (slot !== "free") return slot;
     shares.add(subscription);
   }
 

@@ -13,7 +13,7 @@ export interface SubscriptionTableOptions {
   askTimeoutMs: number;
   /** Most subscriptions at the node, without those that everybody shares. */
   maxSubscriptions: number;
-  /** Ends a subscription whose place another caller gets. */
+  /** Ends a subscription whose slot another caller gets. */
   displace: (subscription: HubSubscription) => void;
 }
 

@@ -1,18 +1,17 @@
-/** Limits of {@link FairQueue}. */
 export interface FairQueueLimits {
-  places: number;
+  slots: number;
   perCaller: number;
-  /** Most items that wait. One caller may have as many waiting as places are left. */
+  /** Most items that wait. One caller may have as many waiting as slots are left. */
   waitingMax: number;
 }
 
 /**
- * Places that callers share. Who wants more of them than there are waits, and callers take turns: one
- * with thousands of items delays another by one item.
+ * Slots that callers share. Items beyond them wait, and callers take turns: one with thousands of
+ * items delays another by one item.
  */
 export class FairQueue<T> {
   readonly #limits: FairQueueLimits;
-  /** Places in use by caller. */
+  /** Slots in use by caller. */
   readonly #used = new Map<string, number>();
   #usedInAll = 0;
   /** What waits by caller, those whose turn is next first. */
@@ -23,7 +22,7 @@ export class FairQueue<T> {
     this.#limits = limits;
   }
 
-  /** Takes a place. @returns False if there is none. */
+  /** Reserves a slot. @returns False if there is none. */
   tryStart(caller: string): boolean {
     if (!this.#isFree(caller)) return false;
     this.#used.set(caller, (this.#used.get(caller) ?? 0) + 1);
@@ -31,7 +30,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Waits for a place. @returns False if too many wait. */
+  /** Waits for a slot. @returns False if too many wait. */
   wait(caller: string, item: T): boolean {
     const queue = this.#waiting.get(caller);
     const free = this.#limits.waitingMax - this.#waitingInAll;
@@ -42,7 +41,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Returns a place. @returns The item that takes it, of the caller whose turn it is. */
+  /** Releases a slot. @returns The item that gets it, of the caller whose turn it is. */
   finish(caller: string): T | undefined {
     const used = this.#used.get(caller) ?? 0;
     if (used > 1) this.#used.set(caller, used - 1);
@@ -73,7 +72,7 @@ export class FairQueue<T> {
     if (queue.length === 0) this.#waiting.delete(caller);
   }
 
-  /** Ends all waits and frees all places. @returns What waited. */
+  /** Ends all waits and frees all slots. @returns What waited. */
   clear(): T[] {
     const items = this.items();
     this.#waiting.clear();
@@ -83,7 +82,7 @@ export class FairQueue<T> {
   }
 
   #isFree(caller: string): boolean {
-    const { places, perCaller } = this.#limits;
-    return this.#usedInAll < places && (this.#used.get(caller) ?? 0) < perCaller;
+    const { slots, perCaller } = this.#limits;
+    return this.#usedInAll < slots && (this.#used.get(caller) ?? 0) < perCaller;
   }
 }

@@ -3,6 +3,7 @@ import { connect as connectTls } from "node:tls";
 import { Client, type Dispatcher, errors } from "undici";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import type { ByteBudget } from "../byte_budget.ts";
+import type { NodeReply } from "../call_envelope.ts";
 import { ReplyBody, ReplyError } from "./reply_body.ts";
 
 /** An idle connection is closed after this: many servers close theirs after five seconds. */
@@ -12,9 +13,8 @@ export const IDLE_MS = 4_000;
 const HEAD_BYTES_MAX = 16 * 1024;
 
 /**
- * How far a request got on a connection that failed: it was not sent, because the connection was not
- * open yet; it was sent on a reused connection, which the node may have closed just before; or it was
- * sent.
+ * How far a request got that failed: it was not sent, because the connection was not open yet; it was
+ * sent on a kept connection, which the node may have closed just before; or it was sent.
  */
 export type FailureStage = "connecting" | "kept" | "sent";
 
@@ -27,35 +27,28 @@ export class ConnectionError extends RangemakerError {
     this.stage = stage;
   }
 
+  /** Whether a request that changes nothing is worth sending again, over a new connection. */
+  get isStale(): boolean {
+    return this.stage === "kept" && this.ownReason !== "timeout" && this.ownReason !== "abandoned";
+  }
+
   /** Why the proxy itself ended the request; undefined if the node did. */
   get ownReason(): ReplyError["kind"] | undefined {
     return this.cause instanceof ReplyError ? this.cause.kind : undefined;
   }
 }
 
-export interface Exchange {
-  readonly text: string;
-  /** Whether the connection may serve further requests, and may have served earlier ones. */
-  readonly isPlain: boolean;
-}
-
-/** Whom a connection reports the outcome of each request to, once. */
-export interface ConnectionOwner<E extends Exchange> {
-  replied(exchange: E, connection: HttpConnection<E>, status: number, body: string): void;
-  failed(exchange: E, connection: HttpConnection<E>, error: ConnectionError): void;
-}
-
 /**
  * One connection to a node: one request at a time, each with its answer. It is opened for the first
  * request, and again for one after the node closed it.
  */
-export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHandler {
-  readonly #owner: ConnectionOwner<E>;
+export class HttpConnection implements Dispatcher.DispatchHandler {
   readonly #path: string;
   readonly #client: Client;
   readonly #body: ReplyBody;
   #socket: Socket | undefined;
-  #exchange: E | undefined;
+  /** The answer to the present request. */
+  #reply: PromiseWithResolvers<NodeReply> | undefined;
   #status = 0;
   /** What it means if the present request fails now. */
   #stage: FailureStage = "connecting";
@@ -63,8 +56,7 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
   #isDestroyed = false;
 
   /** @param budget Counts the bytes of large answers while they are read. */
-  constructor(owner: ConnectionOwner<E>, url: URL, budget: ByteBudget) {
-    this.#owner = owner;
+  constructor(url: URL, budget: ByteBudget) {
     this.#path = url.pathname + url.search;
     this.#body = new ReplyBody(budget);
     this.#client = new Client(url.origin, {
@@ -88,13 +80,19 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
     return this.#socket?.writableLength === 0;
   }
 
-  /** Sends a request. @param headers Names and values in turns. */
-  send(exchange: E, headers: string[]): void {
-    this.#exchange = exchange;
+  /**
+   * Sends a request.
+   *
+   * @param headers Names and values in turns.
+   * @param isLast Whether the node is told to close the connection after its answer.
+   * @throws {ConnectionError} If the answer is not complete.
+   */
+  send(body: string, headers: string[], isLast: boolean): Promise<NodeReply> {
     this.#stage = "connecting";
-    const { text: body, isPlain } = exchange;
-    const path = this.#path;
-    this.#client.dispatch({ path, method: "POST", headers, body, reset: !isPlain }, this);
+    this.#reply = Promise.withResolvers();
+    const { promise } = this.#reply;
+    this.#client.dispatch({ path: this.#path, method: "POST", headers, body, reset: isLast }, this);
+    return promise;
   }
 
   /** Ends the connection at once; a pending answer fails with the reason. */
@@ -133,10 +131,8 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
   }
 
   onResponseEnd(): void {
-    const exchange = this.#exchange;
-    this.#exchange = undefined;
-    const body = this.#body.end();
-    if (exchange !== undefined) this.#owner.replied(exchange, this, this.#status, body);
+    this.#reply?.resolve({ status: this.#status, body: this.#body.end() });
+    this.#reply = undefined;
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -145,10 +141,8 @@ export class HttpConnection<E extends Exchange> implements Dispatcher.DispatchHa
 
   #fail(reason: Error): void {
     this.#body.clear();
-    const exchange = this.#exchange;
-    this.#exchange = undefined;
-    if (exchange === undefined) return;
-    this.#owner.failed(exchange, this, new ConnectionError(this.#stage, reason));
+    this.#reply?.reject(new ConnectionError(this.#stage, reason));
+    this.#reply = undefined;
   }
 }
 

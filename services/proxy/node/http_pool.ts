@@ -3,7 +3,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../byte_budget.ts";
-import { type Deadline, Deadlines } from "../deadlines.ts";
+import { Deadlines } from "../deadlines.ts";
 import type { NodeReply } from "../call_envelope.ts";
 import {
   answerLost,
@@ -13,12 +13,7 @@ import {
   type ProxyError,
 } from "../failures.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
-import {
-  ConnectionError,
-  type ConnectionOwner,
-  type Exchange,
-  HttpConnection,
-} from "./http_connection.ts";
+import { ConnectionError, HttpConnection } from "./http_connection.ts";
 import { ReplyError } from "./reply_body.ts";
 
 const log = serviceLog("proxy");
@@ -49,8 +44,6 @@ export interface HttpPoolOptions {
   metrics?: Pick<ProxyMetrics, "upstreamLatency" | "upstreamErrors" | "countRefusal">;
   /** Called when a request is answered, with the status, or failed. */
   onEnd?: (status: number | undefined, error?: ConnectionError) => void;
-  /** Another pool for a plain read that this node refused or did not answer; undefined to give up. */
-  failover?: () => HttpPool | undefined;
 }
 
 export interface PostOptions {
@@ -58,12 +51,12 @@ export interface PostOptions {
   node?: number;
   forwardedFor: string;
   /**
-   * It changes nothing: it goes over a connection that is kept, is sent again if the node has just
-   * closed that, and once more to another node if this one fails. All else is sent at most once, over
-   * a connection of its own: a node may close an idle one at the moment of a request.
+   * It changes nothing: it goes over a kept connection, is sent again if that turns out to be stale,
+   * and to another node if this one fails. All else is sent at most once, over a connection of its
+   * own: a node may close an idle one at the moment of a request.
    */
   isPlain?: boolean;
-  /** Whether a body answers this message; another one is not taken, and ends its connection. */
+  /** Whether a body answers this message; any other is rejected, and ends its connection. */
   isAnswer?: (body: string) => boolean;
 }
 
@@ -71,13 +64,13 @@ export interface PostOptions {
  * Posts to a node over HTTP/1.1 connections of undici. `fetch` and `node:http` of the runtime send a
  * POST twice when a reused connection closes before the answer; undici does not.
  */
-export class HttpPool implements NodePort, ConnectionOwner<Post> {
+export class HttpPool implements NodePort {
   readonly #options: HttpPoolOptions;
   readonly #headers: readonly string[];
-  /** Requests without an answer yet. */
-  readonly #open: Deadlines<Post>;
+  /** Connections with a request that is not answered yet. */
+  readonly #open: Deadlines<HttpConnection>;
   /** Connections for plain reads, most recently used last. undici closes those that are idle. */
-  readonly #idle: HttpConnection<Post>[] = [];
+  readonly #idle: HttpConnection[] = [];
   readonly #observe: ((seconds: number) => void) | undefined;
   #isStopped = false;
 
@@ -89,27 +82,36 @@ export class HttpPool implements NodePort, ConnectionOwner<Post> {
       ...["content-type", "application/json", "accept-encoding", "identity"],
       ...authorization(url),
     ];
-    this.#open = new Deadlines(clock, timeoutMs, (post) => {
-      post.connection?.destroy(new ReplyError("timeout", `No answer within ${timeoutMs} ms`));
+    this.#open = new Deadlines(clock, timeoutMs, (connection) => {
+      connection.destroy(new ReplyError("timeout", `No answer within ${timeoutMs} ms`));
     });
-  }
-
-  /** Requests without an answer yet. */
-  get open(): number {
-    return this.#open.size;
   }
 
   /** Posts a message. @throws {ProxyError} See {@link NodePort}; its cause is a ConnectionError. */
-  post(text: string, options: PostOptions): Promise<NodeReply> {
-    return new Promise((resolve, reject) => {
-      this.#send(new Post(text, options, resolve, reject));
-    });
+  async post(text: string, options: PostOptions): Promise<NodeReply> {
+    const { clock, onEnd, metrics, target } = this.#options;
+    const startedAtMs = clock.now();
+    let status: number | undefined;
+    let error: ConnectionError | undefined;
+    try {
+      const reply = await this.#ask(text, options, startedAtMs);
+      status = reply.status;
+      return reply;
+    } catch (thrown) {
+      if (!(thrown instanceof ConnectionError)) throw thrown;
+      error = thrown;
+      metrics?.upstreamErrors.inc({ target });
+      throw this.#failureOf(error);
+    } finally {
+      this.#observe?.((clock.now() - startedAtMs) / 1000);
+      onEnd?.(status, error);
+    }
   }
 
   /** Ends the connections with an open request, so that their plain reads move to another node. */
   abandon(reason: string): void {
-    for (const { connection } of this.#open.clear()) {
-      connection?.destroy(new ReplyError("abandoned", reason));
+    for (const connection of this.#open.clear()) {
+      connection.destroy(new ReplyError("abandoned", reason));
     }
   }
 
@@ -117,91 +119,52 @@ export class HttpPool implements NodePort, ConnectionOwner<Post> {
   stop(): void {
     this.#isStopped = true;
     const reason = new Error("The proxy stops");
-    for (const { connection } of this.#open.clear()) connection?.destroy(reason);
-    for (const connection of this.#idle.splice(0)) connection.destroy(reason);
-  }
-
-  /** For its connections: handles the answer, and keeps the connection if it is reusable. */
-  replied(post: Post, connection: HttpConnection<Post>, status: number, body: string): void {
-    this.#finish(post);
-    // From here on, the connection would answer each request with the answer to another one.
-    const isMisled = status === 200 && post.options.isAnswer?.(body) === false;
-    const isKept = post.isPlain && connection.isDrained && !isMisled;
-    if (isKept) this.#idle.push(connection);
-    else connection.destroy(new Error("The connection is not used again"));
-    if (isMisled) {
-      const wrong = new ReplyError("invalid", "It answered another call");
-      return this.#repeat(post, new ConnectionError("sent", wrong));
+    for (const connection of [...this.#open.clear(), ...this.#idle.splice(0)]) {
+      connection.destroy(reason);
     }
-    this.#count(post, status);
-    if (isRefusal(status) && this.#move(post)) return;
-    post.resolve({ status, body });
   }
 
-  /** For its connections: handles the failure, and sends the request again if that is safe. */
-  failed(post: Post, connection: HttpConnection<Post>, error: ConnectionError): void {
-    this.#finish(post);
-    connection.destroy(error);
-    const { stage, ownReason } = error;
-    const isStale = stage === "kept" && ownReason !== "timeout" && ownReason !== "abandoned";
-    if (isStale) this.#repeat(post, error);
-    else this.#reject(post, error);
-  }
-
-  /** Sends a plain read again, once, over a new connection. */
-  #repeat(post: Post, error: ConnectionError): void {
-    if (!post.isPlain || post.isRepeated) return this.#reject(post, error);
-    post.isRepeated = true;
-    this.#sendOver(undefined, post, this.#options.clock.now());
-  }
-
-  /** Sends a plain read to another node. @returns False if it was before, or there is none. */
-  #move(post: Post): boolean {
-    const other = post.isPlain && !post.isMoved ? this.#options.failover?.() : undefined;
-    if (other === undefined) return false;
-    post.isMoved = true;
-    post.isRepeated = false;
-    other.#send(post);
-    return true;
-  }
-
-  #send(post: Post): void {
-    post.startedAtMs = this.#options.clock.now();
-    this.#sendOver(post.isPlain ? this.#idle.pop() : undefined, post, post.startedAtMs);
-  }
-
-  #sendOver(idle: HttpConnection<Post> | undefined, post: Post, nowMs: number): void {
-    if (this.#isStopped) {
-      return this.#reject(post, new ConnectionError("connecting", new Error("The proxy stops")));
+  /** Sends a message; a plain one again, over a new connection, if the one that was kept is stale. */
+  async #ask(text: string, options: PostOptions, nowMs: number): Promise<NodeReply> {
+    if (!options.isPlain) return await this.#send(text, options, nowMs);
+    try {
+      return await this.#send(text, options, nowMs, this.#idle);
+    } catch (thrown) {
+      if (!(thrown instanceof ConnectionError && thrown.isStale)) throw thrown;
+      return await this.#send(text, options, this.#options.clock.now());
     }
-    if (this.open >= CONNECTIONS_MAX) {
+  }
+
+  /** Sends a message once. @throws {ConnectionError} If there is no answer to it. */
+  async #send(
+    text: string,
+    { forwardedFor, isPlain = false, isAnswer }: PostOptions,
+    nowMs: number,
+    kept: HttpConnection[] = [],
+  ): Promise<NodeReply> {
+    if (this.#isStopped) throw new ConnectionError("connecting", new Error("The proxy stops"));
+    if (this.#open.size >= CONNECTIONS_MAX) {
       const busy = new ReplyError("busy", `${CONNECTIONS_MAX} requests are open`);
-      return this.#reject(post, new ConnectionError("connecting", busy));
+      throw new ConnectionError("connecting", busy);
     }
     const { url, budget } = this.#options;
-    const connection = idle ?? new HttpConnection<Post>(this, url, budget);
-    post.connection = connection;
-    post.deadline = this.#open.add(post, nowMs);
-    connection.send(post, [...this.#headers, "x-forwarded-for", post.options.forwardedFor]);
-  }
-
-  #finish({ deadline }: Post): void {
-    if (deadline !== undefined) this.#open.finish(deadline);
-  }
-
-  #reject(post: Post, error: ConnectionError): void {
-    this.#count(post, undefined, error);
-    // Another node would take as long, or send as much.
-    const isOwnLimit = error.ownReason === "timeout" || error.ownReason === "memory";
-    if (!isOwnLimit && this.#move(post)) return;
-    post.reject(this.#failureOf(error));
-  }
-
-  #count({ startedAtMs }: Post, status: number | undefined, error?: ConnectionError): void {
-    const { clock, metrics, target, onEnd } = this.#options;
-    this.#observe?.((clock.now() - startedAtMs) / 1000);
-    if (error !== undefined) metrics?.upstreamErrors.inc({ target });
-    onEnd?.(status, error);
+    const connection = kept.pop() ?? new HttpConnection(url, budget);
+    const deadline = this.#open.add(connection, nowMs);
+    let isReusable = false;
+    try {
+      const headers = [...this.#headers, "x-forwarded-for", forwardedFor];
+      const reply = await connection.send(text, headers, !isPlain);
+      if (reply.status === 200 && isAnswer?.(reply.body) === false) {
+        // From here on, the connection would answer each request with the answer to another one.
+        throw new ConnectionError("kept", new ReplyError("invalid", "It answered another call"));
+      }
+      isReusable = isPlain && connection.isDrained && !this.#isStopped;
+      return reply;
+    } finally {
+      this.#open.finish(deadline);
+      if (isReusable) this.#idle.push(connection);
+      else connection.destroy(new Error("The connection is not used again"));
+    }
   }
 
   #failureOf(error: ConnectionError): ProxyError {
@@ -215,40 +178,6 @@ export class HttpPool implements NodePort, ConnectionOwner<Post> {
     if (ownReason === "timeout") return nodeTimeout(target, timeoutMs, error);
     return (stage === "connecting" ? nodeUnreachable : answerLost)(target, message, error);
   }
-}
-
-/**
- * One call of {@link HttpPool.post}: an object, because a closure per step would be slower. Each attempt
- * ends in {@link HttpPool.replied} or {@link HttpPool.failed}. There are up to four of a plain read:
- *
- * 1. `#send` over a kept connection, or a new one;
- * 2. `#repeat` over a new one, if the kept one was closed or answered another call (`isRepeated`);
- * 3. and 4. `#move` to another node, if this one failed or refused (`isMoved`), where 1. and 2. follow.
- *
- * Everything else is sent once.
- */
-class Post implements Exchange {
-  connection: HttpConnection<Post> | undefined;
-  deadline: Deadline<Post> | undefined;
-  startedAtMs = 0;
-  isRepeated = false;
-  isMoved = false;
-
-  constructor(
-    readonly text: string,
-    readonly options: PostOptions,
-    readonly resolve: (reply: NodeReply) => void,
-    readonly reject: (error: Error) => void,
-  ) {}
-
-  get isPlain(): boolean {
-    return this.options.isPlain ?? false;
-  }
-}
-
-/** Whether an answer means that the node cannot serve now. */
-function isRefusal(status: number): boolean {
-  return status === 429 || status >= 500;
 }
 
 /** User and password of a URL as a header (RFC 7617), or nothing. */

@@ -65,7 +65,7 @@ export class NodeLink {
         else log.warn("Read node {node} removed from the read group: {reason}", facts);
       },
     });
-    registerNodeMetrics(metrics.registry, () => readNodes.states);
+    registerNodeMetrics(metrics.registry, readNodes);
     const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
     this.#upstream = new Upstream({
       urls: wsUrls,

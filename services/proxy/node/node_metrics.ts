@@ -1,10 +1,11 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { NodeState } from "./read_node.ts";
+import type { ReadNode } from "./read_node.ts";
+import type { ReadNodes } from "./read_nodes.ts";
 
 interface NodeMetric {
   name: string;
   help: string;
-  value: (state: NodeState) => number;
+  value: (node: ReadNode, leads: boolean) => number;
 }
 
 const GAUGES: readonly NodeMetric[] = [
@@ -16,12 +17,12 @@ const GAUGES: readonly NodeMetric[] = [
   {
     name: "proxy_read_node_leads",
     help: "1 for the read node that serves reads and subscriptions, 0 for the others.",
-    value: ({ leads }) => leads ? 1 : 0,
+    value: (_node, leads) => leads ? 1 : 0,
   },
   {
     name: "proxy_read_node_head",
     help: "Newest block number of each read node, 0 before any is known.",
-    value: ({ head = 0 }) => head,
+    value: ({ head }) => head?.number ?? 0,
   },
   {
     name: "proxy_read_node_probe_seconds",
@@ -51,8 +52,8 @@ const COUNTERS: readonly NodeMetric[] = [
   },
 ];
 
-/** Registers the metrics of each read node; `states` is called at every scrape. */
-export function registerNodeMetrics(registry: Registry, states: () => readonly NodeState[]): void {
+/** Registers the metrics of each read node, which are read at every scrape. */
+export function registerNodeMetrics(registry: Registry, nodes: ReadNodes): void {
   const options = ({ name, help, value }: NodeMetric) => ({
     name,
     help,
@@ -60,7 +61,9 @@ export function registerNodeMetrics(registry: Registry, states: () => readonly N
     registers: [registry],
     collect(this: Gauge<"node"> | Counter<"node">) {
       this.reset();
-      for (const state of states()) this.inc({ node: state.name }, value(state));
+      for (const [index, node] of nodes.states.entries()) {
+        this.inc({ node: node.name }, value(node, index === nodes.leader));
+      }
     },
   });
   for (const metric of GAUGES) new Gauge(options(metric));

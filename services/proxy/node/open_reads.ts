@@ -17,7 +17,7 @@ export class OpenRead {
   readonly answer: Promise<Answer>;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
-  /** Its id on the socket; 0 while it waits for a place. */
+  /** Its id on the socket; 0 while it waits for a slot. */
   id = 0;
   /** Whether it was also sent over HTTP. */
   isRepeated = false;
@@ -43,8 +43,8 @@ export class OpenRead {
 const SEQUENCE_MAX = 2 ** 20;
 
 /**
- * The reads that are open on a socket, by their ids. Each has a slot, which is a part of its id; why
- * this is no `Map` stands at {@link Deadlines}.
+ * The reads that are open on a socket, by their ids. Each has a slot, which is a part of its id; see
+ * {@link Deadlines} for why this is no `Map`.
  */
 export class OpenReads {
   readonly #slots: (OpenRead | undefined)[];

@@ -14,21 +14,6 @@ const HEAD_KEPT_MS = 30_000;
 /** A head is compared with those of others for this long: two rounds of probes. */
 const HEAD_RECENT_MS = 2_000;
 
-/** The state of a node for people and metrics. */
-export interface NodeState {
-  name: string;
-  /** The reason why it is removed or dead; undefined if it is neither. */
-  reason: string | undefined;
-  isUp: boolean;
-  leads: boolean;
-  head: number | undefined;
-  /** Average time of its probes; Infinity before the first. */
-  tookMs: number;
-  readsTotal: number;
-  errorsTotal: number;
-  removalsTotal: number;
-}
-
 /** The known state of one of several read nodes. */
 export class ReadNode {
   readonly name: string;
@@ -37,7 +22,7 @@ export class ReadNode {
   /** Its answer of this round, and of the one before: on a fast chain, those of one round differ in timing. */
   probed: Head | undefined;
   probedBefore: Head | undefined;
-  /** Average time of its probes: other reads differ too much to be compared. */
+  /** Average time of its probes, Infinity before the first: other reads differ too much to compare. */
   tookMs = Infinity;
   /** Probes without an answer, in a row. */
   failures = 0;
@@ -65,6 +50,11 @@ export class ReadNode {
   /** Whether it is in the read group and responds. */
   get isUp(): boolean {
     return this.removedFor === undefined && !this.isDead;
+  }
+
+  /** Why it is not up; undefined if it is. */
+  get reason(): string | undefined {
+    return this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
   }
 
   reached(head: Head, nowMs: number): void {
@@ -95,13 +85,6 @@ export class ReadNode {
     this.reads = this.errors = 0;
     // Forget the head of a silent node, so that reads of its blocks do not wait for it.
     if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
-  }
-
-  state(leads: boolean): NodeState {
-    const { name, isUp, head, tookMs, readsTotal, errorsTotal, removalsTotal } = this;
-    const reason = this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
-    const counts = { readsTotal, errorsTotal, removalsTotal };
-    return { name, reason, isUp, leads, head: head?.number, tookMs, ...counts };
   }
 }
 

@@ -1,13 +1,6 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
-import {
-  blocksAbove,
-  type NodeState,
-  ReadNode,
-  ROUNDS,
-  type Verdict,
-  verdictOf,
-} from "./read_node.ts";
+import { blocksAbove, ReadNode, ROUNDS, type Verdict, verdictOf } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -73,8 +66,9 @@ export class ReadNodes {
     return this.#nodes.some(({ isUp }) => isUp);
   }
 
-  get states(): NodeState[] {
-    return this.#nodes.map((node, index) => node.state(index === this.#leader));
+  /** All nodes, for people and metrics. */
+  get states(): readonly ReadNode[] {
+    return this.#nodes;
   }
 
   /** Whether a node refused or closed its last connection, or answers no probes. */

@@ -21,8 +21,8 @@ export const PROBE_TIMEOUT_MS = 2_000;
 /** Asks a node for its newest block. */
 const PROBE = callText(restOf("eth_getBlockByNumber", '["latest",false]'), 1);
 
-/** Errors that do not indicate a problem of the node: a caller can make a read slow or large. */
-const OWN_LIMITS: ReadonlySet<unknown> = new Set(["timeout", "busy", "memory"]);
+/** Limits that a caller can reach with a slow or large read, at any node. */
+const OWN_LIMITS: ReadonlySet<unknown> = new Set(["timeout", "memory"]);
 
 export interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];
@@ -47,15 +47,28 @@ export class ReadPool implements NodePort {
         target: "read",
         url: new URL(url),
         onEnd: (status, error) => this.#report(node, status, error),
-        failover: () => this.#alternativeTo(node),
       })
     );
     const probe = { ...options, metrics: undefined, timeoutMs: PROBE_TIMEOUT_MS };
     this.#probes = urls.map((url) => new HttpPool({ ...probe, target: "read", url: new URL(url) }));
   }
 
-  post(text: string, options: PostOptions): Promise<NodeReply> {
-    return this.#at(this.#pools, options.node ?? this.#nodes.leader).post(text, options);
+  async post(text: string, options: PostOptions): Promise<NodeReply> {
+    const node = options.node ?? this.#nodes.leader;
+    const first = this.#at(this.#pools, node);
+    if (!options.isPlain) return await first.post(text, options);
+    let reply: NodeReply | undefined;
+    let failure: unknown;
+    try {
+      reply = await first.post(text, options);
+    } catch (thrown) {
+      failure = thrown;
+    }
+    const isFailed = reply === undefined ? mayMove(failure) : isRefusal(reply.status);
+    const other = isFailed ? this.#alternativeTo(node) : undefined;
+    if (other !== undefined) return await other.post(text, options);
+    if (reply === undefined) throw failure;
+    return reply;
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
@@ -93,10 +106,10 @@ export class ReadPool implements NodePort {
 
   #report(node: number, status: number | undefined, error?: ConnectionError): void {
     if (this.#stopped) return;
-    const isBusy = status === 429 || Number(status) >= 500;
-    if (error === undefined && !isBusy) return this.#nodes.onReadAnswered(node);
+    if (error === undefined && !isRefusal(status)) return this.#nodes.onReadAnswered(node);
     // The probes detect a node that hangs.
-    if (!OWN_LIMITS.has(error?.ownReason)) this.#nodes.onReadFailed(node);
+    const isOwnLimit = error?.ownReason === "busy" || OWN_LIMITS.has(error?.ownReason);
+    if (!isOwnLimit) this.#nodes.onReadFailed(node);
     if (error !== undefined && isRefused(error)) this.#nodes.onDied(node, error.message);
   }
 
@@ -110,6 +123,17 @@ export class ReadPool implements NodePort {
     if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
     return pool;
   }
+}
+
+/** Whether a status means that the node cannot serve now. */
+function isRefusal(status = 0): boolean {
+  return status === 429 || status >= 500;
+}
+
+/** Whether another node may answer a read that failed. */
+function mayMove(failure: unknown): boolean {
+  const error = failure instanceof ProxyError ? failure.cause : undefined;
+  return error instanceof ConnectionError && !OWN_LIMITS.has(error.ownReason);
 }
 
 function isRefused({ stage, ownReason }: ConnectionError): boolean {

@@ -14,18 +14,18 @@ const log = serviceLog("proxy");
 
 /**
  * Reads that are open on the socket at once. Our node accepts 100 of one socket; half of them are for
- * one caller at most, so that nobody waits for a place longer than for one turn.
+ * one caller at most, so that nobody waits for a slot longer than for one turn.
  */
-export const READS_OPEN = { places: 64, perCaller: 32, waitingMax: 8_192 };
+export const READS_OPEN = { slots: 64, perCaller: 32, waitingMax: 8_192 };
 
 /**
- * Reads that go over HTTP because they waited too long for a place, of all callers and of one: a tenth
+ * Reads that go over HTTP because they waited too long for a slot, of all callers and of one: a tenth
  * of the connections to a node for one caller, half of them for all.
  */
-export const READS_SPILLED = { places: 512, perCaller: 100, waitingMax: 0 };
+const READS_SPILLED = { slots: 512, perCaller: 100, waitingMax: 0 };
 
 /**
- * Interval at which reads without an answer are looked at. Those that waited for a place for so long
+ * Interval at which reads without an answer are looked at. Those that waited for a slot for so long
  * go over HTTP: more of them at a time are worth more than the CPU that they cost.
  */
 export const LOOK_INTERVAL_MS = 250;
@@ -75,7 +75,7 @@ export class ReadSocket {
   readonly #options: ReadSocketOptions;
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
-  readonly #open = new OpenReads(READS_OPEN.places);
+  readonly #open = new OpenReads(READS_OPEN.slots);
   readonly #turns = new FairQueue<OpenRead>(READS_OPEN);
   readonly #spilled = new FairQueue<OpenRead>(READS_SPILLED);
   readonly #observe: (seconds: number) => void;
@@ -182,7 +182,7 @@ export class ReadSocket {
     open.resolve({ status: 200, text, id: span });
   }
 
-  /** Ends a read on the socket; the next one takes its place. */
+  /** Ends a read on the socket; the next one takes its slot. */
   #close(open: OpenRead): void {
     this.#open.delete(open);
     const next = this.#turns.finish(open.read.caller);
@@ -240,7 +240,7 @@ export class ReadSocket {
     }
   }
 
-  /** Reads that waited long for a place go over HTTP, some of each caller's. */
+  /** Reads that waited long for a slot go over HTTP, some of each caller's. */
   #lookAtWaiting(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();

@@ -8,7 +8,7 @@ export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
 const FIRST_CAPACITY = 4_096;
 
 /**
- * The proxy did not wait for an answer, or did not take what came: `busy` with other requests to the
+ * The proxy did not wait for an answer, or rejected what came: `busy` with other requests to the
  * node, a `timeout`, a node that does not respond and so is `abandoned`, too much in `memory`, or an
  * `invalid` answer.
  */

@@ -7,7 +7,6 @@ import type { ProxyMetrics } from "../metrics.ts";
 
 const log = serviceLog("proxy");
 
-/** Events of an {@link Upstream}. */
 export interface UpstreamEvents {
   opened(node: number): void;
   /** The connection to a node is lost, or could not be opened. */

@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import {
-  type Call,
-  isBroken,
-  MessageError,
-  readMessage,
-} from "../../../services/proxy/calls/message.ts";
+import { type Call, MessageError, readMessage } from "../../../services/proxy/calls/message.ts";
 
 const LARGE = 1024 * 1024;
 
@@ -42,16 +37,6 @@ Deno.test("readMessage: accepts every kind of id and params, and rejects the id 
     assert.deepEqual({ method, params }, { method: each.method, params: each.params });
   }
   assert.throws(() => readMessage('{"jsonrpc":"2.0","id":1e999,"method":"a"}', 1), MessageError);
-});
-
-Deno.test("readMessage: refuses each invalid call of a batch under its own id", () => {
-  const good = '{ "jsonrpc":"2.0", "id":1.0, "method":"eth_call" }';
-  const batch = readMessage(`[${good}, 7 ,{"jsonrpc":"2.0","id":"b"}, ${good}]`, 4);
-  assert(Array.isArray(batch));
-  assert.deepEqual(
-    batch.map((each) => isBroken(each) ? [each.id, each.error.rpcCode] : [each.id]),
-    [["1.0"], ["null", -32600], ['"b"', -32600], ["1.0"]],
-  );
 });
 
 Deno.test("readMessage: the refusal of a costly message has its id if that is written first", () => {

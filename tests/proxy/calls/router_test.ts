@@ -8,10 +8,8 @@ import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
 import type { Answer } from "../../../services/proxy/call_envelope.ts";
-import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../../support/eventually.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { call, routerTo } from "../support.ts";
+import { call, readNodesOf, routerTo } from "../support.ts";
 
 interface Posted {
   target: "read" | "write";
@@ -179,7 +177,7 @@ const refusals: [name: string, answer: (post: Posted) => void, status: number][]
   ["a status other than 200", (post) => echo(post, 429), 429],
   ["an error", (post) => reply(post, '"error":{}'), 200],
   ["a result and an error", (post) => reply(post, '"result":null,"error":{}'), 200],
-  ["neither", (post) => reply(post, '"x":1'), 200],
+  ["neither a result nor an error", (post) => reply(post, '"x":1'), 200],
   ["an answer under the id of another call", ({ text, answer }) => {
     answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id + 1},"result":1}` });
   }, 502],
@@ -187,7 +185,7 @@ const refusals: [name: string, answer: (post: Posted) => void, status: number][]
   ["no answer", ({ answer }) => answer.reject(new ProxyError(504, -32002, "away")), 504],
 ];
 for (const [name, refuse, status] of refusals) {
-  Deno.test(`Router: where a read gets ${name}, equal reads are each sent for themselves`, async () => {
+  Deno.test(`Router: when a read gets ${name}, each equal read is sent on its own`, async () => {
     const { posted, ask } = scene();
     const [first, ...others] = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
     assert.equal(posted.length, 1);
@@ -270,12 +268,7 @@ Deno.test("Router: a small answer to a batch waits for no turn", async () => {
 
 /** Three nodes: the first one leads, and only the second one has block 9. */
 function severalNodes() {
-  const nodes = new ReadNodes({
-    names: ["a", "b", "c"],
-    maxLag: 9,
-    clock: new FakeClock(),
-    random: () => 0,
-  });
+  const nodes = readNodesOf("a b c");
   for (const [node, number] of [5, 9, 5].entries()) nodes.onHead(node, { number, timestampS: 0 });
   return nodes;
 }

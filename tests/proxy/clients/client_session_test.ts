@@ -11,7 +11,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call, routerTo } from "../support.ts";
-import { hubWith } from "../hub/quiet.ts";
+import { HubScene } from "../hub/quiet.ts";
 import { seriesIn } from "../../support/metrics.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
@@ -32,20 +32,12 @@ function scene(
       return answer.promise;
     },
   };
-  /** Subscribes that the node has not granted yet. */
-  const asked: { id: number; params: string[] }[] = [];
   const clock = new FakeClock();
-  const hub = hubWith({
+  const scene = new HubScene({
     delivery: (hub) => new DeliveryLoop(hub, clock),
-    upstream: {
-      send: (text) => {
-        asked.push(JSON.parse(text));
-        return true;
-      },
-      drop: () => assert.fail("Not dropped"),
-    },
     events: metrics.hubEvents(),
   });
+  const { hub } = scene;
   hub.upstreamOpened(0);
   const got: string[] = [];
   const budget = new ByteBudget(BUDGET);
@@ -86,15 +78,9 @@ function scene(
     budget,
     frames: () => got.map((text): RpcMessage => JSON.parse(text)),
     receive: (message: unknown) => session.receive(JSON.stringify(message)),
-    /** The node grants what it was asked for, under the topic's name. */
-    grant() {
-      for (const { id, params } of asked.splice(0)) {
-        hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: params[0] }));
-      }
-    },
-    notify(subscription: string) {
-      const params = { subscription, result: subscription };
-      hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+    grant: () => scene.grant(),
+    notify(topic: string) {
+      scene.notify(topic, topic);
       hub.flush();
     },
   };
@@ -118,7 +104,7 @@ Deno.test("ClientSession: a batch counts as open until it is answered, subscript
   }
 });
 
-Deno.test("ClientSession: a batch of a client that disconnects before the node answers stays open no longer", async () => {
+Deno.test("ClientSession: a batch no longer counts as open once its client has disconnected", async () => {
   const { session, receive, openRequests, caller, got } = scene();
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const batch = receive([call(1, "eth_subscribe", ["a"])]);

@@ -18,7 +18,7 @@ class Scene {
   readonly budget: ByteBudget;
   readonly refusals: string[] = [];
   /** Bytes that the caller has to remove from the budget. */
-  readonly held = { bytes: 0 };
+  readonly counted = { bytes: 0 };
   readonly #bodies: RequestBodies;
 
   constructor(budgetBytes = Infinity) {
@@ -32,7 +32,7 @@ class Scene {
   }
 
   read(request: Request): Promise<string> {
-    return this.#bodies.read(request, this.held);
+    return this.#bodies.read(request, this.counted);
   }
 
   /** Reads a body that must be refused. @returns Its status. */
@@ -96,15 +96,19 @@ Deno.test("Request bodies: one as large as the limit is read, a byte more is ref
 Deno.test("Request bodies: bytes count in the budget as they arrive, except declared ones up to 8 KiB", async () => {
   const scene = new Scene();
   await scene.read(request(RUNTIME_BYTES_MAX, true));
-  assert.deepEqual([scene.budget.used, scene.held.bytes], [0, 0]);
+  assert.deepEqual([scene.budget.used, scene.counted.bytes], [0, 0]);
   const body = new SlowBody(FIRST_BYTES);
   const read = scene.read(body.request);
   await body.send(1_000);
-  assert.deepEqual([scene.budget.used, scene.held.bytes], [1_000, 1_000], "what arrived, no more");
+  assert.deepEqual(
+    [scene.budget.used, scene.counted.bytes],
+    [1_000, 1_000],
+    "what arrived, no more",
+  );
   await body.send(500);
   body.end();
   assert.equal((await read).length, 1_500);
-  assert.deepEqual([scene.budget.used, scene.held.bytes], [1_500, 1_500]);
+  assert.deepEqual([scene.budget.used, scene.counted.bytes], [1_500, 1_500]);
   scene.stop();
 });
 
@@ -117,7 +121,7 @@ Deno.test("Request bodies: without room in the budget they are refused with 429,
   await body.send(100_000);
   assert.equal(scene.budget.used, 100_000);
   await body.send(1);
-  assert.deepEqual([await refused, body.isCancelled, scene.held.bytes], [429, true, 100_000]);
+  assert.deepEqual([await refused, body.isCancelled, scene.counted.bytes], [429, true, 100_000]);
   assert.deepEqual(scene.refusals, ["buffered_bytes", "buffered_bytes"]);
   scene.stop();
 });

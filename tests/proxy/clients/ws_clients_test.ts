@@ -147,3 +147,16 @@ Deno.test("WsClients: draining closes every client with 1012, and does not wait 
   assert.equal(clock.pending, 0);
   await clients.drain();
 });
+
+Deno.test("WsClients: draining waits a second for clients that do not answer the close, and no longer", async () => {
+  const { clients, clock, adopt } = scene();
+  const [polite] = [adopt(), adopt()];
+  let isOver = false;
+  const drained = clients.drain().then(() => isOver = true);
+  polite.onGone();
+  clock.advance(999);
+  await turn();
+  assert.equal(isOver, false);
+  clock.advance(1);
+  await drained;
+});

@@ -110,15 +110,6 @@ Deno.test("WsListener: passes repeated headers on", () =>
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));
 
-Deno.test("WsListener: stop cuts open connections", () =>
-  withListener(async ({ url, listener }) => {
-    const client = new WsClient(url);
-    await once(client, "open");
-    const closed = once(client, "close");
-    await listener.stop();
-    assert.equal((await closed)[0], 1006);
-  }));
-
 const HANDSHAKE = handshakeText("http://localhost/ws", WEBSOCKET_KEY);
 
 /** A connection that sends some text, and what it received until its end. */
@@ -164,17 +155,6 @@ Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other
       await eventually("its end", () => accepted[0]?.gone || undefined);
       accepted.length = 0;
     }
-  }));
-
-Deno.test("WsListener: a request without a handshake is answered that one is expected", () =>
-  withListener(async ({ listener }) => {
-    const request = "GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    const text = await rawClient(listener.port, request).ended;
-    const [head = "", body = ""] = text.split("\r\n\r\n");
-    assert.match(head, /^HTTP\/1\.1 426 /);
-    assert.match(head.toLowerCase(), /\r\nupgrade: websocket\r\n/);
-    assert.match(head.toLowerCase(), /\r\ncontent-type: application\/json/);
-    assert.match(body, /\/ws/);
   }));
 
 Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and each to ten seconds", () =>

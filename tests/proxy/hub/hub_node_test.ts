@@ -1,45 +1,24 @@
 /** What the hub makes of a node that is silent, refuses, or confuses its ids. */
 import assert from "node:assert/strict";
-import type { Hub, HubOptions } from "../../../services/proxy/hub/hub.ts";
+import type { HubOptions } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../../services/proxy/hub/subscription_request.ts";
 import { address } from "../address.ts";
-import { hubWith, NO_EVENTS, OPEN_SINK, topicRequest } from "./quiet.ts";
+import { HubScene, NO_EVENTS, OPEN_SINK } from "./quiet.ts";
 
 const TIMEOUT_MS = 1_000;
 
 /** Subscribes that may be left unanswered before the connection is given up. */
 const UNANSWERED_MAX = 256;
 
-interface Asked {
-  id: number;
-  method: string;
-  params: [string];
-}
-
-/** A hub whose node answers when the test says so. */
-class Scene {
+/** A hub, what its clients got, and the time. */
+class Scene extends HubScene {
   nowMs = 0;
-  readonly dropped: string[] = [];
-  /** What the node was asked and has not answered. */
-  readonly asked: Asked[] = [];
   readonly closed: number[] = [];
   readonly got: unknown[] = [];
-  readonly hub: Hub;
-  #connected = true;
 
   constructor(given: Partial<HubOptions> = {}) {
-    this.hub = hubWith({
-      subscribeTimeoutMs: TIMEOUT_MS,
-      upstream: {
-        send: (text) => {
-          if (this.#connected) this.asked.push(JSON.parse(text));
-          return this.#connected;
-        },
-        drop: (reason) => this.dropped.push(reason),
-      },
-      ...given,
-    });
+    super({ subscribeTimeoutMs: TIMEOUT_MS, ...given });
   }
 
   client(from = address()): HubClient {
@@ -50,16 +29,14 @@ class Scene {
     }, from);
   }
 
-  subscribe(client: HubClient, topic: string): Promise<unknown> {
-    return new Promise((answer) =>
-      this.hub.subscribe(client, topicRequest(topic), this.nowMs, answer)
-    );
+  override subscribe(client: HubClient, topic: string) {
+    return super.subscribe(client, topic, this.nowMs);
   }
 
   /** The node answers the oldest open request. */
   answer(body: { result: unknown } | { error: object }): void {
-    const id = this.asked.shift()?.id ?? assert.fail("The node was asked nothing");
-    assert(this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, ...body })));
+    const { id } = this.asked.shift() ?? assert.fail("The node was asked nothing");
+    assert(this.reply(id, body));
   }
 
   /** What was ended at the node since the last call, which may have been asked for nothing else. */
@@ -67,17 +44,17 @@ class Scene {
     return this.asked.splice(0).map(({ method, params }) => `${method} ${params}`);
   }
 
-  notify(subscription: string, result: unknown): void {
-    const params = { subscription, result };
-    this.hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+  override notify(subscription: string, result: unknown): boolean {
+    const isUnderstood = super.notify(subscription, result);
     this.hub.flush();
+    return isUnderstood;
   }
 
   reconnect(): void {
-    this.#connected = false;
+    this.isConnected = false;
     this.hub.upstreamClosed();
     this.asked.length = 0;
-    this.#connected = true;
+    this.isConnected = true;
     this.hub.upstreamOpened(this.nowMs);
   }
 
@@ -260,8 +237,8 @@ Deno.test("Hub: the client gets the node's error, or one if the node's answer ha
     const scene = new Scene();
     const outcome = scene.subscribe(scene.client(), "a");
     scene.answer(result === undefined ? { error: { code: -32000, data: 1.0 } } : { result });
-    const { errorText } = await outcome as { errorText: string };
-    const { code } = JSON.parse(errorText);
+    const answer = await outcome;
+    const { code } = JSON.parse("errorText" in answer ? answer.errorText : assert.fail("Granted"));
     assert.equal(code, result === undefined ? -32000 : -32603);
     assert.deepEqual(scene.hub.table.size, {
       subscriptions: 0,

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import type { Hub } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { address } from "../address.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
-import { hubWith, topicRequest } from "./quiet.ts";
+import { HubScene } from "./quiet.ts";
 
 const CAPACITY = 4;
 
-/** A hub whose node grants every subscription, under the topic's name as the id. */
-class Scene {
+/** A hub whose node grants every subscription, and what the hub reports. */
+class Scene extends HubScene {
   sent = 0;
   lagged = 0;
   received = 0;
@@ -16,13 +15,11 @@ class Scene {
   subscribed = 0;
   /** How often the hub reported how many were sent. */
   sentReports = 0;
-  readonly hub: Hub;
 
   constructor(slowClients: "lag" | "close" = "lag", capacity = CAPACITY) {
-    this.hub = hubWith({
+    super({
       capacity,
       slowClients,
-      upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
       events: {
         received: () => this.received += 1,
         subscribed: (total) => this.subscribed = total,
@@ -36,27 +33,15 @@ class Scene {
     this.hub.upstreamOpened(0);
   }
 
-  #grant(text: string): boolean {
-    const { id, method, params } = JSON.parse(text);
-    if (method !== "eth_subscribe") return true;
-    queueMicrotask(() =>
-      this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: params[0] }))
-    );
-    return true;
-  }
-
   /** Connects a client and subscribes it. */
-  async client(...topics: string[]): Promise<Client> {
-    const client = new Client(this.hub);
-    for (const topic of topics) await client.subscribe(topic);
+  client(...topics: string[]): Client {
+    const client = new Client(this);
+    for (const topic of topics) void client.subscribe(topic);
     return client;
   }
 
-  notify(topic: string, ...results: number[]): void {
-    for (const result of results) {
-      const params = { subscription: topic, result };
-      this.hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
-    }
+  notifyAll(topic: string, ...results: number[]): void {
+    for (const result of results) this.notify(topic, result);
   }
 }
 
@@ -66,11 +51,11 @@ class Client {
   /** Lists of messages as they were handed to the connection. */
   readonly lists: (readonly OutgoingMessage[])[] = [];
   readonly client: HubClient;
-  readonly #hub: Hub;
+  readonly #scene: Scene;
 
-  constructor(hub: Hub) {
-    this.#hub = hub;
-    this.client = hub.connect({
+  constructor(scene: Scene) {
+    this.#scene = scene;
+    this.client = scene.hub.connect({
       room: () => this.room,
       spareRoom: () => this.spare,
       send: (messages) => this.lists.push(messages),
@@ -79,9 +64,9 @@ class Client {
   }
 
   subscribe(topic: string): Promise<unknown> {
-    return new Promise((resolve) =>
-      this.#hub.subscribe(this.client, topicRequest(topic), 0, resolve)
-    );
+    const outcome = this.#scene.subscribe(this.client, topic);
+    this.#scene.grant();
+    return outcome;
   }
 
   get got(): number[] {
@@ -89,55 +74,41 @@ class Client {
   }
 }
 
-Deno.test("Hub: clients of one feed get the same list and are reported together", async () => {
+Deno.test("Hub: clients share a list if they have one feed, or if only one feed has news", () => {
   const scene = new Scene();
-  const clients = [await scene.client("a"), await scene.client("a"), await scene.client("a")];
-  scene.notify("a", 1, 2);
-  scene.hub.flush();
-  const [first, ...others] = clients.map(({ lists }) => lists);
-  assert.equal(first?.length, 1);
-  for (const lists of others) assert.equal(lists[0], first[0]);
-  assert.deepEqual([scene.sent, scene.sentReports], [6, 1]);
-});
-
-Deno.test("Hub: clients share a list if they have one feed, or if only one feed has news", async () => {
-  const scene = new Scene();
-  const [one, same, both] = [
-    await scene.client("a"),
-    await scene.client("a"),
-    await scene.client("a", "b"),
-  ];
-  scene.notify("a", 1);
-  scene.notify("b", 2);
+  const [one, same, both] = [scene.client("a"), scene.client("a"), scene.client("a", "b")];
+  scene.notifyAll("a", 1);
+  scene.notifyAll("b", 2);
   scene.hub.flush();
   assert.equal(one.lists[0], same.lists[0]);
-  scene.notify("a", 3);
+  assert.deepEqual([scene.sent, scene.sentReports], [4, 1], "reported together");
+  scene.notifyAll("a", 3);
   scene.hub.flush();
   assert.equal(one.lists[1], both.lists[1]);
-  scene.notify("a", 4, 5);
-  scene.notify("a", 6, 7);
+  scene.notifyAll("a", 4, 5);
+  scene.notifyAll("a", 6, 7);
   scene.hub.flush();
   assert.equal(one.lists.length, 3, "a burst as long as the ring is one list");
 });
 
-Deno.test("Hub: a client that is behind does not split the lists of the others", async () => {
+Deno.test("Hub: a client that is behind does not split the lists of the others", () => {
   const scene = new Scene("lag", 64);
-  const [slow, fast] = [await scene.client("a"), await scene.client("a")];
+  const [slow, fast] = [scene.client("a"), scene.client("a")];
   slow.room = 0;
-  scene.notify("a", 1);
+  scene.notifyAll("a", 1);
   scene.hub.flush();
-  scene.notify("a", 2, 3, 4);
-  scene.notify("a", 5, 6, 7);
+  scene.notifyAll("a", 2, 3, 4);
+  scene.notifyAll("a", 5, 6, 7);
   scene.hub.flush();
   assert.deepEqual(fast.lists.map(({ length }) => length), [1, 6]);
 });
 
-Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, then continues", async () => {
+Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, then continues", () => {
   const scene = new Scene();
-  const [deaf, both] = [await scene.client("a"), await scene.client("a", "b")];
+  const [deaf, both] = [scene.client("a"), scene.client("a", "b")];
   deaf.room = both.room = 0;
-  for (let number = 0; number < 50; number += 1) scene.notify("a", number);
-  scene.notify("b", 50);
+  for (let number = 0; number < 50; number += 1) scene.notifyAll("a", number);
+  scene.notifyAll("b", 50);
   scene.hub.flush();
   assert.deepEqual([scene.sent, scene.sentReports, scene.lagged], [0, 0, 0]);
   for (const client of [deaf, both]) {
@@ -150,17 +121,17 @@ Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, th
   assert.deepEqual([deaf.got, scene.lagged], [[47, 48, 49], 2 * 47]);
   scene.hub.resume(both.client);
   assert.deepEqual([both.got, scene.lagged], [[47, 48, 49, 50], 2 * 47]);
-  scene.notify("a", 51);
+  scene.notifyAll("a", 51);
   scene.hub.flush();
   assert.deepEqual([deaf.got.at(-1), scene.lagged], [51, 2 * 47], "counted once");
 });
 
-Deno.test("Hub: missed notifications count when a client unsubscribes or disconnects", async () => {
+Deno.test("Hub: missed notifications count when a client unsubscribes or disconnects", () => {
   for (const leave of ["unsubscribe", "disconnect"]) {
     const scene = new Scene();
-    const deaf = await scene.client("a", "b");
+    const deaf = scene.client("a", "b");
     deaf.room = 0;
-    for (let number = 0; number < 10; number += 1) scene.notify("a", number);
+    for (let number = 0; number < 10; number += 1) scene.notifyAll("a", number);
     scene.hub.flush();
     if (leave === "disconnect") scene.hub.disconnect(deaf.client);
     else assert(scene.hub.unsubscribe(deaf.client, "a"));
@@ -169,9 +140,9 @@ Deno.test("Hub: missed notifications count when a client unsubscribes or disconn
   }
 });
 
-Deno.test("Hub: rejects frames that are no objects, ignores notifications without a method", async () => {
+Deno.test("Hub: rejects frames that are no objects, ignores notifications without a method", () => {
   const scene = new Scene();
-  const client = await scene.client("a");
+  const client = scene.client("a");
   const frames = scene.received;
   for (const text of ["no JSON", "7", "null", '"text"']) assert(!scene.hub.receive(text), text);
   assert.equal(scene.received, frames);
@@ -189,15 +160,15 @@ Deno.test("Hub: rejects frames that are no objects, ignores notifications withou
   assert.deepEqual(client.got, []);
 });
 
-Deno.test("Hub: a client that reads gets what the ring is about to overwrite, and not before", async () => {
+Deno.test("Hub: a client that reads gets messages just before the ring overwrites them", () => {
   const scene = new Scene();
-  const [slow, other] = [await scene.client("a"), await scene.client("a", "b")];
+  const [slow, other] = [scene.client("a"), scene.client("a", "b")];
   for (const client of [slow, other]) {
     client.room = 0;
     client.spare = Infinity;
   }
   for (let number = 0; number < 10 * CAPACITY; number += 1) {
-    scene.notify("a", number);
+    scene.notifyAll("a", number);
     scene.hub.flush();
     const lost = number - CAPACITY;
     for (const { got } of [slow, other]) assert((got.at(-1) ?? -1) >= lost, `${number} came`);
@@ -214,24 +185,24 @@ Deno.test("Hub: a client that reads gets what the ring is about to overwrite, an
 
 Deno.test("Hub: a disconnected client's subscribe is refused", async () => {
   const scene = new Scene();
-  const client = await scene.client("a");
+  const client = scene.client("a");
   scene.hub.disconnect(client.client);
   const outcome = await client.subscribe("b");
   assert.match(JSON.stringify(outcome), /cannot be reached/);
-  scene.notify("b", 1);
+  scene.notifyAll("b", 1);
   scene.hub.flush();
   assert.deepEqual([scene.sent, client.got], [0, []]);
 });
 
-Deno.test("Hub: with --slow-clients close, one missed notification closes the client", async () => {
+Deno.test("Hub: with --slow-clients close, one missed notification closes the client", () => {
   for (const missed of [0, 1]) {
     const closed: string[] = [];
     const scene = new Scene("close");
-    const client = await scene.client("a");
+    const client = scene.client("a");
     client.client.sink.close = (code, reason) => closed.push(`${code} ${reason}`);
     client.room = 0;
     for (let n = 0; n < CAPACITY + missed; n += 1) {
-      scene.notify("a", n);
+      scene.notifyAll("a", n);
       scene.hub.flush();
     }
     client.room = Infinity;
@@ -242,10 +213,10 @@ Deno.test("Hub: with --slow-clients close, one missed notification closes the cl
   }
 });
 
-Deno.test("Hub: a connection with room for exactly the new messages gets the shared list", async () => {
+Deno.test("Hub: a connection with room for exactly the new messages gets the shared list", () => {
   const scene = new Scene();
-  const [exact, other] = [await scene.client("a"), await scene.client("a")];
-  scene.notify("a", 1, 2);
+  const [exact, other] = [scene.client("a"), scene.client("a")];
+  scene.notifyAll("a", 1, 2);
   exact.room = 2 * JSON.stringify({
     jsonrpc: "2.0",
     method: "eth_subscription",

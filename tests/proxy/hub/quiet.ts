@@ -1,6 +1,7 @@
-/** Parts of a hub that a test does not look at. */
+/** A hub between clients and a node that a test plays. */
 import { Hub, type HubOptions } from "../../../services/proxy/hub/hub.ts";
-import type { ClientSink, HubEvents } from "../../../services/proxy/hub/hub_client.ts";
+import type { ClientSink, HubClient, HubEvents } from "../../../services/proxy/hub/hub_client.ts";
+import type { SubscribeOutcome } from "../../../services/proxy/hub/shared_subscription.ts";
 
 export const NO_EVENTS: HubEvents = { received() {}, sent() {}, lagged() {}, subscribed() {} };
 
@@ -24,4 +25,51 @@ export function hubWith(given: Partial<HubOptions>): Hub {
 /** A subscription to something that is known by its name alone. */
 export function topicRequest(topic: string) {
   return { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
+}
+
+/** A hub whose node answers when the test says so. */
+export class HubScene<Params extends [string, ...unknown[]] = [string]> {
+  /** What the node was asked and has not answered. */
+  readonly asked: { id: number; method: string; params: Params }[] = [];
+  /** Why the hub dropped the connection. */
+  readonly dropped: string[] = [];
+  isConnected = true;
+  readonly hub: Hub;
+
+  constructor(given: Partial<HubOptions> = {}) {
+    this.hub = hubWith({
+      upstream: {
+        send: (text) => {
+          if (this.isConnected) this.asked.push(JSON.parse(text));
+          return this.isConnected;
+        },
+        drop: (reason) => this.dropped.push(reason),
+      },
+      ...given,
+    });
+  }
+
+  subscribe(client: HubClient, topic: string, nowMs = 0): Promise<SubscribeOutcome> {
+    return new Promise((answer) => this.hub.subscribe(client, topicRequest(topic), nowMs, answer));
+  }
+
+  /** The node grants all that it was asked for, each under its topic as the id. */
+  grant(): void {
+    for (const { id, method, params: [result] } of this.asked.splice(0)) {
+      if (method === "eth_subscribe") this.reply(id, { result });
+    }
+  }
+
+  /** The node answers a call. @returns Whether the hub understood it. */
+  reply(id: number, outcome: { result: unknown } | { error: object }): boolean {
+    return this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+  }
+
+  /** The node notifies. @returns Whether the hub understood it. */
+  notify(subscription: string, result: unknown): boolean {
+    const params = { subscription, result };
+    return this.hub.receive(
+      JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }),
+    );
+  }
 }

@@ -1,11 +1,10 @@
 /** Subscriptions to the theses of some user or solver, which the hub selects from all theses. */
 import assert from "node:assert/strict";
-import type { Hub } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
 import { withSeed } from "../../support/random.ts";
 import { address } from "../address.ts";
-import { hubWith, OPEN_SINK } from "./quiet.ts";
+import { HubScene, OPEN_SINK } from "./quiet.ts";
 
 /** Addresses as the node writes them, with capitals. */
 const PARTIES = ["Aa", "Bb", "Cc"].map((byte) => `0x${byte.repeat(20)}`);
@@ -29,30 +28,19 @@ function matches({ user, solver }: Filter, thesis: Thesis): boolean {
     (solver === undefined || isSame(solver, thesis.solver));
 }
 
-type Outcome = { id?: string; errorText?: string };
-
-/** A hub between clients and a node that answers when the test says so. */
-class Scene {
+/** A hub, and the theses that its node announces. */
+class Scene extends HubScene<[string, Filter?]> {
   /** What clients got: the id of the subscription and the number of the thesis. */
   readonly got: string[] = [];
   readonly closed: string[] = [];
   /** Subscriptions at the node, with their parameters. */
   readonly granted = new Map<string, [string, Filter?]>();
-  #asked: { id: number; method: string; params: [string, Filter?] }[] = [];
   #clients = 0;
   #grants = 0;
-  readonly hub: Hub = hubWith({
-    capacity: 64,
-    random: Math.random,
-    maxSubscriptions: PLACES,
-    upstream: {
-      send: (text) => this.#asked.push(JSON.parse(text)) > 0,
-      drop: (reason) => {
-        this.closed.push(reason);
-        this.reconnect();
-      },
-    },
-  });
+
+  constructor() {
+    super({ capacity: 64, random: Math.random, maxSubscriptions: PLACES });
+  }
 
   client(): HubClient {
     return this.hub.connect({
@@ -67,7 +55,7 @@ class Scene {
     }, address(`192.0.2.${this.#clients += 1}`));
   }
 
-  subscribe(client: HubClient, filter?: Filter): Promise<Outcome> {
+  follow(client: HubClient, filter?: Filter): Promise<{ id?: string; errorText?: string }> {
     const params = filter === undefined ? ["theses"] : ["theses", filter];
     const request = subscriptionRequest("eth", { paramsText: JSON.stringify(params), params });
     return new Promise((resolve) => this.hub.subscribe(client, request, 0, resolve));
@@ -75,15 +63,14 @@ class Scene {
 
   /** The node answers everything that it was asked. */
   answer(error?: object): void {
-    for (const { id, method, params } of this.#asked.splice(0)) {
+    for (const { id, method, params } of this.asked.splice(0)) {
       if (method === "eth_unsubscribe") {
         this.granted.delete(params[0]);
         continue;
       }
       const result = `0x${(this.#grants += 1).toString(16)}`;
       if (error === undefined) this.granted.set(result, params);
-      const outcome = error === undefined ? { result } : { error };
-      this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+      this.reply(id, error === undefined ? { result } : { error });
     }
   }
 
@@ -92,9 +79,7 @@ class Scene {
     let isUnderstood = true;
     for (const [subscription, [, filter = {}]] of this.granted) {
       if (!matches(filter, thesis)) continue;
-      const params = { subscription, result: thesis };
-      const text = JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params });
-      isUnderstood = this.hub.receive(text) && isUnderstood;
+      isUnderstood = this.notify(subscription, thesis) && isUnderstood;
     }
     this.hub.flush();
     return isUnderstood;
@@ -111,7 +96,7 @@ class Scene {
 
   #reopen(close: () => void): void {
     this.granted.clear();
-    this.#asked = [];
+    this.asked.length = 0;
     close();
     this.hub.upstreamOpened(0);
   }
@@ -132,7 +117,7 @@ Deno.test("Thesis filters: random clients get the theses that they select, and t
       const draw = random();
       if (draw < 0.25) {
         const [client, filter] = [pick(clients), pick(filters)];
-        const outcome = scene.subscribe(client, filter);
+        const outcome = scene.follow(client, filter);
         scene.answer();
         const { id } = await outcome;
         if (id !== undefined) open.push({ client, id, filter });
@@ -162,7 +147,7 @@ Deno.test("Thesis filters: random clients get the theses that they select, and t
 Deno.test("Thesis filters: 1,025 clients with a filter each share one subscription at the node", async () => {
   const scene = new Scene();
   const subscribed = Array.from({ length: 1_025 }, (_, n) => {
-    return scene.subscribe(scene.client(), { user: `0x${n.toString(16).padStart(40, "0")}` });
+    return scene.follow(scene.client(), { user: `0x${n.toString(16).padStart(40, "0")}` });
   });
   scene.answer();
   for (const outcome of await Promise.all(subscribed)) assert.equal(typeof outcome.id, "string");
@@ -174,10 +159,10 @@ Deno.test("Thesis filters: beyond the bound, a client with many is closed for a 
   const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });
   const many = Array.from({ length: 8 }, () => scene.client());
   const outcomes = [];
-  for (let n = 0; n < 16 * PLACES; n += 1) outcomes.push(scene.subscribe(many[n % 8]!, filter(n)));
+  for (let n = 0; n < 16 * PLACES; n += 1) outcomes.push(scene.follow(many[n % 8]!, filter(n)));
   scene.answer();
   for (const outcome of await Promise.all(outcomes)) assert.equal(typeof outcome.id, "string");
-  const { id } = await scene.subscribe(scene.client(), filter(9_999));
+  const { id } = await scene.follow(scene.client(), filter(9_999));
   assert.equal(typeof id, "string");
   assert.deepEqual(scene.closed, ["Too many subscriptions: connect again with fewer"]);
 });
@@ -187,7 +172,7 @@ Deno.test("Thesis filters: the node's refusal, and a socket that it closes, are 
   for (const outcome of ["refused", "closed"] as const) {
     const scene = new Scene();
     const answers = [{ user: ALICE }, { solver: BOB }, undefined].map((filter) =>
-      scene.subscribe(scene.client(), filter)
+      scene.follow(scene.client(), filter)
     );
     if (outcome === "refused") scene.answer(error);
     else scene.refuse();
@@ -198,7 +183,7 @@ Deno.test("Thesis filters: the node's refusal, and a socket that it closes, are 
     }
     assert.equal(scene.hub.table.size.subscriptions, 0);
     // A feed on which the node closed the socket is not asked for again so soon.
-    const again = scene.subscribe(scene.client(), { user: ALICE });
+    const again = scene.follow(scene.client(), { user: ALICE });
     scene.answer();
     assert.equal((await again).id === undefined, outcome === "closed");
   }
@@ -208,7 +193,7 @@ Deno.test("Thesis filters: a thesis that names no user and solver is an error of
   for (const thesis of [{ user: "alice", solver: BOB }, { user: ALICE }, { solver: BOB }, {}]) {
     const scene = new Scene();
     const client = scene.client();
-    const outcomes = [{ user: ALICE }, {}].map((filter) => scene.subscribe(client, filter));
+    const outcomes = [{ user: ALICE }, {}].map((filter) => scene.follow(client, filter));
     scene.answer();
     const [, all] = await Promise.all(outcomes);
     assert.equal(scene.announce({ ...thesis, number: 1 }), false);

@@ -2,14 +2,17 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { HttpPool } from "../../../services/proxy/node/http_pool.ts";
+import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { type Asked, CHANGE, echo, failed, poolTo, READ, Server } from "./http_pool_scene.ts";
+import { type Asked, CHANGE, echo, failed, READ, Server, TIMEOUT_MS } from "./http_pool_scene.ts";
 
 interface Scene {
   clock: FakeClock;
-  first: HttpPool;
+  nodes: ReadNodes;
+  pool: ReadPool;
   asked: string[];
   /** Requests that the first node got and has not answered. */
   open: Asked[];
@@ -19,9 +22,10 @@ interface Scene {
   second: Server;
 }
 
-/** Plays with a node that answers nothing by itself, and another one that echoes. */
+/** Plays with a leader that answers nothing by itself, and another node that echoes. */
 async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
   const [asked, open]: [string[], Asked[]] = [[], []];
+  const ends: Scene["ends"] = [];
   const first = new Server((each) => {
     asked.push(`first ${each.text}`);
     open.push(each);
@@ -32,57 +36,74 @@ async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
   });
   const servers = [first, second];
   const clock = new FakeClock();
-  const ends: Scene["ends"] = [];
-  const pools: HttpPool[] = [];
-  for (const [index, server] of servers.entries()) {
-    const failover = () => pools[1 - index];
-    const metrics = Object.assign(new ProxyMetrics(new Registry()), {
-      upstreamLatency: () => (seconds: number) => void ends.push([index, seconds * 1_000]),
-    });
-    const url = `http://127.0.0.1:${await server.listen()}`;
-    pools.push(poolTo(url, { clock, failover, metrics }));
-  }
+  let created = 0;
+  const metrics = Object.assign(new ProxyMetrics(new Registry()), {
+    upstreamLatency() {
+      const node = created++;
+      return (seconds: number) => void ends.push([node, seconds * 1_000]);
+    },
+  });
+  const nodes = new ReadNodes({ names: ["a", "b"], maxLag: 3, clock, random: () => 0 });
+  const pool = new ReadPool({
+    urls: await Promise.all(servers.map(async (s) => `http://127.0.0.1:${await s.listen()}`)),
+    nodes,
+    timeoutMs: TIMEOUT_MS,
+    clock,
+    budget: new ByteBudget(Infinity),
+    metrics,
+  });
   try {
-    await scene({ clock, first: pools[0] ?? assert.fail(), second, asked, open, ends });
+    await scene({ clock, nodes, pool, second, asked, open, ends });
   } finally {
-    for (const pool of pools) pool.stop();
+    pool.stop();
     for (const server of servers) await server.stop();
     assert.equal(clock.pending, 0, "A timer was left behind");
   }
 }
 
-Deno.test("HttpPool: when a node is abandoned its open reads move, and other requests fail", () =>
-  play(async ({ first, asked, open }) => {
-    const read = first.post("read", READ);
-    const batch = first.post("batch", READ);
-    const change = first.post("change", CHANGE);
+/** The first node answers no probe in time, as often as makes it dead. */
+async function stopAnswering({ clock, nodes, pool, open }: Scene): Promise<void> {
+  while (!nodes.isDead(0)) {
+    const count = open.length;
+    const probe = pool.probe(0);
+    await eventually("it was sent", () => open.length > count || undefined);
+    clock.advance(PROBE_TIMEOUT_MS);
+    await probe;
+  }
+}
+
+Deno.test("ReadPool: when a node stops answering probes, its open reads move and other requests fail", () =>
+  play(async (scene) => {
+    const { pool, asked, open } = scene;
+    const [read, batch] = [pool.post("read", READ), pool.post("batch", READ)];
+    const change = assert.rejects(pool.post("change", CHANGE), failed("sent", "abandoned"));
     await eventually("all were sent", () => open.length === 3 || undefined);
-    first.abandon("it hangs");
-    await assert.rejects(change, failed("sent", "abandoned"));
-    assert.equal((await read).body, "read");
-    assert.equal((await batch).body, "batch");
-    assert.deepEqual(asked.slice(3).sort(), ["second batch", "second read"]);
-    assert.equal(first.open, 0);
+    await stopAnswering(scene);
+    await change;
+    assert.deepEqual([(await read).body, (await batch).body], ["read", "batch"]);
+    const moved = asked.filter((text) => text.startsWith("second"));
+    assert.deepEqual(moved.sort(), ["second batch", "second read"]);
   }));
 
-Deno.test("HttpPool: a read on a reused connection that was closed is sent again; if the node is abandoned, only failover", () =>
-  play(async ({ first, asked, open }) => {
-    const used = first.post("0", READ);
+Deno.test("ReadPool: a read on a kept connection to a node that stops answering probes is sent to the other node alone", () =>
+  play(async (scene) => {
+    const { pool, asked, open } = scene;
+    const used = pool.post("0", READ);
     await eventually("it was sent", () => open.length === 1 || undefined);
     open[0]?.response.end("0");
     await used;
-    const read = first.post("1", READ);
+    const read = pool.post("1", READ);
     await eventually("it was sent", () => open.length === 2 || undefined);
-    first.abandon("it hangs");
+    await stopAnswering(scene);
     assert.equal((await read).body, "1");
-    assert.deepEqual(asked, ["first 0", "first 1", "second 1"]);
+    assert.deepEqual(asked.filter((text) => /\d$/.test(text)), ["first 0", "first 1", "second 1"]);
   }));
 
-Deno.test("HttpPool: each node is told how long it took itself, and a moved read is sent again to a closed connection", () =>
-  play(async ({ clock, first, second, asked, open, ends }) => {
+Deno.test("ReadPool: each node is told how long it took itself, and a moved read is sent again if its connection is stale", () =>
+  play(async ({ clock, pool, second, asked, open, ends }) => {
     const ask = async () => {
       const count = open.length;
-      const read = first.post("read", READ);
+      const read = pool.post("read", READ);
       await eventually("it was sent", () => open.length > count || undefined);
       clock.advance(100);
       open.at(-1)?.response.socket?.destroy();

@@ -2,21 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { FairQueue } from "../../../services/proxy/node/fair_queue.ts";
 
-Deno.test("FairQueue: places are limited for all callers and for one", () => {
-  const turns = new FairQueue({ places: 3, perCaller: 2, waitingMax: 9 });
-  assert.deepEqual(["a", "a", "a", "b", "c"].map((key) => turns.tryStart(key)), [
-    true,
-    true,
-    false,
-    true,
-    false,
-  ]);
-  assert.equal(turns.finish("a"), undefined);
-  assert(turns.tryStart("c"));
-});
-
 Deno.test("FairQueue: callers take turns, however many items of one wait", () => {
-  const turns = new FairQueue<string>({ places: 1, perCaller: 1, waitingMax: 10_000 });
+  const turns = new FairQueue<string>({ slots: 1, perCaller: 1, waitingMax: 10_000 });
   assert(turns.tryStart("a"));
   for (let n = 0; n < 4_000; n += 1) assert(turns.wait("a", `a${n}`));
   for (const item of ["b0", "b1"]) assert(turns.wait("b", item));
@@ -28,7 +15,7 @@ Deno.test("FairQueue: callers take turns, however many items of one wait", () =>
 });
 
 Deno.test("FairQueue: one caller may wait with as many items as are free, so that others can wait too", () => {
-  const turns = new FairQueue<number>({ places: 0, perCaller: 0, waitingMax: 8 });
+  const turns = new FairQueue<number>({ slots: 0, perCaller: 0, waitingMax: 8 });
   const waits = (caller: string) => {
     let count = 0;
     while (turns.wait(caller, count)) count += 1;
@@ -37,8 +24,8 @@ Deno.test("FairQueue: one caller may wait with as many items as are free, so tha
   assert.deepEqual(["a", "b", "c", "d"].map(waits), [4, 2, 1, 1]);
 });
 
-Deno.test("FairQueue: an item that was removed, and those that were cleared, take no place", () => {
-  const turns = new FairQueue<string>({ places: 1, perCaller: 1, waitingMax: 9 });
+Deno.test("FairQueue: an item that was removed, and those that were cleared, take no slot", () => {
+  const turns = new FairQueue<string>({ slots: 1, perCaller: 1, waitingMax: 9 });
   assert(turns.tryStart("a"));
   for (const item of ["b0", "b1"]) turns.wait("b", item);
   turns.remove("b", "b0");
@@ -51,8 +38,8 @@ Deno.test("FairQueue: an item that was removed, and those that were cleared, tak
   assert(turns.tryStart("x"));
 });
 
-Deno.test("FairQueue: at random, no limit is passed and no free place is left while somebody may take it", () => {
-  const limits = { places: 4, perCaller: 2, waitingMax: 20 };
+Deno.test("FairQueue: at random, no limit is passed and no free slot is left while somebody may take it", () => {
+  const limits = { slots: 4, perCaller: 2, waitingMax: 20 };
   const step = fc.tuple(fc.constantFrom("ask", "end"), fc.constantFrom("a", "b", "c", "d"));
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
     const turns = new FairQueue<string>(limits);
@@ -71,9 +58,9 @@ Deno.test("FairQueue: at random, no limit is passed and no free place is left wh
         }
       }
       const usedBy = (key: string) => used.filter((each) => each === key).length;
-      assert(used.length <= limits.places && waiting.length <= limits.waitingMax);
+      assert(used.length <= limits.slots && waiting.length <= limits.waitingMax);
       assert(used.every((key) => usedBy(key) <= limits.perCaller));
-      const isFree = used.length < limits.places;
+      const isFree = used.length < limits.slots;
       assert(!waiting.some((key) => isFree && usedBy(key) < limits.perCaller));
     }
   }));

@@ -57,7 +57,7 @@ Deno.test("HttpPool: user and password of the URL are sent as fetch sends them",
   await server.stop();
 });
 
-Deno.test("HttpPool: one after the other shares a connection; side by side each has its own", () =>
+Deno.test("HttpPool: consecutive reads share a connection, concurrent ones have their own", () =>
   play(echo, async ({ node, server }) => {
     for (let n = 0; n < 5; n += 1) {
       assert.equal((await node.post(`${n}`, READ)).body, `${n}`);
@@ -71,7 +71,7 @@ Deno.test("HttpPool: one after the other shares a connection; side by side each 
     assert.equal(server.opened, 8);
   }));
 
-Deno.test("HttpPool: a byte order mark comes back", () =>
+Deno.test("HttpPool: keeps the byte order mark of an answer", () =>
   play(({ response, text }) => response.end(Uint8Array.fromHex(text)), async ({ node }) => {
     for (const hex of ["efbbbf7b7d", "c3a9"]) {
       const { body } = await node.post(hex, READ);
@@ -79,7 +79,7 @@ Deno.test("HttpPool: a byte order mark comes back", () =>
     }
   }));
 
-Deno.test("HttpPool: the end of one connection leaves those at rest", () =>
+Deno.test("HttpPool: a connection that breaks off does not close idle ones", () =>
   play(({ response, text }) => {
     if (text === "break off") response.socket?.destroy();
     else response.end(text);

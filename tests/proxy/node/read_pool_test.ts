@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import { FAILURES_MAX, ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import { FAILURES_MAX } from "../../../services/proxy/node/read_nodes.ts";
 import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { EchoNode } from "../echo_node.ts";
-import { call } from "../support.ts";
+import { call, readNodesOf } from "../support.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -25,11 +25,8 @@ class Scene {
   readonly servers = [0, 1].map((node) =>
     new EchoNode({ answer: (text) => (this.answers[node] ?? assert.fail())(text) })
   );
-  readonly nodes = new ReadNodes({
-    names: ["a", "b"],
-    maxLag: 3,
+  readonly nodes = readNodesOf("a b", {
     clock: this.clock,
-    random: () => 0,
     moved: (leader) => this.moves.push(leader),
   });
   readonly pool = new ReadPool({
@@ -81,7 +78,7 @@ Deno.test("ReadPool: a read goes to the leader, or to the node that it needs", (
     assert.deepEqual(scene.nodes.states.map(({ readsTotal }) => readsTotal), [1, 1]);
     scene.nodes.onDied(0, "gone");
     assert.equal((await read()).body, "1");
-    assert.throws(() => read(2), RangeError);
+    await assert.rejects(read(2), RangeError);
   }));
 
 Deno.test("ReadPool: a node that refuses a read has failed, and another one answers", () =>

@@ -181,7 +181,7 @@ Deno.test("ReadSocket: a node that loses answers answers them over HTTP, and the
     assert.equal(await scene.read(), "ws", "the socket is tried again");
   }));
 
-Deno.test("ReadSocket: a node that works on one call at a time is left for HTTP, and no read waits for the slow one", () => {
+Deno.test("ReadSocket: a node that works on one call at a time gets all reads over HTTP, and none waits for the slow one", () => {
   const answer = oneAtATime(deafTo("eth_slow"));
   return Scene.play(answer, async (scene) => {
     assert.equal(await scene.read(), "ws");
@@ -194,7 +194,7 @@ Deno.test("ReadSocket: a node that works on one call at a time is left for HTTP,
   });
 });
 
-Deno.test("ReadSocket: a node that is slower over its socket is left for HTTP", async () => {
+Deno.test("ReadSocket: a node that is slower over its socket gets all reads over HTTP", async () => {
   const scene: Scene = new Scene(async (text) => {
     scene.clock.advance(12);
     await Promise.resolve();
@@ -221,7 +221,7 @@ Deno.test("ReadSocket: a node that is slower over its socket is left for HTTP", 
   }
 });
 
-Deno.test("ReadSocket: an error without an id ends no read without an answer", () =>
+Deno.test("ReadSocket: after an error without an id, all open reads are answered over HTTP", () =>
   Scene.play((text) => {
     const { method } = JSON.parse(text);
     if (method === "eth_slow") return new Promise(() => {});
@@ -235,7 +235,7 @@ Deno.test("ReadSocket: an error without an id ends no read without an answer", (
     assert.equal(await scene.read(), "http", "three are");
   }));
 
-Deno.test("ReadSocket: a frame that is not JSON ends no read without an answer", () =>
+Deno.test("ReadSocket: after a frame that is not JSON, all open reads are answered over HTTP", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     for (const frame of ['{"jsonrpc":"2.0","params\\', '{"i\\x":1}']) {
       const sent = scene.asked.length + 1;
@@ -247,7 +247,7 @@ Deno.test("ReadSocket: a frame that is not JSON ends no read without an answer",
     assert.equal(await scene.read(), "ws");
   }));
 
-Deno.test("ReadSocket: a socket that the node closes ends no read without an answer", () =>
+Deno.test("ReadSocket: when the node closes the socket, all open and waiting reads are answered over HTTP", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const reads = Array.from({ length: 100 }, () => scene.read("eth_slow"));
     await scene.node.until(() => scene.node.requests.length === READS_OPEN.perCaller);

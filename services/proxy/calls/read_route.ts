@@ -34,7 +34,8 @@ const POSITIONS: ReadonlyMap<string, number> = new Map([
 
 const QUANTITY = /^0x[0-9a-fA-F]{1,13}$/;
 
-export interface Place {
+/** Where a read goes. */
+export interface ReadRoute {
   node: number;
   /** The call behind its id, as it is sent to that node. */
   rest: string;
@@ -47,9 +48,9 @@ export interface Place {
  * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no node that answers has
  *   the block: another one would answer with too few logs, or with nothing.
  */
-export function placeOf(call: Call, nodes: ReadNodes): Place {
+export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
   const { rest, method } = call;
-  if (FILTER_USE.test(method)) return placeOfFilter(call, nodes);
+  if (FILTER_USE.test(method)) return routeOfFilter(call, nodes);
   const block = blockOf(call);
   const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
   if (node !== undefined) return { node, rest };
@@ -57,7 +58,7 @@ export function placeOf(call: Call, nodes: ReadNodes): Place {
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
 
-function placeOfFilter({ method, params }: Call, nodes: ReadNodes): Place {
+function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
   const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
   const node = parseInt(digits ?? "", 16);

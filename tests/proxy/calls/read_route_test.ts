@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { answerLost, nodeTimeout, type ProxyError } from "../../../services/proxy/failures.ts";
+import { type Call, readMessage } from "../../../services/proxy/calls/message.ts";
+import {
+  blockOf,
+  clientFailure,
+  clientText,
+  routeOf,
+} from "../../../services/proxy/calls/read_route.ts";
+import { call, readNodesOf } from "../support.ts";
+
+/** Two nodes: the leader has block 10, the other one block 12. */
+function scene() {
+  const nodes = readNodesOf("a b");
+  nodes.onHead(0, { number: 10, timestampS: 0 });
+  nodes.onHead(1, { number: 12, timestampS: 0 });
+  return { nodes, routed: (call: Call) => routeOf(call, nodes) };
+}
+
+function callOf(method: string, params: unknown = []) {
+  const message = readMessage(JSON.stringify({ ...call(1, method), params }), 1);
+  assert(!Array.isArray(message));
+  return message;
+}
+
+const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
+
+Deno.test("routeOf: a read goes to the leader, or to a node that has its block, or fails", () => {
+  const { nodes, routed } = scene();
+  const route = (block: string) => routed(callOf("eth_getLogs", [{ toBlock: block }]));
+  assert.deepEqual([route("latest").node, route("0xa").node, route("0xb").node], [0, 0, 1]);
+  const { rest } = callOf("eth_chainId");
+  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, rest });
+  nodes.onDied(1, "gone");
+  assert.throws(() => route("0xb"), { status: 503, rpcCode: -32002 });
+});
+
+Deno.test("routeOf: the id of a new filter gets two digits for its node, other answers stay", () => {
+  const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
+    ["eth_newFilter", 0, "0x1", "0x100"],
+    ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
+    ["eth_newPendingTransactionFilter", 255, "0x", "0xff"],
+    ["evm_newFilter", 16, "0x1", "0x110"],
+    ["eth_newFilters", 1, "0x1", "0x1"],
+    ["eth_newFilter", 1, "filter 0x1", "filter 0x1"],
+    ["eth_newFilter", 1, "0x1 ", "0x1 "],
+    ["eth_newFilter", 1, 7, 7],
+    ["eth_getFilterChanges", 1, "0x1", "0x1"],
+    ["x_eth_newFilter", 1, "0x1", "0x1"],
+  ];
+  for (const [method, node, result, shown] of rows) {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result });
+    const wanted = JSON.stringify({ jsonrpc: "2.0", id: 1, result: shown });
+    assert.equal(clientText(callOf(method), node, body), wanted, method);
+  }
+  const failure = '{"jsonrpc":"2.0","id":1,"error":{}}';
+  assert.equal(clientText(callOf("eth_newFilter"), 1, failure), failure);
+});
+
+Deno.test("routeOf: a filter is used at its node, under the node's own id", () => {
+  const { routed } = scene();
+  for (
+    const [method, params, node, sent] of [
+      ["eth_getFilterChanges", ["0x100"], 0, ["0x1"]],
+      ["eth_getFilterLogs", ["0xAb01", 7], 1, ["0xAb", 7]],
+      ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
+    ] as const
+  ) {
+    const route = routed(callOf(method, params));
+    assert.equal(route.node, node, method);
+    assert.deepEqual(route.rest, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
+  }
+});
+
+Deno.test("routeOf: a filter id that names no node is not found", () => {
+  const { routed } = scene();
+  for (
+    const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
+      .concat([[]])
+  ) {
+    const filter = callOf("eth_getFilterChanges", params);
+    assert.throws(() => routed(filter), notFound, JSON.stringify(params));
+  }
+  for (const params of [[7], { 0: "0x100" }]) {
+    assert.throws(() => routed(callOf("eth_getFilterLogs", params)), notFound);
+  }
+  for (const method of ["eth_getFilterChangesNow", "x_eth_getFilterLogs", "getFilterLogs"]) {
+    assert.equal(routed(callOf(method, ["0x102"])).node, 0, method);
+  }
+});
+
+Deno.test("routeOf: a filter of an unreachable node is not found; other failures are unchanged", () => {
+  const away = answerLost("read", "gone");
+  const late = nodeTimeout("read", 1);
+  const { status, rpcCode, message } = clientFailure(callOf("eth_getFilterLogs"), away);
+  assert.deepEqual({ status, rpcCode, message }, notFound);
+  const rows: [method: string, error: ProxyError][] = [
+    ["eth_getFilterLogs", late],
+    ["eth_getLogs", away],
+    ["eth_newFilter", away],
+  ];
+  for (const [method, error] of rows) {
+    assert.equal(clientFailure(callOf(method), error), error, method);
+  }
+});
+
+Deno.test("blockOf: the block in the parameter where each method has it", () => {
+  const positions: Record<string, number> = {
+    eth_getBlockByNumber: 0,
+    eth_getBlockReceipts: 0,
+    eth_getBlockTransactionCountByNumber: 0,
+    eth_getTransactionByBlockNumberAndIndex: 0,
+    eth_getUncleCountByBlockNumber: 0,
+    eth_getLogs: 0,
+    eth_newFilter: 0,
+    eth_call: 1,
+    eth_estimateGas: 1,
+    eth_feeHistory: 1,
+    eth_getBalance: 1,
+    eth_getCode: 1,
+    eth_getTransactionCount: 1,
+    eth_getStorageAt: 2,
+    eth_getProof: 2,
+  };
+  for (const [method, position] of Object.entries(positions)) {
+    const found = [0, 1, 2, 3].map((at) => {
+      const params: unknown[] = [];
+      params[at] = "0x1f";
+      return blockOf({ method, params });
+    });
+    assert.deepEqual(found, [0, 1, 2, 3].map((at) => at === position ? 31 : undefined), method);
+  }
+  assert.equal(blockOf({ method: "eth_chainId", params: ["0x1f", "0x1f", "0x1f"] }), undefined);
+});
+
+Deno.test("blockOf: of a filter or a block object the highest number, and nothing of other values", () => {
+  const rows: [named: unknown, block: number | undefined][] = [
+    ["0x0", 0],
+    ["0xFfFf", 65_535],
+    [`0x${"1".repeat(13)}`, 0x1111111111111],
+    [`0x${"1".repeat(14)}`, undefined],
+    [{ fromBlock: "0x5", toBlock: "0x7" }, 7],
+    [{ fromBlock: "0x7", toBlock: "latest" }, 7],
+    [{ fromBlock: "earliest", toBlock: "0x3" }, 3],
+    [{ blockNumber: "0x9", requireCanonical: true }, 9],
+    [{ blockHash: "0x9" }, undefined],
+    ...[null, "latest", "0x", "0xg", " 0x1", "0x1 ", 7, undefined, {}, []]
+      .map((named): [unknown, undefined] => [named, undefined]),
+  ];
+  for (const [named, block] of rows) {
+    const call = { method: "eth_getLogs", params: [named] };
+    assert.equal(blockOf(call), block, JSON.stringify(named));
+  }
+  for (const params of [undefined, { 0: "0x1" }]) {
+    assert.equal(blockOf({ method: "eth_getLogs", params }), undefined);
+  }
+});
