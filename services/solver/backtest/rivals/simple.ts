@@ -70,8 +70,6 @@ export class BaseRate extends ModelMaker {
 
   #countOf({ durationMs, width }: TrialKind) {
     const key = `${durationMs} ${width}`;
-    let count = this.#counts.get(key);
-    if (count === undefined) this.#counts.set(key, count = { held: 0, boxes: 0 });
-    return count;
+    return this.#counts.getOrInsertComputed(key, () => ({ held: 0, boxes: 0 }));
   }
 }
