@@ -24,7 +24,7 @@ function withTick(): StillPrices {
   return stillness;
 }
 
-Deno.test("Still prices: the share of slots that do not move", () => {
+Deno.test("Still prices: the share is that of the slots that do not move", () => {
   assert.equal(new StillPrices().share, 0);
   assert.equal(new StillPrices().tick, undefined);
   const stillness = withTick();
