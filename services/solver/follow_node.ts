@@ -71,7 +71,7 @@ export function followNode(
       subscription(
         ["prices"],
         z.record(z.string(), nodePriceSchema),
-        (prices) => marketData?.takeSpots(prices, clock.now()),
+        (prices) => marketData?.setSpots(prices, clock.now()),
       ),
     ],
     catchUp: {

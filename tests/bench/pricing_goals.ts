@@ -12,7 +12,7 @@ import { openCandles } from "../../services/solver/backtest/candle_file.ts";
 import { backtest, options } from "../../services/solver/backtest/command.ts";
 import type { DailyMean } from "../../services/solver/backtest/daily_series.ts";
 import type { Report } from "../../services/solver/backtest/report.ts";
-import { formatDuration } from "../../services/solver/backtest/report_text.ts";
+import { formatDuration, rowName } from "../../services/solver/backtest/report_text.ts";
 import { PARTS } from "../../services/solver/backtest/results.ts";
 import { USERS } from "../../services/solver/backtest/users.ts";
 import { SIMULATED_MARKETS, simulatedCandles } from "../solver/pricing/simulated_markets.ts";
@@ -62,8 +62,7 @@ function describe(market: string, report: Report): void {
   const less = report.scoresAbove(MODEL)[all]?.[rival];
   const calibration = [undefined, ...report.durationsMs].map((durationMs) => {
     const { mean, chance } = report.calibrationError(MODEL, durationMs);
-    const name = durationMs === undefined ? "all" : formatDuration(durationMs);
-    return `${name} ${mean.toFixed(3)} (${chance.toFixed(3)})`;
+    return `${rowName(durationMs)} ${mean.toFixed(3)} (${chance.toFixed(3)})`;
   });
   const gainFrom = (user: string) =>
     report.gains.find((gain) => gain.maker === MODEL && gain.user === user);

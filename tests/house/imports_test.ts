@@ -117,6 +117,16 @@ Deno.test("House, rule 4: the console's page knows the client package, the table
   assert.deepEqual(crossings, []);
 });
 
+Deno.test("House, rule 5: only the solver's command opens the backtest, on demand", () => {
+  const folder = "services/solver/backtest/";
+  const importers = [...graph].filter(([place, targets]) =>
+    !place.startsWith(folder) && targets.some((target) => target.startsWith(folder))
+  ).map(([place]) => place);
+  assert.deepEqual(importers, ["services/solver/mod.ts"]);
+  const text = Deno.readTextFileSync(new URL("services/solver/mod.ts", root));
+  assert(!/^(?:import|export)\s[^;(]*"[^"]*backtest\//m.test(text));
+});
+
 Deno.test("House: modules of the console's page import zod as a namespace, without its 64 languages", () => {
   const reached = [...reachable("services/console/page/main.tsx")].filter((place) =>
     /\.tsx?$/.test(place)

@@ -8,7 +8,7 @@ import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
-import { giveHistory, publishPrice, SPOT } from "./prices.ts";
+import { giveHistory, publishPrice, quoteOnPrices, SPOT } from "./prices.ts";
 import { CHAIN_ID, quoteRequest, user, withSolver } from "./support.ts";
 
 const DAY_MS = 86_400_000;
@@ -36,14 +36,9 @@ Deno.test("Solver with --pricing barrier: quotes and estimates contain the detai
   withSolver(async ({ url }, node) => {
     giveHistory(node);
     await node.feed.subscribed("prices");
-    publishPrice(node);
     const request = quoteRequest(around(SPOT));
     // The history is read by itself, every second.
-    const { body } = await eventually("a quote", async () => {
-      publishPrice(node);
-      const answer = await post(`${url}/quote`, request);
-      return answer.status === 200 ? answer : undefined;
-    });
+    const body = await quoteOnPrices(url, node, request);
     const pricing = pricingSchema.parse(body.pricing);
     const { payout, betAmount } = quoteSchema.parse(body.quote);
     const expected = 0.95 / pricing.chargedProbability * Number(betAmount);
@@ -65,14 +60,8 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
     async ({ url }, node) => {
       giveHistory(node);
       await node.feed.subscribed("prices");
-      const ask = () =>
-        eventually("a quote", async () => {
-          publishPrice(node);
-          const answer = await post(`${url}/quote`, request);
-          return answer.status === 200 ? answer.body : undefined;
-        });
       const request = quoteRequest(around(SPOT));
-      const first = await ask();
+      const first = await quoteOnPrices(url, node, request);
       const quote = quoteSchema.parse(first.quote);
       assert.equal(pricingSchema.parse(first.pricing).skew, 0);
       const body = {
@@ -101,7 +90,7 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
         z.object({ status: z.string() }).parse(executed.body.result).status,
         "committed",
       );
-      const { skew } = pricingSchema.parse((await ask()).pricing);
+      const { skew } = pricingSchema.parse((await quoteOnPrices(url, node, request)).pricing);
       const risk = Number(quote.payout - quote.betAmount);
       assert.ok(Math.abs(skew - 0.5 * risk / 1e9) < 1e-9, `${skew}`);
     },
@@ -121,12 +110,8 @@ Deno.test("Solver with --pricing barrier: a week of candles is known at the star
       await withSolver(async ({ url }, node) => {
         giveHistory(node);
         await node.feed.subscribed("prices");
-        const { body } = await eventually("a quote", async () => {
-          publishPrice(node);
-          const answer = await post(`${url}/quote`, quoteRequest(around(SPOT)));
-          return answer.status === 200 ? answer : undefined;
-        });
-        pricingSchema.parse(body.pricing);
+        const { pricing } = await quoteOnPrices(url, node, quoteRequest(around(SPOT)));
+        pricingSchema.parse(pricing);
       }, { ...options, ...historyUrl });
       assert.ok(exchange.queries.length > 0);
     }

@@ -96,7 +96,7 @@ for (const [given, skew] of bounds) {
         const bet = betAt(clock.now());
         const { base, quote, symbol } = market;
         const price = { base, quote, price: SPOT, decimals: 6 as const, ageMs: 0 };
-        marketData?.takeSpots(
+        marketData?.setSpots(
           { [symbol]: { ...price, lastUpdate: clock.now(), state: "fresh" } },
           clock.now(),
         );

@@ -153,7 +153,7 @@ const problems: Record<string, [() => Promise<number>, RegExp]> = {
   ],
 };
 for (const [problem, [answer, reason]] of Object.entries(problems)) {
-  Deno.test(`followNode: while the node ${problem}, no thesis is known, and one line says so`, () =>
+  Deno.test(`followNode: while the node ${problem}, no thesis is known, and one line is logged`, () =>
     withLogs("warning", async (records) => {
       let chainId = answer;
       const { clock, exposure, accept, stop } = followFake(() => chainId());

@@ -5,10 +5,9 @@ import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";
 import { strategyContext } from "../../services/solver/pricing/strategy.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
-import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
-import { giveHistory, publishPrice, SPOT } from "./prices.ts";
+import { giveHistory, quoteOnPrices, SPOT } from "./prices.ts";
 import { quoteRequest, startTestSolver, withSolver } from "./support.ts";
 import { termsAt } from "./theses.ts";
 
@@ -34,11 +33,7 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: quotes, refuses with
     await assertFailure(post(`${url}/quote`, quoteRequest(range)), 503, /^PRICE_UNAVAILABLE: /);
     giveHistory(node);
     await node.feed.subscribed("prices");
-    const { body } = await eventually("a quote", async () => {
-      publishPrice(node);
-      const answer = await post(`${url}/quote`, quoteRequest(range));
-      return answer.status === 200 ? answer : undefined;
-    });
+    const body = await quoteOnPrices(url, node, quoteRequest(range));
     const { payout, betAmount } = quoteSchema.parse(body.quote);
     assert.ok(payout > betAmount && payout < 2n * betAmount, String(payout));
     const outside = quoteRequest({ lowerPrice: "1", upperPrice: "2" });
@@ -58,7 +53,7 @@ Deno.test("Solver with --pricing ./missing.ts: does not start, and closes its da
     assert.deepEqual(files, ["solver.sqlite"]);
   }));
 
-Deno.test("loadStrategy: a payout not above the bet is refused, whatever the file says", () =>
+Deno.test("loadStrategy: a payout of the file that is not above the bet is refused", () =>
   withFile(
     "export default () => ({ name: 'x', price: (bet) => ({ payout: bet.betAmount }), recheck() {} });",
     async (path) => {

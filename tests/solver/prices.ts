@@ -2,6 +2,8 @@
 import { z } from "zod";
 import type { FakeNode } from "../support/fake_node.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Answer, post } from "../support/http_answers.ts";
 import { market } from "./support.ts";
 
 /** The price around which {@link giveHistory} swings. */
@@ -29,4 +31,17 @@ export function publishPrice(node: FakeNode, price = SPOT, ageMs = 0, of: Market
   const { base, quote, symbol } = of;
   const entry = { base, quote, decimals: 6, lastUpdate: Date.now() - ageMs, ageMs, state: "fresh" };
   node.feed.publish("prices", { [symbol]: { ...entry, price: String(price) } });
+}
+
+/** The body of a quote on a price of now, once the solver can price it. */
+export function quoteOnPrices(
+  url: string,
+  node: FakeNode,
+  request: Record<string, unknown>,
+): Promise<Answer["body"]> {
+  return eventually("a quote", async () => {
+    publishPrice(node);
+    const answer = await post(`${url}/quote`, request);
+    return answer.status === 200 ? answer.body : undefined;
+  });
 }

@@ -1,6 +1,6 @@
 import type { DailyMean } from "./daily_series.ts";
 import type { Report } from "./report.ts";
-import { formatDuration } from "./report_text.ts";
+import { rowName } from "./report_text.ts";
 import {
   type ChartArea,
   colorOf,
@@ -32,41 +32,62 @@ export function drawReport(report: Report): Picture[] {
   ];
 }
 
+/** Mean Brier score of each model by duration. */
+function drawScores({ makers, scores, boxes, days }: Report): string {
+  return groupedPoints(
+    makers,
+    scores.map(({ durationMs, byMaker }) => [rowName(durationMs), byMaker]),
+    {
+      title: "Which model predicts best?",
+      subtitle:
+        `Brier score by duration, lower is better; ${boxes} boxes over ${days} days, bars are ± 2 standard errors by days`,
+      label: "Brier score",
+    },
+  );
+}
+
+/** The maker's mean gain per bet by user. */
+function drawGains({ gains, makers }: Report): string {
+  const pathsOf = (user: string) =>
+    makers.map((maker) => gains.find((gain) => gain.user === user && gain.maker === maker)?.path);
+  const groups = Object.values(USERS).map((user) => [user, pathsOf(user)] as const);
+  return groupedPoints(makers, groups.filter(([, paths]) => paths.some((path) => path)), {
+    title: "What does a maker earn, and from whom?",
+    subtitle: "Mean gain per bet of 1, below 0 the users win; bars are ± 2 standard errors by days",
+    label: "gain per bet",
+  });
+}
+
 /** End of an error bar; the mean itself if there is no error. */
 function ends({ mean, error }: DailyMean): number[] {
   return Number.isFinite(error) ? [mean - 2 * error, mean + 2 * error] : [mean];
 }
 
-/** Mean Brier score of each model by duration. */
-function drawScores({ makers, scores, boxes, days }: Report): string {
+/** Groups side by side, each with a point for every maker that has a mean there. */
+function groupedPoints(
+  makers: readonly string[],
+  groups: readonly (readonly [name: string, byMaker: readonly (DailyMean | undefined)[]])[],
+  { title, subtitle, label }: { title: string; subtitle: string; label: string },
+): string {
   const area: ChartArea = { left: 80, top: 110, width: 860, height: 400 };
-  const values = scores.flatMap(({ byMaker }) =>
-    byMaker.flatMap((score) => score === undefined ? [] : ends(score))
-  );
+  const values = groups.flatMap(([, byMaker]) => byMaker.flatMap((one) => one ? ends(one) : []));
   const y = scale(values, [area.top + area.height, area.top]);
-  const column = area.width / scores.length;
-  return page(
-    WIDTH,
-    570,
-    "Which model predicts best?",
-    `Brier score by duration, lower is better; ${boxes} boxes over ${days} days, bars are ± 2 standard errors by days`,
-    [
-      ...yAxis(area, y, "Brier score", area.top),
-      ...scores.flatMap(({ durationMs, byMaker }, row) => {
-        const middle = area.left + (row + 0.5) * column;
-        const name = durationMs === undefined ? "all" : formatDuration(durationMs);
-        return [
-          text(middle, area.top + area.height + 26, name),
-          ...byMaker.flatMap((score, index) => {
-            if (score === undefined || Number.isNaN(score.mean)) return [];
-            const x = middle + (index - (byMaker.length - 1) / 2) * column * 0.8 / byMaker.length;
-            return pointWithError(x, y, score.mean, 2 * score.error, colorOf(index));
-          }),
-        ];
-      }),
-      ...legend(area.left + area.width + 30, area.top + 10, makers),
-    ],
-  );
+  const column = area.width / groups.length;
+  return page(WIDTH, 570, title, subtitle, [
+    ...yAxis(area, y, label, area.top),
+    ...groups.flatMap(([name, byMaker], group) => {
+      const middle = area.left + (group + 0.5) * column;
+      return [
+        text(middle, area.top + area.height + 26, name),
+        ...byMaker.flatMap((one, index) => {
+          if (one === undefined || Number.isNaN(one.mean)) return [];
+          const x = middle + (index - (makers.length - 1) / 2) * column * 0.8 / makers.length;
+          return pointWithError(x, y, one.mean, 2 * one.error, colorOf(index));
+        }),
+      ];
+    }),
+    ...legend(area.left + area.width + 30, area.top + 10, makers),
+  ]);
 }
 
 /** Predicted against actual share of boxes that held, one chart per duration. */
@@ -87,11 +108,12 @@ function drawCalibration(report: Report): string {
       ...panels.flatMap((durationMs, index) => {
         const left = 90 + index % columns * (side + 90);
         const top = 130 + Math.floor(index / columns) * (side + 100);
-        const title = durationMs === undefined ? "all durations" : formatDuration(durationMs);
-        return calibrationPanel(report, makers, { left, top, width: side, height: side }, {
-          title,
+        return calibrationPanel(
+          report,
+          makers,
+          { left, top, width: side, height: side },
           durationMs,
-        });
+        );
       }),
     ],
   );
@@ -101,13 +123,13 @@ function calibrationPanel(
   report: Report,
   makers: readonly string[],
   area: ChartArea,
-  { title, durationMs }: { title: string; durationMs: number | undefined },
+  durationMs: number | undefined,
 ): string[] {
   const { left, top, width, height } = area;
   const y = scale([0, 1], [top + height, top]);
   const x = scale([0, 1], [left, left + width]);
   return [
-    ...yAxis(area, y, `held, ${title}`, top),
+    ...yAxis(area, y, `held, ${rowName(durationMs)}`, top),
     ...x.ticks.map((tick) => text(x(tick), top + height + 22, tick.toFixed(1))),
     text(left + width / 2, top + height + 44, "predicted"),
     line(x(0), y(0), x(1), y(1), INK),
@@ -118,34 +140,4 @@ function calibrationPanel(
       })
     ),
   ];
-}
-
-/** The maker's mean gain per bet by user. */
-function drawGains({ gains, makers }: Report): string {
-  const area: ChartArea = { left: 80, top: 110, width: 860, height: 420 };
-  const users = Object.values(USERS).filter((user) => gains.some((gain) => gain.user === user));
-  const y = scale(gains.flatMap(({ path }) => ends(path)), [area.top + area.height, area.top]);
-  const column = area.width / users.length;
-  return page(
-    WIDTH,
-    600,
-    "What does a maker earn, and from whom?",
-    "Mean gain per bet of 1, below 0 the users win; bars are ± 2 standard errors by days",
-    [
-      ...yAxis(area, y, "gain per bet", area.top),
-      ...users.flatMap((user, place) => {
-        const middle = area.left + (place + 0.5) * column;
-        return [
-          text(middle, area.top + area.height + 28, user),
-          ...gains.flatMap(({ user: other, maker, path }) => {
-            if (other !== user) return [];
-            const index = makers.indexOf(maker);
-            const x = middle + (index - (makers.length - 1) / 2) * column * 0.7 / makers.length;
-            return pointWithError(x, y, path.mean, 2 * path.error, colorOf(index));
-          }),
-        ];
-      }),
-      ...legend(area.left + area.width + 30, area.top + 10, makers),
-    ],
-  );
 }

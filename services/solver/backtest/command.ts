@@ -7,6 +7,7 @@ import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
 import { progressBar } from "../../../lib/cli/terminal.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
+import { MockStrategy } from "../pricing/mock_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";
 import { bridgedSlots } from "./candle_bridge.ts";
 import { openCandles } from "./candle_file.ts";
@@ -18,7 +19,7 @@ import { options } from "./options.ts";
 import { type Report, reportOn } from "./report.ts";
 import { describeReport } from "./report_text.ts";
 import { HarModel } from "./rivals/har.ts";
-import { BaseRate, MockMaker, TerminalOnly } from "./rivals/simple.ts";
+import { BaseRate, TerminalOnly } from "./rivals/simple.ts";
 import { BacktestError, type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
 import { TapeMarket } from "./tape_market.ts";
@@ -150,7 +151,7 @@ async function createParticipants(
     });
   const tested: Maker[] = [
     new StrategyMaker(barrier, market),
-    new MockMaker(seededRandom(options.seed)),
+    new StrategyMaker(() => new MockStrategy(seededRandom(options.seed)), market),
   ];
   if (options.strategy !== undefined) {
     tested.push(new StrategyMaker(await loadStrategy(options.strategy), market));

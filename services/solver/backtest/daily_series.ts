@@ -40,17 +40,17 @@ export class DailySeries {
   readonly #counts: number[] = [];
   readonly #sums: number[] = [];
   #squares = 0;
-  #place = -1;
+  #newest = -1;
 
   /** Adds a value. */
   add(timeMs: number, value: number): void {
     const day = Math.floor(timeMs / DAY_MS);
-    if (this.#days[this.#place] !== day) {
-      this.#place = this.#days.lastIndexOf(day);
-      if (this.#place < 0) this.#place = this.#days.push(day) - 1;
+    if (this.#days[this.#newest] !== day) {
+      this.#newest = this.#days.lastIndexOf(day);
+      if (this.#newest < 0) this.#newest = this.#days.push(day) - 1;
     }
-    this.#counts[this.#place] = (this.#counts[this.#place] ?? 0) + 1;
-    this.#sums[this.#place] = (this.#sums[this.#place] ?? 0) + value;
+    this.#counts[this.#newest] = (this.#counts[this.#newest] ?? 0) + 1;
+    this.#sums[this.#newest] = (this.#sums[this.#newest] ?? 0) + value;
     this.#squares += value * value;
   }
 
@@ -76,20 +76,20 @@ export class DailySeries {
 
   /** Mean of this less that of another series whose values have the same times. */
   meanLess(other: DailySeries): DailyMean {
-    const sums = this.#sums.map((sum, place) => sum - (other.#sums[place] ?? 0));
+    const sums = this.#sums.map((sum, index) => sum - (other.#sums[index] ?? 0));
     return meanOfDays(this.#days, this.#counts, sums);
   }
 
   /** Gains and losses day by day. */
   path(): DailyPath {
     const mean = this.mean();
-    const order = this.#days.map((_, place) => place)
-      .sort((a, b) => this.#days[a]! - this.#days[b]!); // places of days
+    const order = this.#days.map((_, index) => index)
+      .sort((a, b) => this.#days[a]! - this.#days[b]!); // indices of days
     let total = 0;
     let peak = 0;
     let drawdown = 0;
-    for (const place of order) {
-      total += this.#sums[place]!; // one per day
+    for (const index of order) {
+      total += this.#sums[index]!; // one per day
       peak = Math.max(peak, total);
       drawdown = Math.max(drawdown, peak - total);
     }
@@ -114,7 +114,7 @@ function meanOfDays(
   const length = days.length;
   if (length < DAYS_MIN) return { mean, error: Number.NaN, count, days: length };
   // One sum and one count per day.
-  const residuals = new Map(days.map((day, place) => [day, sums[place]! - mean * counts[place]!]));
+  const residuals = new Map(days.map((day, index) => [day, sums[index]! - mean * counts[index]!]));
   let variance = 0;
   for (let lag = 0; lag <= Math.min(LAGS, length - 2); lag++) {
     // Weights of Bartlett; every lag counts in both directions.

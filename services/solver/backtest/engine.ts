@@ -208,9 +208,13 @@ class Run {
         if (best < 0 || score < scores[best]!) best = rival; // best is an index of scores
       }
       // Without a comparison the last maker stands for the rivals.
-      const place = best < 0 ? makers.length - 1 : best;
-      const informant = { maker: makers[place]!, index: place }; // one of the makers
-      return { index, maker, informant, watched: watched.has(maker.name) };
+      const informant = best < 0 ? makers.length - 1 : best;
+      return {
+        index,
+        maker,
+        informant: { maker: makers[informant]!, index: informant },
+        watched: watched.has(maker.name),
+      };
     });
   }
 }

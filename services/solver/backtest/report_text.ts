@@ -160,7 +160,8 @@ function gainCells(path: DailyMean | undefined): string[] {
     : [String(path.count), signed(path.mean), errorText(path.error, 3)];
 }
 
-function rowName(durationMs: number | undefined): string {
+/** A duration of a report, or all of them. */
+export function rowName(durationMs: number | undefined): string {
   return durationMs === undefined ? "all" : formatDuration(durationMs);
 }
 

@@ -58,13 +58,18 @@ export class Results {
     const { kind, quotedMs } = trial;
     const scored = trial.offers.every((offer) => offer?.probability !== undefined);
     if (scored) {
-      trial.offers.forEach((offer, index) => {
+      trial.offers.forEach((offer, maker) => {
         const probability = offer?.probability ?? 0;
-        const name = makers[index]!; // one name per offer
-        seriesOf(this.#scores, keyOf(name, kind)).add(quotedMs, (probability - held) ** 2);
-        const { predicted, held: outcomes } = this.#bucketOf(name, kind.durationMs, probability);
-        predicted.add(quotedMs, probability);
-        outcomes.add(quotedMs, held);
+        const name = makers[maker]!; // one name per offer
+        const score = this.#scores.getOrInsertComputed(keyOf(name, kind), () => new DailySeries());
+        score.add(quotedMs, (probability - held) ** 2);
+        const index = Math.min(BUCKETS - 1, Math.floor(probability * BUCKETS));
+        const bucket = this.#buckets.getOrInsertComputed(
+          `${name}|${kind.durationMs}|${index}`,
+          newBucket,
+        );
+        bucket.predicted.add(quotedMs, probability);
+        bucket.held.add(quotedMs, held);
       });
     }
     for (const { user, maker, probability } of trial.bets) {
@@ -74,7 +79,7 @@ export class Results {
       const parts = partsOf(offer, probability ?? offer.probability ?? 0);
       const name = makers[maker]!; // one name per offer
       for (const key of [`${user}|${name}`, `${user}|${keyOf(name, kind)}`]) {
-        const series = this.#gainsOf(key);
+        const series = this.#gains.getOrInsertComputed(key, newGains);
         series.gain.add(quotedMs, gain);
         series.expected.add(quotedMs, parts[0] + parts[1] + parts[2]);
         parts.forEach((part, index) => series.parts[index]?.add(quotedMs, part));
@@ -96,37 +101,20 @@ export class Results {
   bucket(maker: string, durationMs: number, index: number): Bucket | undefined {
     return this.#buckets.get(`${maker}|${durationMs}|${index}`);
   }
-
-  #gainsOf(key: string): GainSeries {
-    let series = this.#gains.get(key);
-    if (series === undefined) {
-      const parts = PARTS.map(() => new DailySeries());
-      this.#gains.set(
-        key,
-        series = { gain: new DailySeries(), expected: new DailySeries(), parts },
-      );
-    }
-    return series;
-  }
-
-  #bucketOf(maker: string, durationMs: number, probability: number): Bucket {
-    const index = Math.min(BUCKETS - 1, Math.floor(probability * BUCKETS));
-    const key = `${maker}|${durationMs}|${index}`;
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      bucket = { predicted: new DailySeries(), held: new DailySeries() };
-      this.#buckets.set(key, bucket);
-    }
-    return bucket;
-  }
 }
 
 function keyOf(maker: string, { durationMs, width }: TrialKind): string {
   return `${maker}|${durationMs}|${width}`;
 }
 
-function seriesOf(map: Map<string, DailySeries>, key: string): DailySeries {
-  let series = map.get(key);
-  if (series === undefined) map.set(key, series = new DailySeries());
-  return series;
+function newBucket(): Bucket {
+  return { predicted: new DailySeries(), held: new DailySeries() };
+}
+
+function newGains(): GainSeries {
+  return {
+    gain: new DailySeries(),
+    expected: new DailySeries(),
+    parts: PARTS.map(() => new DailySeries()),
+  };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Intent } from "../../../lib/intents/intent.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
 import type { TransactionTerms } from "../../../lib/intents/submission.ts";
@@ -7,6 +8,7 @@ import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { described, signatureSchema } from "../../../lib/protocol/scalars.ts";
 import { requireSigner } from "../../../lib/protocol/signature.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
@@ -79,6 +81,15 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
     solverSignature: quote.signature,
     userSignature,
   };
+}
+
+/** The thesis that a committed execution became, as the node has it now; null if it has none of that number. */
+export async function committedThesis(
+  node: Pick<CoreClient, "getThesis">,
+  { receipt }: Intent,
+): Promise<Thesis | null> {
+  const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
+  return thesisId === undefined ? null : await node.getThesis(thesisId);
 }
 
 /**

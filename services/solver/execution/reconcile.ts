@@ -6,7 +6,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { formatUnits } from "../../../lib/protocol/price.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { options } from "../options.ts";
-import { decodeExecution } from "./execution.ts";
+import { committedThesis, decodeExecution } from "./execution.ts";
 
 /**
  * Whether the node has the thesis of a committed execution of which it has no receipt. It may have dropped
@@ -14,13 +14,12 @@ import { decodeExecution } from "./execution.ts";
  */
 export async function isBetOnChain(
   node: Pick<CoreClient, "getThesis">,
-  { key, receipt, reserved, updatedAtMs }: Intent,
+  intent: Intent,
   nowMs: number,
 ): Promise<boolean> {
-  const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
-  const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
-  if (thesis !== null) return thesis.quoteHash === key;
-  return !reserved && nowMs - updatedAtMs > RECEIPTS_KEPT_MS_MIN;
+  const thesis = await committedThesis(node, intent);
+  if (thesis !== null) return thesis.quoteHash === intent.key;
+  return !intent.reserved && nowMs - intent.updatedAtMs > RECEIPTS_KEPT_MS_MIN;
 }
 
 /** The `solver reconcile` subcommand: ends such bets, and releases their reservations. */

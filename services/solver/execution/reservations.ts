@@ -4,11 +4,10 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { isUnsettled, type Thesis, type ThesisStatus } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { businessLog } from "../business_log.ts";
-import { decodeExecution } from "./execution.ts";
+import { committedThesis, decodeExecution } from "./execution.ts";
 
 /**
  * A thesis that the node does not have this long after its end was dropped: nodes keep settled theses
@@ -125,10 +124,9 @@ export class Reservations {
   }
 
   /** The thesis of a committed intent; undefined if the node has none. */
-  async #readThesis({ key, receipt }: Intent): Promise<Thesis | undefined> {
-    const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
-    const thesis = thesisId === undefined ? null : await this.#options.node.getThesis(thesisId);
-    return thesis?.quoteHash === key ? thesis : undefined;
+  async #readThesis(intent: Intent): Promise<Thesis | undefined> {
+    const thesis = await committedThesis(this.#options.node, intent);
+    return thesis?.quoteHash === intent.key ? thesis : undefined;
   }
 
   #isForgotten({ payload }: Intent): boolean {

@@ -39,7 +39,7 @@ export class MarketPrices implements MarketView {
   }
 
   /** Records the newest price. A time in the future counts as now; a price of 0 is ignored. */
-  takeSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
+  setSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
     this.#spot = { price, lastUpdateMs: Math.min(lastUpdate, nowMs), fresh: state === "fresh" };
   }
@@ -48,7 +48,7 @@ export class MarketPrices implements MarketView {
    * Adds recorded prices, oldest first; there are no others before `endMs`. Slots that are not newer
    * than the known ones are ignored, and so are invalid prices.
    */
-  takeHistory(slots: readonly KnownSlot[], endMs: number): void {
+  addHistory(slots: readonly KnownSlot[], endMs: number): void {
     for (const { time, price } of slots) {
       if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
@@ -99,10 +99,10 @@ export class MarketData {
   }
 
   /** Records a notification of the node's `prices` subscription, by symbol. */
-  takeSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
+  setSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
     for (const [market, known] of this.#prices) {
       const price = prices[market.symbol];
-      if (price !== undefined) known.takeSpot(price, nowMs);
+      if (price !== undefined) known.setSpot(price, nowMs);
     }
   }
 }
@@ -135,7 +135,7 @@ export function historyReader({ node, marketData, clock }: HistoryReaderOptions)
     const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices } of pagesOf(read, PAGES_MAX)) {
       newestMs = prices.at(-1)?.time ?? newestMs;
-      marketData.of(market).takeHistory(prices, newestMs + SLOT_MS);
+      marketData.of(market).addHistory(prices, newestMs + SLOT_MS);
       if (signal.aborted) return;
     }
     nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));

@@ -12,24 +12,6 @@ export interface Candle {
   close: number;
 }
 
-/** 2 ln 2 - 1: the weight of the close in the estimator of Garman and Klass. */
-const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
-
-/**
- * Variance of the move over a candle by its range, plus the gap from the close before (Garman and
- * Klass, "On the estimation of security price volatilities", 1980): seven times the information of the
- * squared return.
- *
- * @param closeBefore Close of the candle directly before; undefined if there is none.
- */
-export function candleVariance(candle: Candle, closeBefore: number | undefined): number {
-  const { open, high, low, close } = candle;
-  const range = Math.log(high / low);
-  const body = Math.log(close / open);
-  const gap = closeBefore === undefined ? 0 : Math.log(open / closeBefore);
-  return Math.max(0, 0.5 * range * range - CLOSE_WEIGHT * body * body) + gap * gap;
-}
-
 /**
  * How far the price went in a candle, the step from the close before included, in logarithms.
  *

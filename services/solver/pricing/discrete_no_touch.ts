@@ -154,14 +154,14 @@ function firstWeights(
   const to = Math.min(upper, first.drift + REACH_DEVIATIONS * deviation);
   if (from >= to) return { inside: 0, next };
   // The density of a short first move is narrow: it needs nodes of its own.
-  const places = deviation < stepDeviation ? nodesOver(FIRST_RULE, from, to) : nodes;
-  const density = new Float64Array(places.points.length);
-  fillTransition(density, 0, places, first.drift, deviation);
+  const starts = deviation < stepDeviation ? nodesOver(FIRST_RULE, from, to) : nodes;
+  const density = new Float64Array(starts.points.length);
+  fillTransition(density, 0, starts, first.drift, deviation);
   const row = new Float64Array(next.length);
   let inside = 0;
   for (let i = 0; i < density.length; i++) {
     inside += density[i]!;
-    fillTransition(row, 0, nodes, places.points[i]! + step.drift, stepDeviation);
+    fillTransition(row, 0, nodes, starts.points[i]! + step.drift, stepDeviation);
     for (let j = 0; j < next.length; j++) next[j]! += density[i]! * row[j]!;
   }
   return { inside: Math.min(1, inside), next };

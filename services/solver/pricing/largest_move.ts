@@ -49,12 +49,12 @@ const TABLE = Float64Array.from({ length: 226 }, (_, index) => {
 });
 
 function unitMoveBelow(log: number): number {
-  const place = (log - TABLE_FROM) / TABLE_STEP;
-  if (place <= 0) return 0;
-  if (place >= TABLE.length - 1) return 1;
-  const index = Math.floor(place);
+  const position = (log - TABLE_FROM) / TABLE_STEP;
+  if (position <= 0) return 0;
+  if (position >= TABLE.length - 1) return 1;
+  const index = Math.floor(position);
   const low = TABLE[index]!; // index and the next are within the table
-  return low + (TABLE[index + 1]! - low) * (place - index);
+  return low + (TABLE[index + 1]! - low) * (position - index);
 }
 
 /** Probability that the logarithm of the largest move is at most `log`. */

@@ -92,10 +92,10 @@ class Cycle {
     if (recent.length > cells) recent.shift();
     const mean = recent.reduce((sum, one) => sum + one, 0) / cells;
     if (recent.length < cells || mean === 0) return;
-    const place = cell.index % cells;
-    cycles[place] = Math.min(memoryCycles, cycles[place]! + 1); // place is one of the cells
-    ratios[place]! += (Math.min(RATIO_MAX, value / mean) - ratios[place]!) / cycles[place];
-    if (place === cells - 1) this.factors = this.#shrunk();
+    const index = cell.index % cells;
+    cycles[index] = Math.min(memoryCycles, cycles[index]! + 1); // index is one of the cells
+    ratios[index]! += (Math.min(RATIO_MAX, value / mean) - ratios[index]!) / cycles[index];
+    if (index === cells - 1) this.factors = this.#shrunk();
   }
 
   #shrunk(): number[] {

@@ -153,7 +153,7 @@ export class MarketVolatility implements VolatilityForecaster {
     if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
     const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
-    const { middle, below, above, endFactor } = this.#learnedOver(horizonMs);
+    const { middle, below, above, endFactor } = this.#learnedOver(nowMs, horizonMs);
     const lower = Math.sqrt(below) + missing;
     const upper = Math.sqrt(above) + missing;
     const deviation = Math.exp((this.#base(nowMs, horizonMs) ?? -Infinity) + middle);
@@ -212,7 +212,8 @@ export class MarketVolatility implements VolatilityForecaster {
     if (step(nowMs) === step(nowMs - elapsedMs)) return;
     const base = this.#base(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
-    const deviation = Math.exp(base + this.#learned()[index]!.middle); // one per horizon
+    const { middle } = this.#learned()[index]!; // one per horizon
+    const deviation = Math.exp(base + middle + outcomes.offsetAt(nowMs));
     const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
     outcomes.begin(nowMs, price, base, { deviation, moves });
   }
@@ -249,12 +250,14 @@ export class MarketVolatility implements VolatilityForecaster {
     return learned;
   }
 
-  /** {@link #learned} at any horizon: linear in its logarithm, constant beyond the last ones. */
-  #learnedOver(horizonMs: number): LogDeviation & { endFactor: number } {
+  /** {@link #learned} of a window that begins now, at any horizon: linear in its logarithm, constant beyond the last ones. */
+  #learnedOver(nowMs: number, horizonMs: number): LogDeviation & { endFactor: number } {
     const learned = this.#learned();
     const at = (index: number) => {
-      const { endFactor } = this.#outcomes.at(index)!; // one per horizon, as what was learned
-      return { ...learned.at(index)!, endFactor };
+      const outcomes = this.#outcomes.at(index)!; // one per horizon, as what was learned
+      const { middle, ...spread } = learned.at(index)!;
+      const { endFactor } = outcomes;
+      return { middle: middle + outcomes.offsetAt(nowMs), ...spread, endFactor };
     };
     const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
     if (next <= 0) return at(next); // the first one, or the last one

@@ -9,9 +9,11 @@ import {
   largestMoveQuantile,
   type LogDeviation,
 } from "./largest_move.ts";
+import { StartSeason, startSeasonSchema } from "./start_season.ts";
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 
 /** The histogram of logarithms: from -3 to 3 in tenths. */
 const BIN = 0.1;
@@ -47,6 +49,8 @@ export const outcomesStateSchema = z.object({
   windows: z.number().nonnegative(),
   /** Sum over windows: how far from its start each ended, as a share of how far it went. */
   ends: z.number().nonnegative(),
+  /** Absent where starts are not in the same minutes of every hour, and in older states. */
+  starts: startSeasonSchema.optional(),
   /** In the order of the odds. */
   held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
   open: z.array(z.object({
@@ -94,7 +98,8 @@ export class WindowOutcomes {
   readonly horizonMs: number;
   /** Time from one window's start to the next. */
   readonly stepMs: number;
-  readonly #state: Omit<State, "held">;
+  readonly #state: Omit<State, "held" | "starts">;
+  readonly #starts: StartSeason | undefined;
   readonly #held: readonly DecayedShare[];
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #unfitted = 0;
@@ -109,6 +114,9 @@ export class WindowOutcomes {
       ends: 0,
       open: [],
     };
+    this.#starts = this.stepMs >= MINUTE_MS && HOUR_MS % this.stepMs === 0
+      ? new StartSeason(this.stepMs, state?.starts)
+      : undefined;
     this.#held = WATCHED_ODDS.map((_, index) => new DecayedShare(horizonMs, state?.held[index]));
   }
 
@@ -158,6 +166,11 @@ export class WindowOutcomes {
     return this.#fitted(prior).deviation;
   }
 
+  /** What the minute of the hour adds to {@link deviation} for a window that begins then. */
+  offsetAt(startMs: number): number {
+    return this.#starts?.at(startMs) ?? 0;
+  }
+
   /**
    * Deviation of where windows end, as a share of what follows from how far they go: below 1 if prices
    * bounce or return, above 1 if they trend.
@@ -177,7 +190,12 @@ export class WindowOutcomes {
   }
 
   toJSON(): State {
-    return { ...this.#state, held: this.#held.map((held) => held.toJSON()) };
+    const starts = this.#starts?.toJSON();
+    return {
+      ...this.#state,
+      ...(starts && { starts }),
+      held: this.#held.map((held) => held.toJSON()),
+    };
   }
 
   #complete(
@@ -190,7 +208,9 @@ export class WindowOutcomes {
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const steps = this.horizonMs / SLOT_MS;
     const largest = continuousLog(move, { deviation, moves, steps });
-    const log = largest - base;
+    const startMs = endMs - this.horizonMs;
+    const log = largest - base - this.offsetAt(startMs);
+    this.#starts?.add(startMs, largest - base);
     const end = Math.abs(Math.log(close / price));
     state.ends = state.ends * keep + (end > 0 ? weight * end / Math.exp(largest) : 0);
     state.counts.forEach((count, bin) => state.counts[bin] = count * keep);

@@ -57,8 +57,8 @@ function groupsOf(boxes: BoxInSlots[]): BoxInSlots[][] {
     }
     // The slots so far are last slots of boxes that end earlier, so this box includes each of them
     // from its start on. It joins the first.
-    const place = lowerBound(slots, firstSlot);
-    const group = groups[place];
+    const index = lowerBound(slots, firstSlot);
+    const group = groups[index];
     if (group === undefined) {
       slots.push(lastSlot);
       groups.push([box]);

@@ -129,7 +129,7 @@ Deno.test("Backtest: boxes that reach into a gap of the prices are dropped", asy
   assert.ok(broken.boxes < whole.boxes && broken.boxes >= whole.boxes - 2 * plan.widths.length);
 });
 
-Deno.test("Backtest: says so where no box fits", async () => {
+Deno.test("Backtest: prices too short for a box are an error", async () => {
   const source = simulated(seededRandom(1), 0.1);
   await assert.rejects(runMakers(source, seededRandom(1)), (thrown) => {
     assert.ok(thrown instanceof BacktestError);

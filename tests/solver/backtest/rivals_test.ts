@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
+import { candleVariance } from "../../../services/solver/backtest/rivals/har.ts";
 import { LogitCalibration } from "../../../services/solver/backtest/rivals/logit_calibration.ts";
 import { BaseRate, TerminalOnly } from "../../../services/solver/backtest/rivals/simple.ts";
 import { SimplexRegression } from "../../../services/solver/backtest/rivals/simplex_regression.ts";
+import type { Candle } from "../../../services/solver/pricing/candle.ts";
 
 Deno.test("Simplex regression: finds weights that add up to 1, none below 0", () => {
   const random = seededRandom(1);
@@ -30,6 +32,33 @@ Deno.test("Logit calibration: undoes probabilities that are too extreme", () => 
   assert.ok(Math.abs(calibration.apply(said) - right) < 0.03);
   assert.equal(new LogitCalibration().apply(0.3).toFixed(9), "0.300000000");
 });
+
+/** A candle by the logarithms of its prices. */
+function candleOf(open: number, high: number, low: number, close: number): Candle {
+  const [o, h, l, c] = [open, high, low, close].map(Math.exp) as [number, number, number, number];
+  return { timeMs: 0, durationMs: 60_000, open: o, high: h, low: l, close: c };
+}
+
+const cases: readonly [name: string, candle: Candle, closeBefore: number | undefined, n: number][] =
+  [
+    ["a still price", candleOf(1, 1, 1, 1), undefined, 0],
+    ["a range that comes back", candleOf(1, 1.03, 1, 1), undefined, 0.5 * 0.03 ** 2],
+    [
+      "a range and a body",
+      candleOf(1, 1.03, 0.99, 1.02),
+      undefined,
+      0.5 * 0.04 ** 2 - (2 * Math.LN2 - 1) * 0.02 ** 2,
+    ],
+    ["a gap up", candleOf(1, 1, 1, 1), Math.exp(0.98), 0.02 ** 2],
+    ["a range after a gap down", candleOf(1, 1.03, 1, 1), Math.exp(1.01), 0.5 * 9e-4 + 1e-4],
+  ];
+
+for (const [name, candle, closeBefore, variance] of cases) {
+  Deno.test(`HAR: the variance of a candle with ${name}`, () => {
+    const found = candleVariance(candle, closeBefore);
+    assert.ok(Math.abs(found - variance) < 1e-12, `${found} is not ${variance}`);
+  });
+}
 
 Deno.test("Base rate: how often the same kind held so far", () => {
   const rate = new BaseRate(0.03);

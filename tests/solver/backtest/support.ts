@@ -11,10 +11,10 @@ import {
 } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
-import { MockMaker } from "../../../services/solver/backtest/rivals/simple.ts";
 import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
+import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 
@@ -131,7 +131,8 @@ export async function runMakers(
       }),
     market,
   );
-  const makers: Maker[] = [barrier, new PlainMaker(margin, volatility), new MockMaker(random)];
+  const mock = new StrategyMaker(() => new MockStrategy(random), market);
+  const makers: Maker[] = [barrier, new PlainMaker(margin, volatility), mock];
   return await runBacktest(source, { ...plan, ...given }, {
     market,
     makers,

@@ -126,7 +126,7 @@ for (const [name, answer, message] of reasons) {
     }));
 }
 
-Deno.test("SimulatedHedge: waits as long as it says, and covers nothing", async () => {
+Deno.test("SimulatedHedge: waits for its expected time, and covers nothing", async () => {
   const clock = new FakeClock();
   const hedge = new SimulatedHedge(clock, 250);
   assert.equal(hedge.expectedMs, 250);

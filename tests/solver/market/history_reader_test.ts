@@ -49,7 +49,7 @@ function settled(): Promise<void> {
   return setImmediate();
 }
 
-Deno.test("History: the first look takes all that the node holds, page by page", async () => {
+Deno.test("History: the first read gets all that the node has, page by page", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();
@@ -67,7 +67,7 @@ Deno.test("History: the first look takes all that the node holds, page by page",
   await history.stop();
 });
 
-Deno.test("History: later looks take what is new, and wait a while for slots that are late", async () => {
+Deno.test("History: later reads get what is new, and slots that are recorded late", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();
@@ -115,7 +115,7 @@ Deno.test("History: a node that is away is logged once and asked again, and noth
     assert.equal(clock.pending, 0);
   }));
 
-Deno.test("History: one look reads 16 pages at most, and none after a stop", async () => {
+Deno.test("History: one read has 16 pages at most, and none after a stop", async () => {
   const node = new FakeHistory();
   const { reader: history } = reader(node);
   node.endless = true;

@@ -12,13 +12,13 @@ const price = { ...entry, price: 7n, lastUpdate: 1_500 };
 Deno.test("Market data: prices go to their markets; an update from the future counts as now", () => {
   const marketData = new MarketData(settings);
   const stale = { ...price, state: "stale" as const };
-  marketData.takeSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
+  marketData.setSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
   assert.deepEqual(marketData.of(market).spot, { price: 7n, lastUpdateMs: 1_000, fresh: false });
   for (const other of MARKETS.filter((one) => one.symbol !== symbol)) {
     assert.equal(marketData.of(other).spot, undefined);
   }
   assert.deepEqual(marketData.unpriced(), MARKETS.map((one) => one.symbol));
-  marketData.takeSpots({ [symbol]: price }, 2_000);
+  marketData.setSpots({ [symbol]: price }, 2_000);
   assert.deepEqual(marketData.of(market).spot, { price: 7n, lastUpdateMs: 1_500, fresh: true });
   assert.deepEqual(marketData.unpriced(), ["BTC/USDT", "SOL/USDT"]);
 });
@@ -63,13 +63,13 @@ Deno.test("Market data: prices of 0, between slots or repeated are left out", ()
     200,
     9n,
   ]] as const;
-  prices.takeHistory(slots.map(([time, price]) => ({ time, price })), 400);
+  prices.addHistory(slots.map(([time, price]) => ({ time, price })), 400);
   const found = [0, 100, 200, 300].map((time) => prices.history.at(time));
   assert.deepEqual(found, [4n, 5n, undefined, 7n]);
   assert.equal(prices.historyEndMs, 400);
-  prices.takeHistory([], 300);
+  prices.addHistory([], 300);
   assert.equal(prices.historyEndMs, 400, "it never goes back");
-  prices.takeSpot({ ...price, price: 0n }, 1);
+  prices.setSpot({ ...price, price: 0n }, 1);
   assert.equal(prices.spot, undefined);
 });
 
@@ -77,7 +77,7 @@ Deno.test("Market data: recorded prices count in volatility and in how often pri
   const prices = new MarketData(settings).of(market);
   const before = prices.stillness.share;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
-  prices.takeHistory(slots, 120_000);
+  prices.addHistory(slots, 120_000);
   assert.ok(prices.stillness.share > before);
   assert.ok(prices.volatility.historyMs >= 60_000);
 });

@@ -129,7 +129,7 @@ Deno.test("Volatility keeper: a state older than a week or from the future does 
   await store.close();
 });
 
-Deno.test("Volatility keeper: without prices, or before its start, it saves nothing and says nothing", () =>
+Deno.test("Volatility keeper: without prices, or before its start, it saves and logs nothing", () =>
   withLogs("info", async (records) => {
     const store = await memoryStore();
     await (await run(store)).keeper.stop();
@@ -214,7 +214,7 @@ Deno.test("Volatility keeper: a store that fails is a cold start, and logged onc
   });
 });
 
-Deno.test("Volatility keeper: a start takes a week of candles, and after a stop only what is missing", async () => {
+Deno.test("Volatility keeper: a start reads a week of candles, and after a stop only what is missing", async () => {
   const exchange = startFakeCandles();
   const store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });

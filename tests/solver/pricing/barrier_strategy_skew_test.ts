@@ -7,11 +7,11 @@ import { quoteHashOf } from "../theses.ts";
 import { assertRefused, barrier } from "./barrier.ts";
 
 /** A strategy with a book that is full at 200 USDC. */
-function skewed(share = 0.5) {
+function skewed() {
   const book = new ExposureBook(undefined);
   const made = barrier({}, {
     skew: {
-      share,
+      share: 0.5,
       capacity: 200_000_000n,
       correlatedRisk: (bet) => book.correlatedRisk(bet, made.clock.now()),
     },
@@ -53,13 +53,6 @@ Deno.test("Barrier: bets without a common price, time or market pay what they pa
   assert.equal(alone.details.skew, 0);
 });
 
-Deno.test("Barrier: without a share the book does not count", () => {
-  const { strategy, bet, hold } = skewed(0);
-  const { payout } = strategy.price(bet);
-  hold(bet, payout);
-  assert.equal(strategy.price(bet).payout, payout);
-});
-
 Deno.test("Barrier: last look counts bets that came before, not the quote itself, nor what came after it", () => {
   const { strategy, bet, hold, book } = skewed();
   const { payout } = strategy.price(bet);
@@ -80,8 +73,8 @@ Deno.test("Barrier: last look counts bets that came before, not the quote itself
 
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
   const { bet } = barrier();
-  const skewOf = (beside: number, ownRisk = 0n, share = 0.5) =>
-    bookSkew({ share, capacity: 100n, correlatedRisk: () => beside }, bet, ownRisk);
+  const skewOf = (risk: number, ownRisk = 0n, share = 0.5) =>
+    bookSkew({ share, capacity: 100n, correlatedRisk: () => risk }, bet, ownRisk);
   const found = [skewOf(0), skewOf(20), skewOf(20, 20n), skewOf(20, 30n), skewOf(999)];
   assert.deepEqual(found, [0, 0.1, 0, 0, 0.5]);
   assert.deepEqual([skewOf(20, 0n, 0), bookSkew(undefined, bet)], [0, 0]);

@@ -98,7 +98,7 @@ Deno.test("Barrier: without a price an execution is held for the lead and the ol
   assert.equal(strategy.holdMs(bet, 2n * bet.betAmount), 2_700);
 });
 
-Deno.test("Barrier: the look after the hold is at the box as it is then, without a charge", () => {
+Deno.test("Barrier: the recheck after the hold prices what is left of the box, without a charge", () => {
   const { strategy, bet, view, clock, ring } = barrier({}, { userLeadMs: 1_000 });
   const near = { ...bet, upperPrice: SPOT + 300_000n, endTime: bet.startTime + 20_000 };
   const { payout, details } = strategy.price(near);

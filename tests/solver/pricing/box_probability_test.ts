@@ -99,7 +99,7 @@ Deno.test("Box: prices simulated slot by slot hold as often, starting now, later
   }
 });
 
-Deno.test("Box: a probability for everything that the schema admits", () => {
+Deno.test("Box: every input that the schema accepts gives a probability", () => {
   const price = fc.bigInt({ min: 0n, max: UINT64_MAX });
   const time = fc.oneof(
     fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),

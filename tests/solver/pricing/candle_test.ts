@@ -1,40 +1,8 @@
 import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
-import {
-  type Candle,
-  CandleBuilder,
-  candleVariance,
-  unitRange,
-} from "../../../services/solver/pricing/candle.ts";
+import { CandleBuilder, unitRange } from "../../../services/solver/pricing/candle.ts";
 
 const MINUTE_MS = 60_000;
-
-/** A candle by the logarithms of its prices. */
-function candleOf(open: number, high: number, low: number, close: number): Candle {
-  const [o, h, l, c] = [open, high, low, close].map(Math.exp) as [number, number, number, number];
-  return { timeMs: 0, durationMs: MINUTE_MS, open: o, high: h, low: l, close: c };
-}
-
-const cases: readonly [name: string, candle: Candle, closeBefore: number | undefined, n: number][] =
-  [
-    ["a still price", candleOf(1, 1, 1, 1), undefined, 0],
-    ["a range that comes back", candleOf(1, 1.03, 1, 1), undefined, 0.5 * 0.03 ** 2],
-    [
-      "a range and a body",
-      candleOf(1, 1.03, 0.99, 1.02),
-      undefined,
-      0.5 * 0.04 ** 2 - (2 * Math.LN2 - 1) * 0.02 ** 2,
-    ],
-    ["a gap up", candleOf(1, 1, 1, 1), Math.exp(0.98), 0.02 ** 2],
-    ["a range after a gap down", candleOf(1, 1.03, 1, 1), Math.exp(1.01), 0.5 * 9e-4 + 1e-4],
-  ];
-
-for (const [name, candle, closeBefore, variance] of cases) {
-  Deno.test(`Candle: the variance of ${name}`, () => {
-    const found = candleVariance(candle, closeBefore);
-    assert.ok(Math.abs(found - variance) < 1e-12, `${found} is not ${variance}`);
-  });
-}
 
 Deno.test("Candle: prices of a minute are one candle, complete with the first price after it", () => {
   const builder = new CandleBuilder();

@@ -155,7 +155,7 @@ Deno.test("Box: one second with the spot on the barrier is exact", () => {
   assert.ok(Math.abs(boxProbability(box) - 48_620 / 262_144) < 2e-5);
 });
 
-Deno.test("Box: standing slots hold as often as simulated, with few moves and with many", () => {
+Deno.test("Box: still slots hold as often as simulated, with few moves and with many", () => {
   const random = seededRandom(1);
   const nowMs = 1_700_000_000_000;
   const volatility = 1;

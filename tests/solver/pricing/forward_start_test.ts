@@ -7,7 +7,6 @@ import {
   forwardNoTouchProbability,
 } from "../../../services/solver/pricing/forward_start.ts";
 import { gaussLegendre, integrate } from "../../../services/solver/pricing/quadrature.ts";
-import { normalBelow, normalBetween } from "../../../services/solver/pricing/normal.ts";
 import { corridorOf, moveOver, worth } from "./reference.ts";
 
 const base = {
@@ -131,26 +130,4 @@ Deno.test("Forward start: a probability for every corridor", () => {
     ),
     { numRuns: 1_000 },
   );
-});
-
-Deno.test("Normal distribution: known values, and digits kept in both tails", () => {
-  const known: [number, number][] = [
-    [0, 0.5],
-    [1, 0.8413447460685429],
-    [-1.96, 0.024997895148220435],
-    [-3, 0.0013498980316300933],
-    [8, 0.9999999999999993],
-    [-40, 0],
-    [40, 1],
-  ];
-  for (const [z, expected] of known) assert.ok(Math.abs(normalBelow(z) - expected) < 1e-15, `${z}`);
-  const upper = normalBetween(8, Infinity);
-  assert.ok(Math.abs(upper / 6.22096057427174e-16 - 1) < 1e-6, `${upper}`);
-  assert.equal(normalBetween(1, -1), -normalBetween(-1, 1));
-});
-
-Deno.test("Gauss-Legendre: n points are exact for polynomials of degree 2n - 1", () => {
-  const rule = gaussLegendre(5);
-  assert.ok(Math.abs(integrate(rule, 0, 2, (x) => x ** 9) - 2 ** 10 / 10) < 1e-10);
-  assert.ok(Math.abs(integrate(rule, -1, 1, (x) => x ** 10) - 2 / 11) > 1e-6);
 });

@@ -40,5 +40,8 @@ Deno.test("Normal: agrees with the integral of the density in both tails", () =>
     assertNear(normalBetween(z + 1, z), tailAbove(z + 1) - tail, `swapped at ${z}`);
   }
   assert.deepEqual([normalBelow(38), normalBelow(-38), normalBelow(0)], [1, 0, 0.5]);
+  for (const [z, known] of [[1, 0.8413447460685429], [-1.96, 0.024997895148220435]] as const) {
+    assert.ok(Math.abs(normalBelow(z) - known) < 1e-15, `${z}`);
+  }
   assert.equal(normalBetween(-Infinity, Infinity), 1);
 });

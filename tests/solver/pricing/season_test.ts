@@ -50,7 +50,7 @@ Deno.test("Season: learns each hour relative to its day and each minute relative
   }
 });
 
-Deno.test("Season: the mean square over a window counts each minute by its time in it", () => {
+Deno.test("Season: the mean square over a window weighs each minute by its time in it", () => {
   const season = new Season();
   addMinutes(season, Array.from({ length: 3 * 1_440 }, (_, minute) => 1 + minute % 60));
   const square = (minute: number) => season.factorAt(minute * MINUTE_MS) ** 2;

@@ -24,7 +24,7 @@ function withTick(): StillPrices {
   return stillness;
 }
 
-Deno.test("Standing prices: the share of slots that do not move", () => {
+Deno.test("Still prices: the share is that of the slots that do not move", () => {
   assert.equal(new StillPrices().share, 0);
   assert.equal(new StillPrices().tick, undefined);
   const stillness = withTick();
@@ -42,7 +42,7 @@ Deno.test("Still prices: bounces between bid and ask do not count as moves, slow
   assert.ok(Math.abs(creeping.share - 2 / 3) < 0.02, `${creeping.share}`);
 });
 
-Deno.test("Standing prices: a price that has just stopped counts as stillness at once", () => {
+Deno.test("Still prices: a price that has just stopped counts as stillness at once", () => {
   const stillness = withTick();
   feed(stillness, 2, 15_000, (price) => price + 15n);
   assert.ok(stillness.share < 0.01);
@@ -50,7 +50,7 @@ Deno.test("Standing prices: a price that has just stopped counts as stillness at
   assert.ok(stillness.share > 0.9, `${stillness.share}`);
 });
 
-Deno.test("Standing prices: missing slots say nothing, and ticks are forgotten", () => {
+Deno.test("Still prices: missing slots do not count, and ticks are forgotten", () => {
   const stillness = new StillPrices();
   stillness.add(0, 1_000n);
   stillness.add(10, 1_001n);
@@ -67,7 +67,7 @@ function addFrom(stillness: StillPrices, slot: number, ...prices: bigint[]): voi
   for (const [index, price] of prices.entries()) stillness.add(slot + index, price);
 }
 
-Deno.test("Standing prices: the smallest move of this half hour and of the one before, up or down", () => {
+Deno.test("Still prices: the smallest move of this half hour and of the one before, up or down", () => {
   const stillness = new StillPrices();
   addFrom(stillness, 2, 100n);
   assert.equal(stillness.tick, undefined, "the first price is no move");
@@ -87,7 +87,7 @@ Deno.test("Standing prices: the smallest move of this half hour and of the one b
   assert.equal(stillness.tick, 15n);
 });
 
-Deno.test("Standing prices: a slot after a missing one says nothing, and a fall is a move", () => {
+Deno.test("Still prices: a slot after a missing one does not count, and a fall is a move", () => {
   const stillness = new StillPrices();
   for (const slot of [0, 2, 7]) stillness.add(slot, 500n);
   assert.equal(stillness.share, 0);

@@ -59,7 +59,7 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
   }
 }
 
-Deno.test("Window outcomes: the deviation of the windows is learned, whatever the base says", () => {
+Deno.test("Window outcomes: the deviation of the windows is learned, whatever their base", () => {
   const random = seededRandom(1);
   for (const factor of [0.6, 1, 1.7]) {
     const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
@@ -103,6 +103,17 @@ Deno.test("Window outcomes: where volatility changes unseen, the deviation gets 
   for (const variance of [learned.below, learned.above]) {
     assert.ok(variance > 0.15 && variance < 0.6, JSON.stringify(learned));
   }
+});
+
+Deno.test("Window outcomes: where the minute of the hour decides, the deviation is as certain as elsewhere", () => {
+  const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
+  let minute = -1;
+  const deviation = () => (minute += 1) % 60 < 30 ? 2e-3 : 1e-3;
+  feed(outcomes, seededRandom(1), { minutes: 8_000, deviation, windowMinutes: 1 });
+  const { below, above } = outcomes.deviation(PRIOR);
+  assert.ok(below < 0.06 && above < 0.06, `${below}, ${above}`);
+  const further = outcomes.offsetAt(10 * MINUTE_MS) - outcomes.offsetAt(40 * MINUTE_MS);
+  assert.ok(Math.abs(further - Math.LN2) < 0.1, `${further}`);
 });
 
 Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of the time", () => {

@@ -49,7 +49,7 @@ function otherNonce(digest: Hex): Hex {
   return `0x${signed.toCompactHex()}${(27 + signed.recovery).toString(16)}`;
 }
 
-Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it remembers", () => {
+Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it has cached", () => {
   const step = fc.record({
     digest: fc.integer({ min: 1, max: 5 }).map(digestOf),
     form: fc.constantFrom(...Object.keys(forms)),
@@ -71,7 +71,7 @@ Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it remem
   );
 });
 
-Deno.test("QuoteSigner: remembers the newest signatures up to its bound, each for its own hash", () => {
+Deno.test("QuoteSigner: caches the newest signatures up to its bound, each for its own hash", () => {
   // No curve would accept these, so what passes was remembered.
   const signer = { address: solver.address, sign: (digest: Hex): Hex => `0x${digest.slice(-2)}` };
   const quotes = new QuoteSigner(signer, 2);

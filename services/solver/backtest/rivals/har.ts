@@ -1,5 +1,5 @@
 import { checksOf, noTouchAtChecks, type OpenBox } from "../../pricing/box_probability.ts";
-import { CandleBuilder, candleVariance } from "../../pricing/candle.ts";
+import { type Candle, CandleBuilder } from "../../pricing/candle.ts";
 import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { Season } from "../../pricing/season.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
@@ -14,6 +14,24 @@ const HALF_LIVES_MS = [600_000, 3_600_000, 21_600_000, 86_400_000];
 
 /** Time between two rows of the fit: closer rows add no information. */
 const FIT_STEP_MS = 300_000;
+
+/** 2 ln 2 - 1: the weight of the close in the estimator of Garman and Klass. */
+const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
+
+/**
+ * Variance of the move over a candle by its range, plus the gap from the close before (Garman and
+ * Klass, "On the estimation of security price volatilities", 1980): seven times the information of the
+ * squared return.
+ *
+ * @param closeBefore Close of the candle directly before; undefined if there is none.
+ */
+export function candleVariance(candle: Candle, closeBefore: number | undefined): number {
+  const { open, high, low, close } = candle;
+  const range = Math.log(high / low);
+  const body = Math.log(close / open);
+  const gap = closeBefore === undefined ? 0 : Math.log(open / closeBefore);
+  return Math.max(0, 0.5 * range * range - CLOSE_WEIGHT * body * body) + gap * gap;
+}
 
 /** Minimum variance for forecast errors: the logarithm of 0 does not exist. */
 const VARIANCE_MIN = 1e-16;

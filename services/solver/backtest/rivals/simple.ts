@@ -1,31 +1,9 @@
 /** Baselines that a serious model has to beat. */
-import type { RandomSource } from "../../../../lib/clock.ts";
 import { normalBetween } from "../../pricing/normal.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
 import type { SlotPrice } from "../slots.ts";
-import { type Maker, ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
+import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { ReturnVolatility } from "../return_volatility.ts";
-
-/** The specification's test strategy: 1.05 to 1.10 times the bet at random. */
-export class MockMaker implements Maker {
-  readonly name = "mock";
-  readonly #random: RandomSource;
-
-  constructor(random: RandomSource) {
-    this.#random = random;
-  }
-
-  observe(): void {}
-
-  /** The probability for which its mean payout is fair: 1/1.075. */
-  offer(): Offer {
-    return { probability: 1 / 1.075, ratio: 1.05 + 0.05 * this.#random() };
-  }
-
-  accepts(): boolean {
-    return true;
-  }
-}
 
 const RETURNS_HALF_LIFE_MS = 600_000;
 
@@ -70,8 +48,6 @@ export class BaseRate extends ModelMaker {
 
   #countOf({ durationMs, width }: TrialKind) {
     const key = `${durationMs} ${width}`;
-    let count = this.#counts.get(key);
-    if (count === undefined) this.#counts.set(key, count = { held: 0, boxes: 0 });
-    return count;
+    return this.#counts.getOrInsertComputed(key, () => ({ held: 0, boxes: 0 }));
   }
 }
