@@ -1,4 +1,5 @@
-import { formatUnits } from "@rangemaker/client";
+import { useComputed } from "@preact/signals";
+import { formatUnits, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
@@ -9,7 +10,6 @@ import {
   type DraftFields,
   LABELS,
   movedDraft,
-  parseFields,
   repeatedDraft,
   suggestedDraft,
 } from "./draft.ts";
@@ -53,9 +53,8 @@ const FIELDS: readonly { name: keyof DraftFields; unit?: string }[] = [
 ];
 
 function DraftPanel({ model, slip }: BetPanelProps) {
-  const fields = slip.fields.value;
-  const parsed = parseFields(fields);
-  const isEmpty = fields.lower === "" && fields.upper === "";
+  const parsed = slip.parsed.value;
+  const { isEmpty } = slip;
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
   const submit = (event: Event) => {
     event.preventDefault();
@@ -83,7 +82,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
-      {"draft" in parsed && <EstimateCard model={model} slip={slip} />}
+      {!("errors" in parsed) && <EstimateCard model={model} slip={slip} />}
       <Stakes model={model} slip={slip} />
       <Tolerance slip={slip} />
       <div class="action-bar">
@@ -149,13 +148,17 @@ function Stakes({ model, slip }: BetPanelProps) {
   );
 }
 
-/** Boxes from a button. A part of its own, since the price changes all the time. */
+/** Boxes from a button. */
 function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
   const symbol = slip.symbol.value;
   const market = model.markets.bySymbol(symbol);
-  const price = model.feed.latest.value[symbol]?.price;
+  const hasPrice = useComputed(() => model.feed.latest.value[slip.symbol.value] !== undefined);
   const last = model.session.user.value?.portfolio.theses.value
     .find(({ base, quote }) => base === market?.base && quote === market?.quote);
+  const repeat = (bet: Thesis) => {
+    const price = model.feed.latest.peek()[symbol]?.price;
+    if (price !== undefined) slip.edit(repeatedDraft(bet, price));
+  };
   const copyLink = () => {
     const link = linkTo(location.href, { symbol, fields: slip.fields.value });
     navigator.clipboard?.writeText(link).then(
@@ -167,19 +170,14 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
     <div class="row">
       <button
         type="button"
-        disabled={price === undefined}
+        disabled={!hasPrice.value}
         data-next={isEmpty || undefined}
         onClick={() => suggestBox(model, slip)}
       >
         Suggest a box
       </button>
-      {last !== undefined && price !== undefined && (
-        <button
-          type="button"
-          onClick={() => slip.edit(repeatedDraft(last, price))}
-        >
-          Repeat last bet
-        </button>
+      {last !== undefined && hasPrice.value && (
+        <button type="button" onClick={() => repeat(last)}>Repeat last bet</button>
       )}
       {!isEmpty && (
         <>

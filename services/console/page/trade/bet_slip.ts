@@ -82,11 +82,8 @@ export class BetSlip {
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
-  /** The chart reads it at each frame. */
-  readonly #draft = computed(() => {
-    const parsed = parseFields({ ...this.fields.value, amount: "1" }); // whatever the amount
-    return "draft" in parsed ? parsed.draft : undefined;
-  });
+  /** The values of the fields, read once for all who need them. */
+  readonly parsed = computed(() => parseFields(this.fields.value));
   /** Rises when the bet or its user changes: a quote or signature of an earlier one is dropped. */
   #version = 0;
   /** The box is what the user wants now, and not what was kept from before. */
@@ -118,9 +115,15 @@ export class BetSlip {
     this.#refresh();
   }
 
-  /** The box as its fields say it; undefined while they are empty or wrong. */
+  /** The box as its fields say it, whatever the amount; undefined while they are empty or wrong. */
   get draft(): Draft | undefined {
-    return this.#draft.value;
+    return this.parsed.value.draft;
+  }
+
+  /** There is no box yet. */
+  get isEmpty(): boolean {
+    const { lower, upper } = this.fields.value;
+    return lower === "" && upper === "";
   }
 
   /** Takes what the user typed. A bet that was signed is not changed any more. */
@@ -160,7 +163,7 @@ export class BetSlip {
   /** Asks for a firm quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
     const user = this.#user;
-    const parsed = parseFields(this.fields.value);
+    const parsed = this.parsed.value;
     if (user === undefined || "errors" in parsed) return;
     const before = this.stage.value;
     if (before.name !== "draft" && before.name !== "quoted") return;
@@ -306,7 +309,7 @@ export class BetSlip {
     this.#version += 1;
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
-    if ("errors" in parseFields(this.fields.value)) this.estimator.clear();
+    if ("errors" in this.parsed.value) this.estimator.clear();
     this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#refresh();
     this.#voice.estimate(
@@ -319,7 +322,7 @@ export class BetSlip {
   #refresh(): void {
     const { clock, serverClock } = this.#options;
     this.#cancelRefresh();
-    const parsed = parseFields(this.fields.value);
+    const parsed = this.parsed.value;
     if ("errors" in parsed || this.stage.value.name !== "draft") return;
     const { draft, betAmount } = parsed;
     this.estimator.ask(betOf(this.symbol.value, draft, betAmount, serverClock.now()));

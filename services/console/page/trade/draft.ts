@@ -90,10 +90,10 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
 
 type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
-/** The values of the fields, or their errors by field. */
+/** The values of the fields, or their errors by field; the box may be right where the amount is not. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
-  | { errors: FieldErrors };
+  | { errors: FieldErrors; draft?: Draft };
 
 /** The first field with an error, in the order of the form. */
 export function firstWrong(errors: FieldErrors): { field: keyof DraftFields; text: string } {
@@ -127,8 +127,10 @@ export function parseFields(fields: DraftFields): ParsedFields {
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
-  if (Object.keys(errors).length > 0) return { errors };
-  return { draft: { lowerPrice, upperPrice, startsInMs, durationMs }, betAmount };
+  const draft = { lowerPrice, upperPrice, startsInMs, durationMs };
+  const wrong = Object.keys(errors);
+  if (wrong.length === 0) return { draft, betAmount };
+  return { errors, ...(wrong.every((name) => name === "amount") && { draft }) };
 }
 
 /** When the window of a suggested box begins. */
