@@ -4,7 +4,15 @@ import type { ChartBox } from "./chart_boxes.ts";
 import type { Place } from "./chart_probe.ts";
 import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
-import { pastShare, type PriceRange, PriceWindow, type Scales, scalesOf } from "./chart_scales.ts";
+import {
+  CALM_STEP_MS,
+  pastShare,
+  type PriceRange,
+  PriceWindow,
+  type Scales,
+  scalesOf,
+  stepOf,
+} from "./chart_scales.ts";
 import type { Draft } from "./draft.ts";
 
 /** Content of the chart at one moment. */
@@ -25,27 +33,8 @@ export interface ChartContent {
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
 
-/** For users who prefer reduced motion, time moves in these steps. What they do shows at once. */
-const CALM_STEP_MS = 500;
-
 /** What moves by less, in pixels, is not painted again. */
 const MOVE_MIN = 0.5;
-
-/** A page that nobody has touched for this long moves in steps. */
-const IDLE_MS = 10_000;
-
-/** Those steps: two prices each. */
-const IDLE_STEP_MS = 200;
-
-/**
- * The steps in which the chart moves; 0 for those of the screen.
- *
- * @param restedMs Since the user has touched the page.
- */
-export function stepOf(restedMs: number, isCalm: boolean): number {
-  if (isCalm) return CALM_STEP_MS;
-  return restedMs > IDLE_MS ? IDLE_STEP_MS : 0;
-}
 
 /** A chart on a canvas that moves with the time. */
 export class LiveChart {
