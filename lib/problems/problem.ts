@@ -13,7 +13,8 @@ export interface Problem {
   title: string;
   measure: Measure;
   bound: Bound;
-  unit?: "share" | "seconds" | "bytes";
+  /** Without one, a number; a flag is 1 for yes. */
+  unit?: "share" | "seconds" | "bytes" | "flag";
   /** `critical` loses money or users now; `warning` will, if nobody looks at it today. */
   severity: "critical" | "warning";
   /** How long it must last before somebody is alerted. */

@@ -100,6 +100,8 @@ Deno.test("Results: a period has the bets that were decided in it, by the node o
   ];
   const rows = resultsByPeriod(theses, 40 * DAY_MS).map(([name, { settled }]) => [name, settled]);
   assert.deepEqual(rows, [
+    ["Last 5 minutes", 2],
+    ["Last 15 minutes", 2],
     ["Last hour", 2],
     ["Last 24 hours", 2],
     ["Last 7 days", 3],
@@ -107,7 +109,9 @@ Deno.test("Results: a period has the bets that were decided in it, by the node o
     ["All", 4],
   ]);
   const young = resultsByPeriod(theses.slice(1, 3), 40 * DAY_MS);
-  assert.deepEqual(young.map(([name]) => name), ["All"], "all were decided in the last hour");
+  assert.deepEqual(young.map(([name]) => name), ["All"], "all were decided just now");
+  const older = resultsByPeriod(theses.slice(1, 3), 40 * DAY_MS + 600_000);
+  assert.deepEqual(older.map(([name]) => name), ["Last 5 minutes", "All"]);
 });
 
 Deno.test("historyOf: bets settled at once come in the order of their ids, by their end if unknown", () => {

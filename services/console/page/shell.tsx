@@ -52,14 +52,12 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
           <img src="/icon.svg" alt="" width="28" height="28" />
           <h1>rangemaker</h1>
         </div>
-        {model.session.user.value === undefined
-          ? (
-            <p class="tagline">
-              Bet that the price stays in the box. If it leaves once, you lose what you bet.
-            </p>
-          )
-          : <p class="tagline known">Bet that the price stays in the box.</p>}
         {views.length > 1 && <Tabs views={views} current={view} />}
+        {view === views[0] && model.session.user.value === undefined && (
+          <p class="tagline">
+            Bet that the price stays in the box. If it leaves once, you lose what you bet.
+          </p>
+        )}
         <span class="spacer" />
         <Connection model={model} />
         <AccountChip model={model} />

@@ -23,24 +23,17 @@ export function Calibration({ metrics }: { metrics: Metrics }) {
           <>
             <Table
               of="predictions"
+              rows={rows}
+              keyOf={({ range }) => range}
+              attributesOf={({ range }) => ({ "data-predicted": range })}
               columns={[
-                "Quoted probability",
-                { number: "Bets" },
-                { number: "Predicted, mean" },
-                { number: "Held" },
-                { number: "Bets held" },
+                { name: "Quoted probability", text: ({ range }) => range },
+                { name: "Bets", number: ({ settled }) => settled },
+                { name: "Predicted, mean", number: ({ predicted }) => percent(predicted) },
+                { name: "Held", number: ({ held, settled }) => percent(held / settled) },
+                { name: "Bets held", number: ({ held }) => held },
               ]}
-            >
-              {rows.map(({ range, settled, held, predicted }) => (
-                <tr key={range} data-predicted={range}>
-                  <th scope="row">{range}</th>
-                  <td class="number">{settled}</td>
-                  <td class="number">{percent(predicted)}</td>
-                  <td class="number">{percent(held / settled)}</td>
-                  <td class="number">{held}</td>
-                </tr>
-              ))}
-            </Table>
+            />
             <p class="note">
               With few bets, both differ by chance alone. With many, held below predicted means that
               payouts are too small, and above that users know more than the model.

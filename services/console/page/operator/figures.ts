@@ -23,8 +23,10 @@ export function formatValue(value: number, unit: Problem["unit"]): string {
       return formatAge(1_000 * value);
     case "bytes":
       return `${count(value / 1e6)} MB`;
+    case "flag":
+      return value === 1 ? "yes" : "no";
     default:
-      return value.toLocaleString("en-US", { maximumFractionDigits: 2 });
+      return value.toLocaleString("en-US", { maximumFractionDigits: 2 }).replace("-", "−");
   }
 }
 

@@ -4,7 +4,7 @@ import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 
 /** Size in units of the drawing. */
-const [WIDTH, HEIGHT] = [80, 20];
+const [WIDTH, HEIGHT] = [60, 20];
 
 /** A figure that has an alert: its series with the bound as a dashed line, and its newest value. */
 export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: Trend }) {
@@ -14,21 +14,21 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
   const [low, high] = [Math.min(limit, ...values), Math.max(limit, ...values)];
   const toY = (value: number) =>
     high === low ? HEIGHT / 2 : (1 + (HEIGHT - 2) * (high - value) / (high - low)).toFixed(1);
-  const toX = (index: number) => (WIDTH * index / Math.max(1, values.length - 1)).toFixed(1);
+  const drawn = values.length === 1 ? [newest, newest] : values; // a first look is a line, too
+  const toX = (index: number) => (WIDTH * index / (drawn.length - 1)).toFixed(1);
   const isWrong = isBeyond(newest, bound);
-  const sign = { ">": "above", "<": "below", "==": "at" }[op];
+  const sign = { ">": "above ", "<": "below ", "==": unit === "flag" ? "if " : "at " }[op];
   return (
     <>
       <dt>
         {title}
         <span class="detail">
-          alert {sign} {formatValue(limit, unit)}
-          {changedAtMs !== undefined && `, changed ${formatTime(changedAtMs)}`}
+          alert {sign + formatValue(limit, unit)}
+          {changedAtMs !== undefined && ` · changed ${formatTime(changedAtMs)}`}
         </span>
       </dt>
-      <dd>
+      <dd class="sparkline">
         <svg
-          class="sparkline"
           viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
           width={WIDTH}
           height={HEIGHT}
@@ -40,9 +40,9 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
           <path class="mark" d={`M0 ${toY(limit)} H${WIDTH}`} />
           <path
             class="value"
-            d={`M${values.map((value, index) => `${toX(index)} ${toY(value)}`).join(" L")}`}
+            d={`M${drawn.map((value, index) => `${toX(index)} ${toY(value)}`).join(" L")}`}
           />
-        </svg>{" "}
+        </svg>
         <span class={isWrong ? "lost" : undefined}>
           {isWrong && "✕ "}
           {formatValue(newest, unit)}

@@ -36,7 +36,10 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   };
   return (
     <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
-      <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
+      <div class="row">
+        <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
+        {stage.name === "draft" && !slip.isEmpty && <BoxButtons model={model} slip={slip} />}
+      </div>
       {"offer" in stage
         ? <QuotePanel model={model} slip={slip} stage={stage} />
         : <DraftPanel model={model} slip={slip} />}
@@ -83,8 +86,8 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
       {!("errors" in parsed) && <EstimateCard model={model} slip={slip} />}
-      <Stakes model={model} slip={slip} />
       <Tolerance slip={slip} />
+      <Stakes model={model} slip={slip} />
       <div class="action-bar">
         <Field {...{ model, slip, name: "amount", unit: "USDC" }} error={errors.amount} />
         <QuoteButton model={model} slip={slip} />
@@ -159,13 +162,6 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
     const price = model.feed.latest.peek()[symbol]?.price;
     if (price !== undefined) slip.edit(repeatedDraft(bet, price));
   };
-  const copyLink = () => {
-    const link = linkTo(location.href, { symbol, fields: slip.fields.value });
-    navigator.clipboard?.writeText(link).then(
-      () => model.announce("The link to this box was copied."),
-      () => model.announce(`The browser does not allow copying: ${link}`),
-    );
-  };
   return (
     <div class="row">
       <button
@@ -179,13 +175,25 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
       {last !== undefined && hasPrice.value && (
         <button type="button" onClick={() => repeat(last)}>Repeat last bet</button>
       )}
-      {!isEmpty && (
-        <>
-          <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
-          <button type="button" class="quiet" onClick={() => slip.clear()}>Clear</button>
-        </>
-      )}
     </div>
+  );
+}
+
+/** What can be done with a drawn box. */
+function BoxButtons({ model, slip }: BetPanelProps) {
+  const copyLink = () => {
+    const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
+    navigator.clipboard?.writeText(link).then(
+      () => model.announce("The link to this box was copied."),
+      () => model.announce(`The browser does not allow copying: ${link}`),
+    );
+  };
+  return (
+    <>
+      <span class="spacer" />
+      <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
+      <button type="button" class="quiet" onClick={() => slip.clear()}>Clear</button>
+    </>
   );
 }
 
@@ -223,9 +231,8 @@ function EstimateCard({ model, slip }: BetPanelProps) {
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
       <p class="note">
-        {odds.warning ?? (odds.chance === undefined
-          ? "This maker prices at random, for tests: its payout says nothing about the chance."
-          : "The maker's model sees the price, how much it moves, and how long the box lasts.")}
+        {odds.warning ?? (odds.chance === undefined &&
+          "This maker prices at random, for tests: its payout says nothing about the chance.")}
       </p>
     </div>
   );
@@ -237,14 +244,13 @@ const TOLERANCES = [0, 2, 5, 10] as const;
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
     <label class="note tolerance">
-      If the price moves as I sign, accept a payout up to{" "}
+      If the price moves, accept{" "}
       <select
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.tolerate(Number(currentTarget.value))}
       >
-        {TOLERANCES.map((percent) => (
-          <option key={percent} value={percent}>{percent} % lower</option>
-        ))}
+        {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
+        </option>)}
       </select>
     </label>
   );

@@ -16,13 +16,12 @@ import {
   betOf,
   type Draft,
   type DraftFields,
+  EMPTY_FIELDS,
   fieldsOf,
   parseFields,
-  SUGGESTED_MS,
   SUGGESTED_START_MS,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { durationText } from "./input.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
 import { movedText, quoteLife } from "./quote_life.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
@@ -58,18 +57,7 @@ export interface BetSlipOptions extends SlipVoiceOptions {
   drafts: DraftStore;
 }
 
-const NOT_PLACED = new RangemakerError(
-  "NOT_PLACED",
-  "The bet was not placed: nothing was taken.",
-);
-
-const NO_FIELDS: DraftFields = {
-  lower: "",
-  upper: "",
-  startsIn: durationText(SUGGESTED_START_MS),
-  lasts: durationText(SUGGESTED_MS),
-  amount: "10",
-};
+const NOT_PLACED = new RangemakerError("NOT_PLACED", "The bet was not placed: nothing was taken.");
 
 /** The bet that the user is making: drawn, estimated, quoted, signed, sent. */
 export class BetSlip {
@@ -91,7 +79,7 @@ export class BetSlip {
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
-    this.fields = signal(options.drafts.of(symbol) ?? NO_FIELDS);
+    this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.#options = options;
@@ -142,7 +130,7 @@ export class BetSlip {
   /** Forgets the box; the amount stays. */
   clear(): void {
     const { amount } = this.fields.value;
-    this.edit({ ...NO_FIELDS, amount });
+    this.edit({ ...EMPTY_FIELDS, amount });
   }
 
   /** Chooses a market: each has a box of its own. */
@@ -151,7 +139,7 @@ export class BetSlip {
     const { amount } = this.fields.value;
     this.symbol.value = symbol;
     this.estimator.clear();
-    this.fields.value = { ...this.#options.drafts.of(symbol) ?? NO_FIELDS, amount };
+    this.fields.value = { ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount };
     this.#changed();
   }
 

@@ -56,32 +56,22 @@ export function ChartCard(props: ChartCardProps) {
 /** How much time the chart shows: what wheel and fingers do, with buttons. */
 function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
   const zoom = (factor: number) => spanMs.value = zoomed(spanMs.value, factor);
-  const isPreset = SPANS.some(({ ms }) => ms === spanMs.value);
+  const label = labelOf(spanMs.value);
   return (
-    <div class="choice" role="group" aria-label={`Time shown: ${labelOf(spanMs.value)}`}>
-      <button
-        type="button"
-        aria-label="Show more time"
-        onClick={() => zoom(ZOOM_STEP)}
-      >
-        −
-      </button>
-      {SPANS.map(({ label, ms }) => (
+    <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
+      {SPANS.map((span) => (
         <button
-          key={ms}
+          key={span.ms}
           type="button"
-          aria-pressed={spanMs.value === ms}
-          onClick={() => spanMs.value = ms}
+          aria-pressed={spanMs.value === span.ms}
+          onClick={() => spanMs.value = span.ms}
         >
-          {label}
+          {span.label}
         </button>
       ))}
-      {!isPreset && <span class="span">{labelOf(spanMs.value)}</span>}
-      <button
-        type="button"
-        aria-label="Show less time"
-        onClick={() => zoom(1 / ZOOM_STEP)}
-      >
+      <button type="button" aria-label="Show more time" onClick={() => zoom(ZOOM_STEP)}>−</button>
+      <span class="span">{label}</span>
+      <button type="button" aria-label="Show less time" onClick={() => zoom(1 / ZOOM_STEP)}>
         +
       </button>
     </div>

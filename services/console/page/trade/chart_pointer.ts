@@ -141,7 +141,7 @@ export class ChartPointer {
     if (press === undefined) {
       const isOver = isInside(scales.plot, x, y);
       const grip = this.#gripAt(scales, event);
-      this.#element.dataset.cursor = isOver ? cursorOf(grip) : "none";
+      this.#element.style.cursor = isOver ? cursorOf(grip) : "";
       this.#target.point(isOver ? { x, y } : undefined, grip.kind);
       return;
     }
@@ -200,10 +200,11 @@ export class ChartPointer {
   }
 }
 
+/** The cursor of the style sheet's language for what a press would do. */
 function cursorOf(grip: Grip): string {
-  if (grip.kind !== "sides") return grip.kind;
-  if (grip.vertical === undefined) return "width";
-  if (grip.horizontal === undefined) return "height";
+  if (grip.kind !== "sides") return grip.kind === "move" ? "move" : "crosshair";
+  if (grip.vertical === undefined) return "ew-resize";
+  if (grip.horizontal === undefined) return "ns-resize";
   const isRising = (grip.horizontal === "to") === (grip.vertical === "high");
-  return isRising ? "rising" : "falling";
+  return isRising ? "nesw-resize" : "nwse-resize";
 }

@@ -142,6 +142,15 @@ export const SUGGESTED_START_MS = 10_000;
  */
 export const SUGGESTED_MS = 45_000;
 
+/** The fields before there is a box. */
+export const EMPTY_FIELDS: DraftFields = {
+  lower: "",
+  upper: "",
+  startsIn: durationText(SUGGESTED_START_MS),
+  lasts: durationText(SUGGESTED_MS),
+  amount: "10",
+};
+
 /** Half the height of a suggested box as a share of the price, if the price's moves are unknown. */
 const HALF = 0.0008;
 

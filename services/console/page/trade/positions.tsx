@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { Markets, Thesis } from "@rangemaker/client";
+import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { resultsOf } from "../data/results.ts";
 import {
@@ -8,6 +8,7 @@ import {
   formatDuration,
   formatGain,
   formatQuotePrice,
+  formatRange,
   formatTime,
   shortAddress,
   toNumber,
@@ -15,6 +16,7 @@ import {
 import { type Sort, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { isWaiting, stateOfBet } from "./chart_boxes.ts";
+import { durationText } from "./input.ts";
 import { csvOf, type Filter, filtered, FILTERS, pageOf, sorted } from "./history.ts";
 
 interface PositionsProps {
@@ -82,26 +84,29 @@ export function Positions({ model, chosen }: PositionsProps) {
             <Table
               of="your bets"
               sort={sort}
+              rows={rows}
+              keyOf={({ id }) => id}
+              attributesOf={({ id, status }) => ({
+                "data-thesis": id,
+                "data-status": status,
+                "data-chosen": chosen.value === id,
+                onPointerEnter: () => chosen.value = id,
+                onPointerLeave: () => chosen.value = undefined,
+              })}
               columns={[
-                "Bet",
-                "Outcome",
-                "Market",
-                "Price stays in",
-                "Window",
-                { number: "You bet" },
-                { number: "Pays" },
+                { name: "Bet", text: ({ id }) => id },
+                { name: "Outcome", text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} /> },
+                {
+                  name: "Market",
+                  text: ({ base, quote }) =>
+                    model.markets.find(base, quote)?.symbol ?? shortAddress(base),
+                },
+                { name: "Price stays in", text: (thesis) => formatRange(thesis) },
+                { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
+                { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
+                { name: "Pays", number: ({ payout }) => formatAmount(payout) },
               ]}
-            >
-              {rows.map((thesis) => (
-                <Row
-                  key={thesis.id}
-                  thesis={thesis}
-                  markets={model.markets}
-                  nowMs={nowMs}
-                  chosen={chosen}
-                />
-              ))}
-            </Table>
+            />
             {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
@@ -142,40 +147,18 @@ function download(text: string): void {
   URL.revokeObjectURL(link.href);
 }
 
-interface RowProps {
-  thesis: Thesis;
-  markets: Markets;
-  nowMs: number;
-  chosen: Signal<number | undefined>;
-}
+const DAY_MS = 86_400_000;
 
-function Row({ thesis, markets, nowMs, chosen }: RowProps) {
-  const { id, base, quote, lowerPrice, upperPrice, startTime, endTime, betAmount, payout } = thesis;
-  const symbol = markets.find(base, quote)?.symbol ?? shortAddress(base);
+/** When a bet runs, and for how long; the day only of those that are not of the last day. */
+function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; nowMs: number }) {
+  const isRecent = Math.abs(nowMs - startTime) < DAY_MS / 2;
   return (
-    <tr
-      data-thesis={id}
-      data-status={thesis.status}
-      data-chosen={chosen.value === id}
-      onPointerEnter={() => chosen.value = id}
-      onPointerLeave={() => chosen.value = undefined}
-    >
-      <td>{id}</td>
-      <td>
-        <Outcome thesis={thesis} nowMs={nowMs} />
-      </td>
-      <td>{symbol}</td>
-      <td class="range">
-        {formatQuotePrice(toNumber(lowerPrice))} – {formatQuotePrice(toNumber(upperPrice))}
-      </td>
-      <td class="window">
-        <time dateTime={new Date(startTime).toISOString()} title={formatTime(startTime)}>
-          {formatDay(startTime)}
-        </time>, {formatDuration(endTime - startTime)}
-      </td>
-      <td class="number" data-label="bet">{formatAmount(betAmount)}</td>
-      <td class="number" data-label="pays">{formatAmount(payout)}</td>
-    </tr>
+    <>
+      <time dateTime={new Date(startTime).toISOString()} title={formatDay(startTime)}>
+        {isRecent ? formatTime(startTime) : formatDay(startTime)}
+      </time>
+      , {durationText(endTime - startTime)}
+    </>
   );
 }
 

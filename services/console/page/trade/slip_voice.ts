@@ -67,6 +67,7 @@ export class SlipVoice {
     const remove = announce(
       `${why}The quote pays ${pays} USDC for ${bet}${terms}. ${windowText(quote, nowMs)} ` +
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
+      { isSpoken: why === "" }, // the slip shows it
     );
     const cancel = clock.after(remainingMs, () => {
       this.endQuote();
