@@ -70,7 +70,7 @@ Deno.test({
         );
 
         await t.step(
-          "a second finger takes the box back and zooms",
+          "a second finger undoes the box and zooms",
           async () => {
             const visitor = await open();
             await visitor.page.setViewport(PHONE);

@@ -4,10 +4,10 @@ import { seededRandom } from "../../lib/random.ts";
 import {
   gainOf,
   historyOf,
+  pointsInside,
   resultsByMarket,
   resultsByPeriod,
   resultsOf,
-  roomOf,
 } from "../../services/console/page/data/results.ts";
 
 const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
@@ -84,9 +84,9 @@ Deno.test("Results: the maker gains exactly while users won less of the payouts 
   }
 });
 
-Deno.test("Results: room is the way to the nearer bound, negative outside", () => {
-  assert.equal(roomOf(100, 99, 103), 100);
-  assert.equal(roomOf(100, 101, 103), -100);
+Deno.test("Results: the distance to the nearer bound is negative outside the box", () => {
+  assert.equal(pointsInside(100, 99, 103), 100);
+  assert.equal(pointsInside(100, 101, 103), -100);
 });
 
 Deno.test("Results: a period has the bets that were decided in it, by the node or by the page", () => {

@@ -77,9 +77,9 @@ export function openPageModel(config: PageConfig, page: Window) {
   });
   const breaches = new LiveBreaches();
   /** A thesis of any market with what the page's own prices say of it. */
-  const seen = (thesis: Thesis) => {
+  const withBreach = (thesis: Thesis) => {
     const market = markets.find(thesis.base, thesis.quote);
-    return breaches.seenIn(thesis, market && feed.seriesOf(market.symbol));
+    return breaches.withBreach(thesis, market && feed.seriesOf(market.symbol));
   };
   /** What is wrong everywhere on the page; that with one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
@@ -87,7 +87,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
-  const market = { markets, feed, seen, maker, isMakerAway };
+  const market = { markets, feed, withBreach, maker, isMakerAway };
   return { ...connections, ...market, problems, messages, announce };
 }
 

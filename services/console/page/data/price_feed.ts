@@ -64,7 +64,7 @@ export class PriceFeed {
 
   start(): void {
     this.#options.client.watchPrices({
-      onPrices: (prices) => this.#take(prices),
+      onPrices: (prices) => this.#receive(prices),
       onState: (state, reason) => {
         this.isLive.value = state === "live";
         this.problem.value = reason;
@@ -144,7 +144,7 @@ export class PriceFeed {
     return true;
   }
 
-  #take(prices: Record<string, NodePrice>): void {
+  #receive(prices: Record<string, NodePrice>): void {
     const { serverClock } = this.#options;
     const fresh = Object.entries(prices).filter(([, { state }]) => state === "fresh");
     const [first] = fresh;

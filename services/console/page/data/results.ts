@@ -125,6 +125,6 @@ function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): big
 /**
  * How far a price is from the nearer bound of a range, in basis points of the price. Negative outside.
  */
-export function roomOf(price: number, lower: number, upper: number): number {
+export function pointsInside(price: number, lower: number, upper: number): number {
   return 1e4 * Math.min(price - lower, upper - price) / price;
 }

@@ -74,7 +74,7 @@ interface MakerProps {
 
 function Maker({ model, state: known, service }: MakerProps) {
   // A bet whose box was left is decided before the node says so.
-  const state = { ...known, theses: known.theses.map(model.seen) };
+  const state = { ...known, theses: known.theses.map(model.withBreach) };
   const results = resultsOf(state.theses);
   return (
     <>

@@ -1,7 +1,7 @@
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { roomOf } from "../data/results.ts";
+import { pointsInside } from "../data/results.ts";
 import {
   formatAmount,
   formatDuration,
@@ -26,7 +26,7 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
     const known = prices[symbolOf(thesis)];
     return known?.state === "fresh" ? toNumber(known.price) : undefined;
   };
-  const open = theses.filter((thesis) => !isDecided(model.seen(thesis)))
+  const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis)))
     .sort((a, b) => Number(lossOf(b) - lossOf(a)) || a.endTime - b.endTime);
   return (
     <section class="card" aria-label="Open boxes">
@@ -54,7 +54,9 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
               text: (thesis) => {
                 const { low, high } = sidesOf(thesis);
                 const price = priceOf(thesis);
-                return price === undefined ? "no price" : describeRoom(roomOf(price, low, high));
+                return price === undefined
+                  ? "no price"
+                  : describeDistance(pointsInside(price, low, high));
               },
             },
             { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
@@ -74,7 +76,7 @@ const sidesOf = ({ lowerPrice, upperPrice }: Thesis) => ({
   high: toNumber(upperPrice),
 });
 
-function describeRoom(points: number) {
+function describeDistance(points: number) {
   if (points < 0) return <span class="lost">✕ {(-points).toFixed(1)} bp outside</span>;
   return <span class="won">✓ {points.toFixed(1)} bp away</span>;
 }

@@ -244,7 +244,7 @@ export class BetSlip {
     this.stage.value = { name: "placed", thesisId, offer };
     if (!isAgain) return;
     const pays = formatAmount(offer.quote.payout);
-    this.#voice.say(`The price moved as you signed: the bet pays ${pays} USDC.`);
+    this.#voice.announce(`The price moved as you signed: the bet pays ${pays} USDC.`);
   }
 
   /** The bet of a refused quote, or of the fields once its window has begun. */

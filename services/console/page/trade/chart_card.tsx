@@ -122,7 +122,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
       draft: () => slip.draft,
       draw: (draft) => slip.draw(draft),
       clear: () => slip.clear(),
-      hold: (isHeld) => chart.hold(isHeld),
+      freeze: (isFrozen) => chart.freeze(isFrozen),
       spanMs: () => spanMs.peek(),
       show(wantedMs) {
         const before = spanMs.peek();
@@ -137,7 +137,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
         });
       },
       suggest: () => suggestBox(model, slip),
-      tellPrice() {
+      announcePrice() {
         const price = model.feed.latest.peek()[symbol]?.price;
         const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
         model.announce(`${symbol}: ${text}`, { isSpoken: true });
@@ -220,7 +220,7 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
       version = series.version;
       // The oldest first.
       placed = newest.filter(({ base }) => base === market.base)
-        .map((thesis) => boxOfThesis(model.seen(thesis), nowMs)).reverse();
+        .map((thesis) => boxOfThesis(model.withBreach(thesis), nowMs)).reverse();
     }
     const own = ownBox(slip, nowMs);
     const place = probe.place.peek();

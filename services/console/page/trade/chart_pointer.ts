@@ -11,7 +11,7 @@ export interface PointerTarget {
   draw(draft: Draft): void;
   clear(): void;
   /** Prices on the chart stay where they are while a box is drawn. */
-  hold(isHeld: boolean): void;
+  freeze(isFrozen: boolean): void;
   /** Time shown. */
   spanMs(): number;
   /** Shows this much time, as far as that can be shown. @returns Whether it shows another one now. */
@@ -23,7 +23,7 @@ export interface PointerTarget {
   /** Enter without a box. */
   suggest(): void;
   /** The key P: the newest price is wanted. */
-  tellPrice(): void;
+  announcePrice(): void;
 }
 
 /** A press that moves less than this draws nothing. */
@@ -88,7 +88,7 @@ export class ChartPointer {
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
     const scales = this.#target.scales();
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#storageKeyOf(event);
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs);
@@ -99,13 +99,13 @@ export class ChartPointer {
     const before = this.#target.draft();
     const drag = new BoxDrag(grip, before, scales, x, y);
     this.#press = { pointerId: event.pointerId, drag, before, x, y, hasMoved: false };
-    this.#target.hold(true);
+    this.#target.freeze(true);
     this.#target.point(undefined, grip.kind);
   }
 
   /** One more finger; from the second one on they zoom and draw nothing. */
   #startPinch(event: PointerEvent): void {
-    this.#fingers.set(event.pointerId, this.#placeOf(event));
+    this.#fingers.set(event.pointerId, this.#storageKeyOf(event));
     const distance = this.#fingerDistance();
     this.#pinch = distance === undefined ? undefined : { spanMs: this.#target.spanMs(), distance };
   }
@@ -119,7 +119,7 @@ export class ChartPointer {
 
   #wheel(event: WheelEvent): void {
     const scales = this.#target.scales();
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#storageKeyOf(event);
     if (scales === undefined || !isInside(scales.plot, x, y)) return;
     const isZoomed = this.#press === undefined &&
       this.#target.show(this.#target.spanMs() * wheelFactor(event));
@@ -128,7 +128,7 @@ export class ChartPointer {
   }
 
   #move(event: PointerEvent): void {
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#storageKeyOf(event);
     if (this.#fingers.has(event.pointerId)) this.#fingers.set(event.pointerId, { x, y });
     const distance = this.#fingerDistance();
     if (this.#pinch !== undefined && distance !== undefined) {
@@ -162,7 +162,7 @@ export class ChartPointer {
   #end(): void {
     if (this.#press === undefined) return;
     this.#press = undefined;
-    this.#target.hold(false);
+    this.#target.freeze(false);
   }
 
   #cancel(): void {
@@ -178,7 +178,7 @@ export class ChartPointer {
   #key(event: KeyboardEvent): void {
     const [scales, draft] = [this.#target.scales(), this.#target.draft()];
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
-    if (isPlain && event.key.toLowerCase() === "p") return this.#target.tellPrice();
+    if (isPlain && event.key.toLowerCase() === "p") return this.#target.announcePrice();
     if (isPlain && event.key === "Enter" && draft === undefined) return this.#target.suggest();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // the page does not scroll
@@ -188,13 +188,13 @@ export class ChartPointer {
   }
 
   /** Where an event is on the chart, whatever of it lies on top there. */
-  #placeOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
+  #storageKeyOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
     const { left, top } = this.#element.getBoundingClientRect();
     return { x: clientX - left, y: clientY - top };
   }
 
   #gripAt(scales: Scales, event: PointerEvent): Grip {
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#storageKeyOf(event);
     const reach = event.pointerType === "touch" ? REACH.touch : REACH.mouse;
     return gripAt(scales, this.#target.draft(), x, y, reach);
   }

@@ -44,7 +44,7 @@ export class LiveChart {
   readonly #window = new PriceWindow();
   #palette: Palette;
   #scales: Scales | undefined;
-  #held: PriceRange | undefined;
+  #frozen: PriceRange | undefined;
   #range: PriceRange = { low: 0, high: 1 };
   #size = { width: 0, height: 0 };
   #atMs = 0;
@@ -90,7 +90,7 @@ export class LiveChart {
     const frame = (atMs: number) => {
       if (signal.aborted) return;
       const restedMs = atMs - touchedAtMs;
-      this.#paint(atMs, stepOf(restedMs, isCalm.matches && this.#held === undefined));
+      this.#paint(atMs, stepOf(restedMs, isCalm.matches && this.#frozen === undefined));
       const pauseMs = stepOf(restedMs, false);
       if (pauseMs > 0) timer = setTimeout(next, pauseMs);
       else next();
@@ -113,8 +113,8 @@ export class LiveChart {
   }
 
   /** Keeps the prices of the chart where they are, or lets them follow again. */
-  hold(isHeld: boolean): void {
-    this.#held = isHeld ? this.#range : undefined;
+  freeze(isFrozen: boolean): void {
+    this.#frozen = isFrozen ? this.#range : undefined;
   }
 
   #resize(): void {
@@ -148,7 +148,7 @@ export class LiveChart {
     const isStepped = leastMs > 0;
     const isNew = !isStepped || nowMs !== this.#scales?.nowMs;
     if (isNew) this.#atMs = atMs;
-    if (this.#held !== undefined) this.#range = this.#held;
+    if (this.#frozen !== undefined) this.#range = this.#frozen;
     else if (isNew) this.#range = this.#window.next(shownRange(content, width), elapsedMs);
     const key = keyOf(content, nowMs, this.#range, height, isStepped);
     if (key === this.#painted) return;

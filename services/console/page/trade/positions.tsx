@@ -27,7 +27,7 @@ interface PositionsProps {
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
 export function Positions({ model, chosen }: PositionsProps) {
   const nowMs = useNow(() => model.serverClock.now(), 500);
-  const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.seen);
+  const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const filter = useSignal<Filter>("All");
   const wanted = useSignal(0);
   const sort = useSignal<Sort>({ by: "Bet", isDescending: true });

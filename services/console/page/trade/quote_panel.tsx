@@ -74,7 +74,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } } }: PlacedBetPr
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const theses = model.session.user.value?.portfolio.theses.value ?? [];
   const thesis = theses.find(({ id }) => id === thesisId);
-  const { status, breach } = thesis === undefined ? {} : model.seen(thesis);
+  const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
   if (status === "won") {
     return (
       <p class="placed">
