@@ -161,7 +161,7 @@ export const SOLVER: readonly Problem[] = [
     title: "Knows its open bets",
     measure: gauge("solver_exposure_complete"),
     bound: { op: "==", limit: 0 },
-    unit: "flag",
+    isFlag: true,
     severity: "warning",
     afterS: 60,
     message: "It does not know all its open theses",

@@ -13,8 +13,9 @@ export interface Problem {
   title: string;
   measure: Measure;
   bound: Bound;
-  /** Without one, a number; a flag is 1 for yes. */
-  unit?: "share" | "seconds" | "bytes" | "flag";
+  unit?: "share" | "seconds" | "bytes";
+  /** The value is 1 for yes and 0 for no. */
+  isFlag?: boolean;
   /** `critical` loses money or users now; `warning` will, if nobody looks at it today. */
   severity: "critical" | "warning";
   /** How long it must last before somebody is alerted. */

@@ -15,7 +15,11 @@ export function formatShare(share: number): string {
 }
 
 /** A value of a problem, in its unit. */
-export function formatValue(value: number, unit: Problem["unit"]): string {
+export function formatValue(
+  value: number,
+  { unit, isFlag }: Pick<Problem, "unit" | "isFlag">,
+): string {
+  if (isFlag) return value === 1 ? "yes" : "no";
   switch (unit) {
     case "share":
       return formatShare(value);
@@ -23,8 +27,6 @@ export function formatValue(value: number, unit: Problem["unit"]): string {
       return formatAge(1_000 * value);
     case "bytes":
       return `${count(value / 1e6)} MB`;
-    case "flag":
-      return value === 1 ? "yes" : "no";
     default:
       return value.toLocaleString("en-US", { maximumFractionDigits: 2 }).replace("-", "−");
   }

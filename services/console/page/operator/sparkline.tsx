@@ -8,7 +8,7 @@ const [WIDTH, HEIGHT] = [60, 20];
 
 /** A figure that has an alert: its series with the bound as a dashed line, and its newest value. */
 export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: Trend }) {
-  const { title, bound, unit } = problem;
+  const { title, bound, isFlag } = problem;
   const newest = values.at(-1) ?? 0;
   const { op, limit } = bound;
   const [low, high] = [Math.min(limit, ...values), Math.max(limit, ...values)];
@@ -17,13 +17,13 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
   const drawn = values.length === 1 ? [newest, newest] : values; // a first look is a line, too
   const toX = (index: number) => (WIDTH * index / (drawn.length - 1)).toFixed(1);
   const isWrong = isBeyond(newest, bound);
-  const sign = { ">": "above ", "<": "below ", "==": unit === "flag" ? "if " : "at " }[op];
+  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
   return (
     <>
       <dt>
         {title}
         <span class="detail">
-          alert {sign + formatValue(limit, unit)}
+          alert {sign + formatValue(limit, problem)}
           {changedAtMs !== undefined && ` · changed ${formatTime(changedAtMs)}`}
         </span>
       </dt>
@@ -33,8 +33,8 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
           width={WIDTH}
           height={HEIGHT}
           role="img"
-          aria-label={`from ${formatValue(Math.min(...values), unit)} to ${
-            formatValue(Math.max(...values), unit)
+          aria-label={`from ${formatValue(Math.min(...values), problem)} to ${
+            formatValue(Math.max(...values), problem)
           } in the last minutes`}
         >
           <path class="mark" d={`M0 ${toY(limit)} H${WIDTH}`} />
@@ -45,7 +45,7 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
         </svg>
         <span class={isWrong ? "lost" : undefined}>
           {isWrong && "✕ "}
-          {formatValue(newest, unit)}
+          {formatValue(newest, problem)}
         </span>
       </dd>
     </>
