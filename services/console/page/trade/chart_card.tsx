@@ -7,13 +7,14 @@ import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import { suggestBox } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
+import type { ChartContent } from "./chart_frame.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { betOf, describeDraft } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
-import { type ChartContent, LiveChart } from "./live_chart.ts";
+import { LiveChart } from "./live_chart.ts";
 import { marketObstacle } from "./next_step.ts";
 import { quoteLife } from "./quote_life.ts";
 
@@ -118,17 +119,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     const content = contentOf({ model, slip, market, spanMs, chosen, probe });
     const chart = new LiveChart(canvas, future, content, ended.signal);
     new ChartPointer(element, {
-      scales: () => chart.scales,
-      draft: () => slip.draft,
-      draw: (draft) => slip.draw(draft),
-      clear: () => slip.clear(),
-      freeze: (isFrozen) => chart.freeze(isFrozen),
-      spanMs: () => spanMs.peek(),
-      show(wantedMs) {
-        const before = spanMs.peek();
-        spanMs.value = zoomed(wantedMs, 1);
-        return spanMs.peek() !== before;
-      },
+      ...{ chart, slip, spanMs },
       point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
       nudged(draft) {
         const text = draft && `Box: ${describeDraft(draft)}`;

@@ -1,7 +1,5 @@
-import type { PriceSeries } from "../data/price_series.ts";
 import { THEME_EVENT } from "../theme.ts";
-import type { ChartBox } from "./chart_boxes.ts";
-import type { Place } from "./chart_probe.ts";
+import type { ChartContent } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
 import {
@@ -13,22 +11,6 @@ import {
   scalesOf,
   stepOf,
 } from "./chart_scales.ts";
-import type { Draft } from "./draft.ts";
-
-/** Content of the chart at one moment. */
-export interface ChartContent {
-  series: PriceSeries;
-  boxes: readonly ChartBox[];
-  /** The box that is being drawn, which is also among the boxes. */
-  draft: Draft | undefined;
-  /** The bet that stands out. */
-  highlighted: number | undefined;
-  /** The place that the pointer shows, in words. */
-  probe: { place: Place; text: string } | undefined;
-  hint: string | undefined;
-  nowMs: number;
-  spanMs: number;
-}
 
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
@@ -154,7 +136,7 @@ export class LiveChart {
     if (key === this.#painted) return;
     this.#painted = key;
     this.#scales = scalesOf(this.#size, { nowMs, spanMs, ...this.#range });
-    paint(context, { ...content, scales: this.#scales, palette: this.#palette }, width, height);
+    paint({ ...content, context, scales: this.#scales, palette: this.#palette }, width, height);
   }
 }
 
