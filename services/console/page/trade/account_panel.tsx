@@ -139,14 +139,16 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     isBusy.value = false;
   };
   const form = (
-    <form class="deposit" onSubmit={deposit}>
-      <label>
+    <form onSubmit={deposit}>
+      <label class="field">
         {isTest ? "Test USDC" : "USDC"}
-        <input
-          inputMode="decimal"
-          value={amount.value}
-          onInput={(event) => amount.value = event.currentTarget.value}
-        />
+        <span class="input">
+          <input
+            inputMode="decimal"
+            value={amount.value}
+            onInput={(event) => amount.value = event.currentTarget.value}
+          />
+        </span>
       </label>
       <div class={isFirst ? "action-bar" : ""}>
         <button
