@@ -20,17 +20,21 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf(row: Row): string | number;
-  /** Attributes of the row's element. */
+  /** Attributes of the row's element, beside `data-row`, its key. */
   attributesOf?(row: Row): HTMLAttributes<HTMLTableRowElement> & Record<`data-${string}`, unknown>;
+  /** Shown without rows. */
+  empty?: string;
   /** With it, each heading is a button that sorts. */
   sort?: Signal<Sort>;
 }
 
 /** A table that scrolls in its own frame, with the keyboard too. */
-export function Table<Row>({ of, columns, rows, keyOf, attributesOf, sort }: TableProps<Row>) {
+export function Table<Row>(props: TableProps<Row>) {
+  const { of, columns, rows, keyOf, attributesOf, empty, sort } = props;
   const classOf = (column: Column<Row>) => "number" in column ? "number" : undefined;
   const cellOf = (column: Column<Row>, row: Row) =>
     "number" in column ? column.number(row) : column.text(row);
+  if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>;
   return (
     <div class="scroller" tabIndex={0} role="region" aria-label={`Table of ${of}`}>
       <table aria-label={of}>
@@ -54,7 +58,7 @@ export function Table<Row>({ of, columns, rows, keyOf, attributesOf, sort }: Tab
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)} {...attributesOf?.(row)}>
+            <tr key={keyOf(row)} data-row={keyOf(row)} {...attributesOf?.(row)}>
               {columns.map((column, index) =>
                 index === 0
                   ? <th key={column.name} scope="row">{cellOf(column, row)}</th>

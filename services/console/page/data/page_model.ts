@@ -61,17 +61,24 @@ export function openPageModel(config: PageConfig, page: Window) {
       if (outcome.name !== "refused") announce(resolutionOf(bet, outcome));
     },
   });
-  const chain = new ChainIdentity(client, () => {
-    announce("The chain was reset: prices and bets start over.");
-    feed.clear();
-    session.restart();
-  });
+  let genesis: string | undefined;
+  /** Notices that the node has another chain than before. */
+  const checkChain = async () => {
+    const found = await client.genesisHash().catch(() => undefined);
+    if (found == null) return; // asked again after the next connect
+    if (genesis !== undefined && genesis !== found) {
+      announce("The chain was reset: prices and bets start over.");
+      feed.clear();
+      session.restart();
+    }
+    genesis = found;
+  };
   const feed: PriceFeed = new PriceFeed({
     client,
     symbols: markets.symbols,
     serverClock,
     onConnected() {
-      void chain.check();
+      void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
     },
   });
@@ -89,25 +96,6 @@ export function openPageModel(config: PageConfig, page: Window) {
   const connections = { config, client, serverClock, session, nodeChainId };
   const market = { markets, feed, withBreach, maker, isMakerAway };
   return { ...connections, ...market, problems, messages, announce };
-}
-
-/** Notices that a node has another chain than before. */
-class ChainIdentity {
-  readonly #client: RangemakerClient;
-  readonly #onReset: () => void;
-  #genesis: string | undefined;
-
-  constructor(client: RangemakerClient, onReset: () => void) {
-    this.#client = client;
-    this.#onReset = onReset;
-  }
-
-  async check(): Promise<void> {
-    const genesis = await this.#client.genesisHash().catch(() => undefined);
-    if (genesis == null) return; // asked again after the next connect
-    if (this.#genesis !== undefined && this.#genesis !== genesis) this.#onReset();
-    this.#genesis = genesis;
-  }
 }
 
 function problemsOf(chainId: number, session: Session, nodeChainId: number | undefined): string[] {

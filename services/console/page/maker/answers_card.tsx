@@ -1,3 +1,4 @@
+import { Card } from "../card.tsx";
 import type { Metrics } from "../data/metrics.ts";
 import { Table } from "../table.tsx";
 
@@ -10,33 +11,27 @@ export function Answers({ metrics }: { metrics: Metrics }) {
   const count = (metric: string, labels: Record<string, string>) =>
     metrics.sum(metric, labels)?.toLocaleString("en-US") ?? "–";
   return (
-    <section class="card" aria-label="Answers">
-      <div class="row">
-        <h2>Quotes and refusals</h2>
-        <span class="note">since the solver started</span>
-      </div>
-      {outcomes.length === 0 ? <p class="note">Nobody has asked yet.</p> : (
-        <Table
-          of="answers"
-          rows={outcomes}
-          keyOf={(outcome) => outcome}
-          attributesOf={(outcome) => ({ "data-answer": outcome })}
-          columns={[
-            {
-              name: "Answer",
-              text: (outcome) =>
-                isSuccess(outcome) ? <span class="won">✓ {outcome}</span> : <code>{outcome}</code>,
-            },
-            {
-              name: "Estimates",
-              number: (outcome) => count(quotes, { kind: "estimate", outcome }),
-            },
-            { name: "Quotes", number: (outcome) => count(quotes, { kind: "quote", outcome }) },
-            { name: "Executions", number: (outcome) => count(executions, { outcome }) },
-          ]}
-        />
-      )}
-    </section>
+    <Card title="Quotes and refusals" note="since the solver started">
+      <Table
+        of="answers"
+        empty="Nobody has asked yet."
+        rows={outcomes}
+        keyOf={(outcome) => outcome}
+        columns={[
+          {
+            name: "Answer",
+            text: (outcome) =>
+              isSuccess(outcome) ? <span class="won">✓ {outcome}</span> : <code>{outcome}</code>,
+          },
+          {
+            name: "Estimates",
+            number: (outcome) => count(quotes, { kind: "estimate", outcome }),
+          },
+          { name: "Quotes", number: (outcome) => count(quotes, { kind: "quote", outcome }) },
+          { name: "Executions", number: (outcome) => count(executions, { outcome }) },
+        ]}
+      />
+    </Card>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Thesis } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { formatGain, formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { Table } from "../table.tsx";
@@ -15,8 +16,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
     own: theses.filter((thesis) => thesis.base === base && thesis.quote === quote),
   }));
   return (
-    <section class="card" aria-label="Exposure">
-      <h2>Exposure by price and time</h2>
+    <Card title="Exposure by price and time">
       <div class="pair">
         {markets.map((market) => (
           <HeatMap key={market.symbol} {...market} nowMs={model.serverClock.now()} />
@@ -26,7 +26,6 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
         of="moves of the price"
         rows={markets}
         keyOf={({ symbol }) => symbol}
-        attributesOf={({ symbol }) => ({ "data-moves": symbol })}
         columns={[
           { name: "If the price moves by", text: ({ symbol }) => symbol },
           ...MOVES.map((move) => ({
@@ -39,7 +38,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
       <p class="note">
         Profit and loss on the open bets if the price moves so far at once and then stays, USDC.
       </p>
-    </section>
+    </Card>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
@@ -112,15 +113,16 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
   const exposure = metrics.sum("solver_exposure_usdc");
   const isComplete = metrics.sum("solver_exposure_complete") !== 0;
   return (
-    <section class="card" aria-label="Money">
-      <div class="row">
-        <h2>Money</h2>
-        <code class="note" title={info.address}>{shortAddress(info.address)}</code>
-        <span class="note">
+    <Card
+      title="Money"
+      note={
+        <>
+          <code title={info.address}>{shortAddress(info.address)}</code>{" "}
           {PRICING_TEXTS[info.pricing] ?? `prices by the strategy “${info.pricing}”`}
           {info.dryRun && ", dry run: takes no bets"}
-        </span>
-      </div>
+        </>
+      }
+    >
       <dl class="facts">
         <Fact label="Balance for new bets" isBig>
           <span data-maker-balance>{formatAmount(account.balance)} USDC</span>
@@ -136,7 +138,7 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
           {!isComplete && <span class="lost">▲ incomplete</span>}
         </Fact>
       </dl>
-    </section>
+    </Card>
   );
 }
 
@@ -149,11 +151,7 @@ const shareText = ({ turnover, profit }: Results) =>
 function Outcome({ results }: { results: Results }) {
   const { settled, held, profit, chance, wonShare, breakEven, open } = results;
   return (
-    <section class="card" aria-label="Results">
-      <div class="row">
-        <h2>Results</h2>
-        <span class="note">{settled} settled, {open} open</span>
-      </div>
+    <Card title="Results" note={`${settled} settled, ${open} open`}>
       <dl class="facts">
         <Fact label="Profit and loss" isBig>
           <span data-maker-profit class={profit < 0n ? "lost" : "won"}>
@@ -174,15 +172,14 @@ function Outcome({ results }: { results: Results }) {
           {breakEven === undefined ? "–" : percent(breakEven)}
         </Fact>
       </dl>
-    </section>
+    </Card>
   );
 }
 
 function Trend({ state: { theses }, results }: { state: MakerState; results: Results }) {
   const history = historyOf(theses);
   return (
-    <section class="card" aria-label="Over time">
-      <h2>Over time</h2>
+    <Card title="Over time">
       {history.length === 0 && <p class="note">No bet is settled yet.</p>}
       <div class="pair">
         <LineChart
@@ -200,7 +197,7 @@ function Trend({ state: { theses }, results }: { state: MakerState; results: Res
           formatX={formatTime}
         />
       </div>
-    </section>
+    </Card>
   );
 }
 
@@ -218,13 +215,11 @@ const SETTLED: readonly Column<ResultsRow>[] = [
 function ByMarket({ rows }: { rows: readonly ResultsRow[] }) {
   const largest = rows.reduce((max, [, { atRisk }]) => atRisk > max ? atRisk : max, 1n);
   return (
-    <section class="card" aria-label="By market">
-      <h2>By market</h2>
+    <Card title="By market">
       <Table
         of="markets"
         rows={rows}
         keyOf={([symbol]) => symbol}
-        attributesOf={([symbol]) => ({ "data-market-risk": symbol })}
         columns={[
           { name: "Market", text: ([symbol]) => symbol },
           { name: "Open", number: ([, { open }]) => open },
@@ -240,7 +235,7 @@ function ByMarket({ rows }: { rows: readonly ResultsRow[] }) {
           ...SETTLED,
         ]}
       />
-    </section>
+    </Card>
   );
 }
 
@@ -252,13 +247,11 @@ const Bar = ({ share }: { share: number }) => (
 
 function ByPeriod({ rows }: { rows: readonly ResultsRow[] }) {
   return (
-    <section class="card" aria-label="By period">
-      <h2>By period</h2>
+    <Card title="By period">
       <Table
         of="periods"
         rows={rows}
         keyOf={([period]) => period}
-        attributesOf={([period]) => ({ "data-period": period })}
         columns={[
           { name: "Decided in", text: ([period]) => period },
           { name: "Stakes", number: ([, { turnover }]) => formatAmount(turnover) },
@@ -266,6 +259,6 @@ function ByPeriod({ rows }: { rows: readonly ResultsRow[] }) {
           { name: "Share of the stakes", number: ([, results]) => shareText(results) },
         ]}
       />
-    </section>
+    </Card>
   );
 }

@@ -1,4 +1,5 @@
 import type { Thesis } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { pointsInside } from "../data/results.ts";
@@ -29,43 +30,38 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
   const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis)))
     .sort((a, b) => Number(lossOf(b) - lossOf(a)) || a.endTime - b.endTime);
   return (
-    <section class="card" aria-label="Open boxes">
-      <div class="row">
-        <h2>Open boxes</h2>
-        {open.length > ROWS_MAX && (
-          <p class="note">The {ROWS_MAX} of {open.length} that may cost most</p>
-        )}
-      </div>
-      {open.length === 0 ? <p class="note">None: nothing is at risk.</p> : (
-        <Table
-          of="open boxes"
-          rows={open.slice(0, ROWS_MAX)}
-          keyOf={({ id }) => id}
-          attributesOf={({ id }) => ({ "data-box": id })}
-          columns={[
-            { name: "Bet", text: ({ id }) => id },
-            { name: "Market", text: symbolOf },
-            {
-              name: "Price in the box",
-              text: (thesis) => <Gauge price={priceOf(thesis)} {...sidesOf(thesis)} />,
+    <Card
+      title="Open boxes"
+      note={open.length > ROWS_MAX && `The ${ROWS_MAX} of ${open.length} that may cost most`}
+    >
+      <Table
+        of="open boxes"
+        empty="None: nothing is at risk."
+        rows={open.slice(0, ROWS_MAX)}
+        keyOf={({ id }) => id}
+        columns={[
+          { name: "Bet", text: ({ id }) => id },
+          { name: "Market", text: symbolOf },
+          {
+            name: "Price in the box",
+            text: (thesis) => <Gauge price={priceOf(thesis)} {...sidesOf(thesis)} />,
+          },
+          {
+            name: "Nearer bound",
+            text: (thesis) => {
+              const { low, high } = sidesOf(thesis);
+              const price = priceOf(thesis);
+              return price === undefined
+                ? "no price"
+                : describeDistance(pointsInside(price, low, high));
             },
-            {
-              name: "Nearer bound",
-              text: (thesis) => {
-                const { low, high } = sidesOf(thesis);
-                const price = priceOf(thesis);
-                return price === undefined
-                  ? "no price"
-                  : describeDistance(pointsInside(price, low, high));
-              },
-            },
-            { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
-            { name: "Stake", number: ({ betAmount }) => formatAmount(betAmount) },
-            { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
-          ]}
-        />
-      )}
-    </section>
+          },
+          { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
+          { name: "Stake", number: ({ betAmount }) => formatAmount(betAmount) },
+          { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
+        ]}
+      />
+    </Card>
   );
 }
 

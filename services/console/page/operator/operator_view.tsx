@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
@@ -82,8 +83,7 @@ function Findings({ findings, isKnown, watched }: FindingsProps) {
     findings.some(({ service, chapter }) => service === name && chapter === "ServiceDown");
   const first = findings.filter(({ cause }) => cause === undefined);
   return (
-    <section class="card" aria-label="What is wrong">
-      <h2>What is wrong</h2>
+    <Card title="What is wrong">
       {findings.length === 0 && (
         <p class={isKnown ? "won verdict" : "note"}>
           {isKnown ? noProblemText(watched) : "Asking the services …"}
@@ -102,7 +102,7 @@ function Findings({ findings, isKnown, watched }: FindingsProps) {
           <FindingList findings={following} />
         </details>
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -198,16 +198,14 @@ function Sources({ providers, states, symbols }: SourcesProps) {
     return seconds === undefined ? "" : `${formatAge(1_000 * seconds)} old`;
   };
   return (
-    <section class="card" aria-label="Price sources">
-      <h2>Price sources</h2>
+    <Card title="Price sources">
       {providers === undefined ? <p class="note">The oracle does not answer yet.</p> : (
         <>
           <Table
             of="price sources"
             rows={[undefined, ...providers.providers]}
             keyOf={(provider) => provider?.name ?? "oracle"}
-            attributesOf={(provider) =>
-              provider === undefined ? { class: "total" } : { "data-provider": provider.name }}
+            attributesOf={(provider) => ({ class: provider === undefined ? "total" : "source" })}
             columns={[
               {
                 name: "Source",
@@ -245,7 +243,7 @@ function Sources({ providers, states, symbols }: SourcesProps) {
           </p>
         </>
       )}
-    </section>
+    </Card>
   );
 }
 

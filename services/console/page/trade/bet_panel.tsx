@@ -63,7 +63,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
     event.preventDefault();
     const obstacle = obstacleNow(model, slip);
     if (obstacle === undefined) void slip.quote();
-    else if (obstacle.movesBox) placeBox(model, slip, "Moved box", slip.draft);
+    else if (obstacle.movesBox) placeBox(model, slip, slip.draft);
     else {
       if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
       model.announce(obstacle.text, { isSpoken: true });
@@ -168,7 +168,7 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
         type="button"
         disabled={!hasPrice.value}
         data-next={isEmpty || undefined}
-        onClick={() => suggestBox(model, slip)}
+        onClick={() => placeBox(model, slip)}
       >
         Suggest a box
       </button>
@@ -197,13 +197,12 @@ function BoxButtons({ model, slip }: BetPanelProps) {
   );
 }
 
-/** Draws a box around the price, and says where it is. */
-export function suggestBox(model: PageModel, slip: BetSlip): void {
-  placeBox(model, slip, "Suggested box");
-}
-
-/** @param moved A box that keeps its size; undefined for one that fits the market. */
-function placeBox({ feed, announce }: PageModel, slip: BetSlip, name: string, moved?: Draft): void {
+/**
+ * Draws a box around the price, and says where it is.
+ *
+ * @param moved A box that keeps its size; undefined for one that fits the market.
+ */
+export function placeBox({ feed, announce }: PageModel, slip: BetSlip, moved?: Draft): void {
   const symbol = slip.symbol.value;
   const price = feed.latest.value[symbol]?.price;
   if (price === undefined) return;
@@ -211,6 +210,7 @@ function placeBox({ feed, announce }: PageModel, slip: BetSlip, name: string, mo
     ? suggestedDraft(price, feed.seriesOf(symbol).secondMove())
     : movedDraft(moved, price);
   slip.draw(draft);
+  const name = moved === undefined ? "Suggested box" : "Moved box";
   announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
 }
 

@@ -4,7 +4,7 @@ import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { PriceFeed } from "../data/price_feed.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
-import { suggestBox } from "./bet_panel.tsx";
+import { placeBox } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
@@ -127,7 +127,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
           isSpoken: draft !== undefined,
         });
       },
-      suggest: () => suggestBox(model, slip),
+      suggest: () => placeBox(model, slip),
       announcePrice() {
         const price = model.feed.latest.peek()[symbol]?.price;
         const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
