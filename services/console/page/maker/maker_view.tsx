@@ -117,7 +117,7 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
       title="Money"
       note={
         <>
-          <code title={info.address}>{shortAddress(info.address)}</code>{" "}
+          <code title={info.address}>{shortAddress(info.address)}</code>,{" "}
           {PRICING_TEXTS[info.pricing] ?? `prices by the strategy “${info.pricing}”`}
           {info.dryRun && ", dry run: takes no bets"}
         </>

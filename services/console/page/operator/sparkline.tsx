@@ -13,7 +13,7 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
   const [lowest, highest] = [Math.min(...values), Math.max(...values)]
     .map((value) => formatValue(value, problem));
   return (
-    <>
+    <div>
       <dt>
         {title}
         <span class="detail">
@@ -32,6 +32,6 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
           {formatValue(newest, problem)}
         </span>
       </dd>
-    </>
+    </div>
   );
 }
