@@ -19,7 +19,7 @@ const ROWS_MAX = 50;
 
 /** The open bets of a solver, each with its box against the price. */
 export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
-  const nowMs = useNow(() => model.serverClock.now(), 500);
+  const nowMs = useNow(model.serverClock, 500);
   const prices = model.feed.latest.peek(); // read twice a second, with the time
   const symbolOf = ({ base, quote }: Thesis) =>
     model.markets.find(base, quote)?.symbol ?? shortAddress(base);

@@ -46,12 +46,14 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup): void {
   const isOwn = kind === "draft" || kind === "quoted";
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = FILLS[kind] * strength;
-  fillBoxes(frame, boxes, (box) => box.toMs);
+  // What is left of a box after the price has left it does not matter any more.
+  const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
+  fillBoxes(frame, boxes, endOf);
   // An open box fills as time passes.
   if (kind === "open") {
     fillBoxes(frame, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
   }
-  if (kind === "lost") paintStripes(frame, boxes);
+  if (kind === "lost") paintStripes(frame, boxes, endOf);
   context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
   context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
   if (isOwn || kind === "lost") context.setLineDash([6, 4]); // no bet yet, or none any more
@@ -87,12 +89,16 @@ function tracePath(
 /** Distance of two stripes, in pixels. */
 const STRIPE = 9;
 
-/** Stripes over all of the boxes at once. */
-function paintStripes(frame: Frame, boxes: readonly ChartBox[]): void {
+/** Stripes over all of the boxes at once, from their start to an end of theirs. */
+function paintStripes(
+  frame: Frame,
+  boxes: readonly ChartBox[],
+  endOf: (box: ChartBox) => number,
+): void {
   const { context, scales: { plot: { left, right, top, bottom } } } = frame;
   const height = bottom - top;
   context.save();
-  tracePath(frame, boxes, (box) => box.toMs);
+  tracePath(frame, boxes, endOf);
   context.clip("nonzero");
   context.globalAlpha = 0.3;
   context.lineWidth = 1;

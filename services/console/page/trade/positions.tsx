@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import {
   formatAmount,
@@ -19,6 +20,9 @@ import { isWaiting, stateOfBet } from "./chart_boxes.ts";
 import { durationText } from "./input.ts";
 import { csvOf, type Filter, filtered, FILTERS, pageOf, sorted } from "./history.ts";
 
+/** How often the list is drawn while a bet is open, and while none is. */
+const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
+
 interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
@@ -26,8 +30,8 @@ interface PositionsProps {
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
 export function Positions({ model, chosen }: PositionsProps) {
-  const nowMs = useNow(() => model.serverClock.now(), 500);
   const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
+  const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<Filter>("All");
   const wanted = useSignal(0);
   const sort = useSignal<Sort>({ by: "Bet", isDescending: true });

@@ -177,7 +177,7 @@ function stepOf({ model, slip, stage }: QuotePanelProps, nowMs: number): Step {
 
 /** The next step. What is signed is repeated above its button: on a phone, the facts are out of sight. */
 function NextStep({ children, ...props }: QuotePanelProps & { children: ComponentChildren }) {
-  const nowMs = useNow(() => props.model.serverClock.now(), 250);
+  const nowMs = useNow(props.model.serverClock, 250);
   const { text, note, isFailure, onPress, back } = stepOf(props, nowMs);
   const hasTerms = onPress !== undefined && !isFailure;
   return (
