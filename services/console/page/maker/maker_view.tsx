@@ -58,7 +58,7 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
         The other side of every bet: what the solver (the market maker) earns, and what it risks.
       </p>
       <div class="problems" role="status" aria-atomic="false">
-        {problems.map((text) => <p key={text}>{text}</p>)}
+        {problems.map((text) => <p key={text} class="warned">{text}</p>)}
       </div>
       {state === undefined
         ? <p class="note">Reading the solver and its bets …</p>

@@ -34,15 +34,15 @@ export function ChartCard(props: ChartCardProps) {
   const hasBets = (model.session.user.value?.portfolio.theses.value.length ?? 0) > 0;
   const isTouched = matchMedia("(pointer: coarse)").matches;
   return (
-    <section class="card chart-card" aria-label="Market">
+    <section class="card" aria-label="Market">
       <div class="market-bar">
         <MarketChoice model={model} slip={slip} />
         <SpanChoice spanMs={spanMs} />
       </div>
       <Chart {...props} />
-      <div class="legend">
+      <div class="legend row">
         {hasBets && (
-          <ul aria-label="Legend">
+          <ul class="row" aria-label="Legend">
             <li class="open">● open</li>
             <li class="won">✓ won: stayed inside</li>
             <li class="lost">✕ lost: where it left</li>
@@ -160,7 +160,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
         <canvas />
         <div class="future" />
       </div>
-      <p class="chart-state" role="status">{obstacle?.text}</p>
+      <p class="chart-state warned" role="status">{obstacle?.text}</p>
     </div>
   );
 }

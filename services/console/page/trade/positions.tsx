@@ -55,7 +55,7 @@ export function Positions({ model, chosen }: PositionsProps) {
       <div class="row">
         <h2>Your bets</h2>
         {theses.length > 0 && (
-          <p class="summary">
+          <p class="row">
             <span class="open">● {open - waiting} open</span>
             {waiting > 0 && <span>… {waiting} waiting for prices</span>}
             <span class="won">✓ {held} won</span>

@@ -125,5 +125,5 @@ function Failure({ slip, obstacle }: FailureProps) {
   const line = useRef<HTMLParagraphElement>(null);
   useEffect(() => line.current?.scrollIntoView({ block: "nearest" }), [failure]);
   if (failure === undefined || obstacle?.text.startsWith(failure.text)) return null;
-  return <p ref={line} class="failure bar-failure" data-code={failure.code}>{failure.text}</p>;
+  return <p ref={line} class="warned bar-failure" data-code={failure.code}>{failure.text}</p>;
 }
