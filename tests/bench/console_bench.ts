@@ -218,7 +218,7 @@ try {
       costs.reduce((sum, cost) => sum + cost[part], 0);
     const seconds = sumOf("intervalMs") / 1_000;
     console.log(
-      `${name} over ${BETS} open bets, a second`.padEnd(35) +
+      `${name} over ${BETS} open bets, a second`.padEnd(44) +
         `${(costs.length / seconds).toFixed(0)} frames, ` +
         `${(sumOf("processorMs") / seconds).toFixed(0)} ms of the main thread`,
     );
