@@ -15,7 +15,7 @@ import type { Problem } from "./problem.ts";
 export const STORES: readonly Problem[] = [
   {
     name: "HealthFailed",
-    title: "Failures of its health",
+    title: "Failed health checks",
     measure: either(gauge("bridge_problem"), gauge("solver_problem")),
     bound: { op: ">", limit: 0 },
     severity: "critical",
@@ -42,7 +42,7 @@ export const BRIDGE: readonly Problem[] = [
   },
   {
     name: "BridgeDepositsStuck",
-    title: "Deposits pending all the time",
+    title: "Deposits that stay pending",
     measure: lowest("bridge_deposits_pending", "5m"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
@@ -142,7 +142,7 @@ export const SOLVER: readonly Problem[] = [
   },
   {
     name: "SolverProbabilitiesWrong",
-    title: "Error of probabilities beyond chance",
+    title: "Wrong probabilities, beyond chance",
     measure: minus(
       absolute(gauge("solver_calibration_difference")),
       gauge("solver_calibration_error"),
@@ -158,9 +158,10 @@ export const SOLVER: readonly Problem[] = [
   },
   {
     name: "SolverExposureUnknown",
-    title: "Knows its open theses",
+    title: "Knows its open bets",
     measure: gauge("solver_exposure_complete"),
     bound: { op: "==", limit: 0 },
+    isFlag: true,
     severity: "warning",
     afterS: 60,
     message: "It does not know all its open theses",

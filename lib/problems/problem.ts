@@ -14,6 +14,8 @@ export interface Problem {
   measure: Measure;
   bound: Bound;
   unit?: "share" | "seconds" | "bytes";
+  /** The value is 1 for yes and 0 for no. */
+  isFlag?: boolean;
   /** `critical` loses money or users now; `warning` will, if nobody looks at it today. */
   severity: "critical" | "warning";
   /** How long it must last before somebody is alerted. */

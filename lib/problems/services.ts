@@ -48,9 +48,10 @@ export const SERVICES: readonly Problem[] = [
 export const PROXY: readonly Problem[] = [
   {
     name: "ProxyUpstreamDisconnected",
-    title: "WebSocket to the read node",
+    title: "Connected to the read node",
     measure: gauge("proxy_broadcast_upstream_connected"),
     bound: { op: "==", limit: 0 },
+    isFlag: true,
     severity: "critical",
     afterS: 30,
     message: "It has no WebSocket to the read node: clients get no notifications",
@@ -67,9 +68,10 @@ export const PROXY: readonly Problem[] = [
   },
   {
     name: "ProxyReadNodeOut",
-    title: "Read nodes in use",
+    title: "Read nodes are in use",
     measure: gauge("proxy_read_node_up"),
     bound: { op: "==", limit: 0 },
+    isFlag: true,
     severity: "warning",
     afterS: 120,
     message: "It does not use its read node {node}",
@@ -125,7 +127,7 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OraclePriceOld",
-    title: "Age of the price",
+    title: "Oldest price",
     measure: gauge("oracle_price_age_seconds"),
     bound: { op: ">", limit: 3 },
     unit: "seconds",
@@ -136,7 +138,7 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OracleFewSources",
-    title: "Sources of a pair",
+    title: "Fewest sources of a pair",
     measure: gauge("oracle_sources"),
     bound: { op: "<", limit: 3 },
     severity: "warning",
@@ -146,7 +148,7 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OracleSourceDeviates",
-    title: "Distance of a source from the median",
+    title: "Farthest source from its median",
     measure: absolute(gauge("oracle_source_deviation_ratio")),
     bound: { op: ">", limit: 0.01 },
     unit: "share",
@@ -206,9 +208,10 @@ export const NODE: readonly Problem[] = [
   },
   {
     name: "NodePricesStale",
-    title: "Has a fresh price",
+    title: "Prices are fresh",
     measure: gauge("node_price_fresh"),
     bound: { op: "==", limit: 0 },
+    isFlag: true,
     severity: "critical",
     afterS: 15,
     message: "{market} has no fresh price: it accepts no bets on it",
@@ -216,7 +219,7 @@ export const NODE: readonly Problem[] = [
   },
   {
     name: "NodePricesMissing",
-    title: "Checkpoints without a price that open bets need",
+    title: "Missing prices that open bets need",
     measure: gauge("node_price_slots_needed"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
@@ -225,7 +228,7 @@ export const NODE: readonly Problem[] = [
   },
   {
     name: "NodeNeedsBackfill",
-    title: "Theses without an outcome",
+    title: "Ended bets without an outcome",
     measure: gauge("node_theses_without_prices"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
@@ -234,9 +237,10 @@ export const NODE: readonly Problem[] = [
   },
   {
     name: "NodeStorageFailed",
-    title: "Storage can be written",
+    title: "Storage is writable",
     measure: gauge("node_storage_writable"),
     bound: { op: "==", limit: 0 },
+    isFlag: true,
     severity: "critical",
     message: "It can store nothing: no deposit, no bet, no settlement",
     firstStep: "Free space on its disk; `GET /health` shows the error.",

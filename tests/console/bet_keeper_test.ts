@@ -84,7 +84,7 @@ function textOf(outcome: BetOutcome): string {
   return outcome.name === "placed" ? `placed ${outcome.thesisId}` : outcome.name;
 }
 
-Deno.test("BetKeeper: an answered bet is placed, and nothing of it stays", async () => {
+Deno.test("BetKeeper: an answered bet is placed, and no longer stored", async () => {
   const { open, outcomes, stored } = scene(3);
   const keeper = open();
   const outcome = keeper.send(bet);
@@ -94,7 +94,7 @@ Deno.test("BetKeeper: an answered bet is placed, and nothing of it stays", async
   assert.deepEqual([outcomes, stored(), keeper.unresolved.value], [["placed 3"], 0, []]);
 });
 
-Deno.test("BetKeeper: a first refusal is the outcome", async () => {
+Deno.test("BetKeeper: a bet whose first request is refused was not placed", async () => {
   for (const reason of [REFUSED, new ExecutionError("INSUFFICIENT_BALANCE", "no")]) {
     const { open, sent, stored, pass } = scene(reason, 4);
     assert.deepEqual(await open().send(bet), { name: "refused", reason });
@@ -152,7 +152,7 @@ Deno.test("BetKeeper: an answer that takes 6 s is overdue", async () => {
   assert.equal(keeper.unresolved.value[0]?.isChecking, true);
 });
 
-Deno.test("BetKeeper: after a lost answer, a refusal decides nothing; the chain does", async () => {
+Deno.test("BetKeeper: after a lost answer, refusals are ignored until the chain shows the outcome", async () => {
   const codes = ["INSUFFICIENT_BALANCE", "QUOTE_ALREADY_USED", "QUOTE_EXPIRED"];
   for (const later of [REFUSED, ...codes.map((code) => new ExecutionError(code, "no"))]) {
     const { open, pass, outcomes } = scene(LOST, ...Array(20).fill(later));
@@ -160,20 +160,20 @@ Deno.test("BetKeeper: after a lost answer, a refusal decides nothing; the chain 
     void keeper.send(bet);
     await pass(5_000);
     assert.deepEqual(outcomes, []);
-    keeper.take(thesisOf(8));
+    keeper.confirm(thesisOf(8));
     assert.deepEqual(outcomes, [], "another bet");
-    keeper.take(thesisOf(7));
+    keeper.confirm(thesisOf(7));
     assert.deepEqual(outcomes, ["checked: placed 7"], later.code);
   }
 });
 
-Deno.test("BetKeeper: a quote that is used up without an earlier answer was placed by an earlier request", async () => {
+Deno.test("BetKeeper: a quote that is used already was placed by a request whose answer was lost", async () => {
   const { open, outcomes } = scene(new ExecutionError("QUOTE_ALREADY_USED", "used"));
   const keeper = open();
   void keeper.send(bet);
   await settle();
   assert.deepEqual(outcomes, []);
-  keeper.take(thesisOf(7));
+  keeper.confirm(thesisOf(7));
   assert.deepEqual(outcomes, ["checked: placed 7"]);
 });
 
@@ -233,7 +233,7 @@ Deno.test("BetKeeper: another tab waits too, and learns from the chain that the 
   await outcome;
   await pass(1_000);
   assert.equal(there.unresolved.value.length, 1, "until the chain shows it");
-  there.take(thesisOf(7));
+  there.confirm(thesisOf(7));
   assert.deepEqual(there.unresolved.value, []);
   assert.deepEqual(outcomes, ["placed 3", "placed 7"]);
   await pass(60_000);

@@ -95,7 +95,7 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "The quote pays 12.00 USDC for 10.00 (at least 11.40). The window starts in 3 s. Sign it within 18 s.",
+    "(The quote pays 12.00 USDC for 10.00 (at least 11.40). The window starts in 3 s. Sign it within 18 s.)",
   ]);
 });
 
@@ -166,7 +166,11 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
     assert.deepEqual(said.slice(1), [
       `The price moved as you signed: the bet pays ${formatAmount(payout)} USDC.`,
     ]);
-    assert.deepEqual(removed, [said[0]], "the quote is not on offer any more");
+    assert.deepEqual(
+      removed.map((text) => `(${text})`),
+      [said[0]],
+      "the quote is not on offer any more",
+    );
     assert.deepEqual(pending.of(USER), []);
   }
 });
@@ -220,14 +224,14 @@ Deno.test("BetSlip: a bet of before a reload is shown with its outcome, and not 
   const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
   const offer = offerOf(8, { lowerPrice, upperPrice });
   void bets.send({ offer, signature: SIGNATURE });
-  bets.take(thesisOf(8));
+  bets.confirm(thesisOf(8));
   await settle();
   assert.deepEqual(stageOf(slip), { name: "placed", thesisId: 8, offer });
   assert.equal(slip.draft, undefined);
   assert.deepEqual(said, []);
   slip.edit({ lower: "1", upper: "2" });
   void bets.send({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
-  bets.take(thesisOf(9));
+  bets.confirm(thesisOf(9));
   assert.equal(stageOf(slip).name, "draft", "the user has drawn another box");
 });
 
@@ -288,7 +292,7 @@ Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted
   assert.equal(slip.estimator.state.value, undefined);
 });
 
-Deno.test("BetSlip: a wallet that says at signing that it is on another chain is believed", async () => {
+Deno.test("BetSlip: a wallet that reports another chain as it signs is shown as on that chain", async () => {
   const prompt = Promise.withResolvers<typeof SIGNATURE>();
   const { slip, user } = scene({ sign: () => prompt.promise });
   await slip.quote();
@@ -411,7 +415,7 @@ Deno.test("BetSlip: a bet of another tab on its way keeps this one from quoting 
   slip.back();
   await slip.quote();
   assert.equal(stageOf(slip).name, "draft");
-  bets.take(thesisOf(8));
+  bets.confirm(thesisOf(8));
   await slip.quote();
   assert.equal(stageOf(slip).name, "quoted");
 });
@@ -469,7 +473,7 @@ Deno.test("BetSlip: each market keeps its box, also over a reload; an hour later
   assert.equal(open().draft, undefined);
 });
 
-Deno.test("BetSlip: a rejected signature leaves nothing behind", async () => {
+Deno.test("BetSlip: after a rejected signature nothing is stored or sent", async () => {
   const { slip, pending } = scene({
     sign: () => Promise.reject(new WalletError("USER_REJECTED", "no")),
   });

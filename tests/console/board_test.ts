@@ -52,16 +52,16 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert((await visitor.textOf("[data-maker-hits]")).includes(`(${held} of ${SHORT})`));
       await visitor.sees(new RegExp(`as the solver counts it\\s+${formatAmount(atRisk)} USDC`));
-      assert.equal((await visitor.page.$$("tr[data-box]")).length, LONG);
+      assert.equal((await visitor.page.$$('[aria-label="open boxes"] tr[data-row]')).length, LONG);
       const predictions = await visitor.page.$$eval(
-        "tr[data-predicted]",
+        '[aria-label="predictions"] tr[data-row]',
         (rows) =>
           rows.map(({ children }) => [1, 4].map((index) => Number(children[index]?.textContent))),
       );
       const sums = [0, 1].map((at) => predictions.reduce((sum, row) => sum + (row[at] ?? 0), 0));
       assert.deepEqual(sums, [SHORT, held], "every settled bet was predicted");
-      assert.match(await visitor.textOf('tr[data-answer="quoted"]'), new RegExp(`${SHORT + LONG}`));
-      assert.match(await visitor.textOf('tr[data-answer="DURATION_TOO_SHORT"]'), /1/);
+      assert.match(await visitor.textOf('tr[data-row="quoted"]'), new RegExp(`${SHORT + LONG}`));
+      assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
       await examine(visitor, "maker");
 
       await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
@@ -72,7 +72,7 @@ Deno.test({
       await visitor.sees(/version \d+\.\d+/);
       await visitor.sees(/Prices received, last (minute|\d+ s)\s+[1-9]/);
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms old/);
-      assert.equal((await visitor.page.$$("tr[data-provider]")).length, 4);
+      assert.equal((await visitor.page.$$("tr.source")).length, 4);
       await examine(visitor, "operator");
       await visitor.close();
     } finally {

@@ -33,7 +33,7 @@ Deno.test("BoxDrag: a drag from the past begins now", () => {
   assert.equal(drag.to(scales, ...at(5_000, 170))?.startsInMs, 0);
 });
 
-Deno.test("BoxDrag: inside the box moves it, never before now", () => {
+Deno.test("BoxDrag: a drag inside the box moves it, never before now", () => {
   const grip = gripAt(scales, before, ...at(15_000, 150), 8);
   assert.equal(grip.kind, "move");
   const drag = new BoxDrag(grip, before, scales, ...at(15_000, 150));
@@ -47,7 +47,7 @@ Deno.test("BoxDrag: inside the box moves it, never before now", () => {
   );
 });
 
-Deno.test("BoxDrag: sides and corners resize it", () => {
+Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
   const corner = gripAt(scales, before, ...at(20_000, 160), 8);
   assert.deepEqual(corner, { kind: "sides", horizontal: "to", vertical: "high" });
   const drag = new BoxDrag(corner, before, scales, ...at(20_000, 160));
@@ -71,7 +71,7 @@ Deno.test("BoxDrag: sides and corners resize it", () => {
   }
 });
 
-Deno.test("BoxDrag: beyond the chart counts as its edge", () => {
+Deno.test("BoxDrag: a drag beyond the chart stops at its edge", () => {
   const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(5_000, 150));
   const draft = drag.to(scales, 5_000, -500);
   assert.equal(draft?.upperPrice, 200_000_000n);

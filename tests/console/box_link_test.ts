@@ -14,7 +14,7 @@ Deno.test("Links: a box is the same behind its link, without the amount", () => 
   assert.deepEqual(linkedBox(new URL(link).hash), BOX);
 });
 
-Deno.test("Links: other addresses, missing parts and long texts open no box", () => {
+Deno.test("Links: an address with another view, missing parts or long texts opens no box", () => {
   const { hash } = new URL(linkTo("http://a/", BOX));
   const wrong = ["", "#trade", "#maker?symbol=A", "#trade?symbol=A", hash.replace("#trade", "#x")];
   for (const other of [...wrong, hash.replace("3010", "3".repeat(41))]) {

@@ -73,7 +73,7 @@ Deno.test("groupsOf: settled boxes fade after half a minute, below all others; o
   );
 });
 
-Deno.test("betAt: the topmost bet at a place, its sides included; never the box being drawn", () => {
+Deno.test("betAt: finds the topmost bet at a place, its sides included, and never the box being drawn", () => {
   const { thesisId: _, ...draft } = box("draft", 0);
   const boxes = [box("won", 1), box("open", 2), draft];
   for (const [time, price] of [[0, 10], [NOW_MS, 20], [500, 15]] as const) {

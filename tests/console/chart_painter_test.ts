@@ -6,8 +6,9 @@ import { scalesOf } from "../../services/console/page/trade/chart_scales.ts";
 
 /** Imported by its URL: tests have no types of the DOM. */
 const PAINTER = import.meta.resolve("../../services/console/page/trade/chart_painter.ts");
-const { paint }: { paint(context: unknown, frame: unknown, width: number, height: number): void } =
-  await import(PAINTER);
+const { paint }: { paint(frame: unknown, width: number, height: number): void } = await import(
+  PAINTER
+);
 
 const NOW_MS = 1_000_000;
 const SIZE = { width: 900, height: 500 };
@@ -44,8 +45,8 @@ function callsFor(boxes: number, points: number): Record<string, number> {
   });
   const { counts, context } = countingContext();
   paint(
-    context,
     {
+      context,
       scales: scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 }),
       boxes: Array.from({ length: boxes }, (_, index) => boxOf(index)),
       ...{

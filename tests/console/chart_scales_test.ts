@@ -4,6 +4,7 @@ import {
   pastShare,
   PriceWindow,
   scalesOf,
+  stepOf,
   timeTicks,
 } from "../../services/console/page/trade/chart_scales.ts";
 import { SPAN_MAX_MS, spanFor } from "../../services/console/page/trade/chart_spans.ts";
@@ -86,4 +87,13 @@ Deno.test("timeTicks: a span of days has labels, too", () => {
     ...{ nowMs: 0, spanMs: 30 * 86_400_000, low: 1, high: 2 },
   });
   assert.ok(timeTicks(scales, 80).length > 0);
+});
+
+Deno.test("stepOf: a chart that nobody has touched for ten seconds moves in steps of two prices", () => {
+  assert.equal(stepOf(9_900, false), 0);
+  assert.equal(stepOf(10_100, false), 200);
+});
+
+Deno.test("stepOf: with reduced motion, time moves in half seconds, touched or not", () => {
+  assert.deepEqual([0, 60_000].map((restedMs) => stepOf(restedMs, true)), [500, 500]);
 });

@@ -70,7 +70,7 @@ Deno.test({
         );
 
         await t.step(
-          "a second finger takes the box back and zooms",
+          "a second finger undoes the box and zooms",
           async () => {
             const visitor = await open();
             await visitor.page.setViewport(PHONE);
@@ -85,7 +85,7 @@ Deno.test({
             // Fingers that were 0.4 of the chart apart are 0.6 apart now: two thirds of the time.
             // The browser leaves out the first 15 pixels that a finger moves.
             const shown = await timeShown(visitor);
-            assert.match(shown, /^(3[89]|4[01])\.\d s$/);
+            assert.match(shown, /^(3[89]|4[01])(\.\d)? s$/);
             await visitor.touch([[[0.5, 0.2]], [[0.6, 0.6]]]);
             assert.notEqual((await fieldsOf(visitor)).lower, "", "one finger draws again");
             await visitor.close();
@@ -102,7 +102,9 @@ Deno.test({
           const canvas = await page.$(".chart canvas");
           await canvas?.hover();
           await page.mouse.wheel({ deltaY: 500 });
-          await visitor.sees(/2 min 00 s/);
+          await eventually("two minutes", async () => {
+            return await timeShown(visitor) === "2 min" || undefined;
+          });
           assert.equal(await page.$eval("html", ({ scrollTop }) => scrollTop), 0);
           await page.mouse.wheel({ deltaY: -500 });
           await eventually("a minute again", async () => {
@@ -110,10 +112,10 @@ Deno.test({
           });
           await page.focus('[aria-label="Show less time"]');
           for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("Enter");
-          assert.equal(await timeShown(visitor), "10.0 s", "the least");
+          assert.equal(await timeShown(visitor), "10 s", "the least");
           await page.focus('[aria-label="Show more time"]');
           await page.keyboard.press("Enter");
-          assert.equal(await timeShown(visitor), "20.0 s");
+          assert.equal(await timeShown(visitor), "20 s");
           assert.deepEqual(await fieldsOf(visitor), drawn, "the box stays as it is");
           await visitor.close();
         });

@@ -90,7 +90,7 @@ Deno.test("parseFields: each wrong field has its error, and bounds are accepted"
     assert.match(both.errors.startsIn ?? "", /^Enter 0 to 1 d/);
   }
   for (const fields of [{ lasts: "1 d", startsIn: "1 d" }, { lasts: "1", startsIn: "0" }]) {
-    assert("draft" in parseFields({ ...FIELDS, ...fields }));
+    assert(!("errors" in parseFields({ ...FIELDS, ...fields })));
   }
 });
 
@@ -99,12 +99,13 @@ for (const [field, text] of mistakes) {
     const parsed = parseFields({ ...FIELDS, [field]: text });
     assert("errors" in parsed);
     assert.deepEqual(Object.keys(parsed.errors), [field]);
+    assert.equal(parsed.draft !== undefined, field === "amount", "the box is known");
   });
 }
 
 Deno.test("betOf: times count from the moment of the quote", () => {
   const parsed = parseFields(FIELDS);
-  assert("draft" in parsed);
+  assert(!("errors" in parsed));
   const bet = betOf("ETH/USDT", parsed.draft, parsed.betAmount, 1_000_000.4);
   assert.equal(bet.startTime, 1_003_000);
   assert.equal(bet.endTime, 1_018_000);

@@ -28,7 +28,7 @@ Deno.test("exposureGrid: begins now, ends with the last box, and spans all price
   assert.deepEqual(rows, [[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]]);
 });
 
-Deno.test("exposureGrid: only decided and ended bets give no grid", () => {
+Deno.test("exposureGrid: without open bets there is no grid", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);

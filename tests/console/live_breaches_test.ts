@@ -21,33 +21,33 @@ const open = thesisOf(1, {
 Deno.test("LiveBreaches: the first price outside is the breach, bounds are inside", () => {
   const breaches = new LiveBreaches();
   const series = seriesOf(1_200, 10, 20, 15, 9.999999, 30);
-  const { breach } = breaches.seenIn(open, series);
+  const { breach } = breaches.withBreach(open, series);
   assert.deepEqual(breach, { time: 1_500, price: 9_999_999n });
-  assert.deepEqual(breaches.seenIn(open, seriesOf(0)).breach, breach, "it stays");
+  assert.deepEqual(breaches.withBreach(open, seriesOf(0)).breach, breach, "it stays");
 });
 
 Deno.test("LiveBreaches: prices at the edges of the window, before and after it prove nothing", () => {
   for (const atMs of [900, 1_000, 1_100, 1_800, 1_900, 2_000]) {
-    assert.equal(new LiveBreaches().seenIn(open, seriesOf(atMs, 99)), open, `${atMs}`);
+    assert.equal(new LiveBreaches().withBreach(open, seriesOf(atMs, 99)), open, `${atMs}`);
   }
   for (const atMs of [1_200, 1_700]) {
-    assert.notEqual(new LiveBreaches().seenIn(open, seriesOf(atMs, 99)).breach, undefined);
+    assert.notEqual(new LiveBreaches().withBreach(open, seriesOf(atMs, 99)).breach, undefined);
   }
 });
 
 Deno.test("LiveBreaches: prices that come later are compared, too", () => {
   const breaches = new LiveBreaches();
   const series = seriesOf(1_200, 15);
-  assert.equal(breaches.seenIn(open, series), open);
+  assert.equal(breaches.withBreach(open, series), open);
   series.append(1_200, 99); // the newest slot is replaced while it lasts
-  assert.equal(breaches.seenIn(open, series).breach?.time, 1_200);
+  assert.equal(breaches.withBreach(open, series).breach?.time, 1_200);
 });
 
 Deno.test("LiveBreaches: settled theses and markets without prices stay unchanged", () => {
   const breaches = new LiveBreaches();
   const won = { ...open, status: "won" } as const;
-  assert.equal(breaches.seenIn(won, seriesOf(1_200, 99)), won);
-  assert.equal(breaches.seenIn(open, undefined), open);
+  assert.equal(breaches.withBreach(won, seriesOf(1_200, 99)), won);
+  assert.equal(breaches.withBreach(open, undefined), open);
 });
 
 Deno.test("A bet whose range was left is decided: for its box, its row and the maker's results", () => {

@@ -30,7 +30,7 @@ Deno.test("parseMetrics: reads what the services' own library writes, odd labels
   assert.deepEqual(metrics.of("c_total", { x: "b" }), [{ labels: { x: "b", y: "1" }, value: 4 }]);
 });
 
-Deno.test("parseMetrics: lines that are no samples are left out", () => {
+Deno.test("parseMetrics: skips lines that are not samples", () => {
   const metrics = parseMetrics("<html>\n\n# TYPE a gauge\na 1 1700000000000\na{b=\n9b 1\nc 1 2 x");
   assert.deepEqual(["a", "b", "c"].map((name) => metrics.sum(name)), [1, undefined, undefined]);
 });

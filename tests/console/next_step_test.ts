@@ -107,7 +107,7 @@ Deno.test("marketObstacle: each state of a market has a sentence, a fresh one ha
   assert.match(texts[3]?.text ?? "", /^The price of A\/B is not fresh/);
 });
 
-Deno.test("chainObstacle: a key and a wallet on the right chain have none", () => {
+Deno.test("chainObstacle: a key, or a wallet on the right chain, is not in the way", () => {
   assert.equal(chainObstacle(undefined, 1), undefined);
   assert.equal(chainObstacle(1, 1), undefined);
   assert.equal(chainObstacle(2, 1)?.switchesChain, true);

@@ -49,7 +49,7 @@ Deno.test({
           await visitor.sees(/Break-even chance/);
           assert.deepEqual(await hiddenFocus(page), []);
           // 45 s from 10 s on do not fit beside the past of the minute shown before.
-          await page.waitForSelector('[aria-label="Time shown: 2 min 00 s"]');
+          await page.waitForSelector('[aria-label="Time shown: 2 min"]');
           for (
             const [action, then] of [
               ["Get a firm quote", /Sign within \d+ s\. The window starts in \d+ s\./],

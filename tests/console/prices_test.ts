@@ -72,7 +72,7 @@ Deno.test("PriceSeries: how much the price moves in a second, without gaps and w
   assert.equal(fresh.secondMove(), 0);
 });
 
-Deno.test("PriceSeries: forgets a chain that is gone", () => {
+Deno.test("PriceSeries: clear removes all prices", () => {
   const series = new PriceSeries();
   series.append(100, 1);
   const { version } = series;

@@ -4,10 +4,10 @@ import { seededRandom } from "../../lib/random.ts";
 import {
   gainOf,
   historyOf,
+  pointsInside,
   resultsByMarket,
   resultsByPeriod,
   resultsOf,
-  roomOf,
 } from "../../services/console/page/data/results.ts";
 
 const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
@@ -84,9 +84,9 @@ Deno.test("Results: the maker gains exactly while users won less of the payouts 
   }
 });
 
-Deno.test("Results: room is the way to the nearer bound, negative outside", () => {
-  assert.equal(roomOf(100, 99, 103), 100);
-  assert.equal(roomOf(100, 101, 103), -100);
+Deno.test("Results: the distance to the nearer bound is negative outside the box", () => {
+  assert.equal(pointsInside(100, 99, 103), 100);
+  assert.equal(pointsInside(100, 101, 103), -100);
 });
 
 Deno.test("Results: a period has the bets that were decided in it, by the node or by the page", () => {
@@ -100,6 +100,8 @@ Deno.test("Results: a period has the bets that were decided in it, by the node o
   ];
   const rows = resultsByPeriod(theses, 40 * DAY_MS).map(([name, { settled }]) => [name, settled]);
   assert.deepEqual(rows, [
+    ["Last 5 minutes", 2],
+    ["Last 15 minutes", 2],
     ["Last hour", 2],
     ["Last 24 hours", 2],
     ["Last 7 days", 3],
@@ -107,7 +109,9 @@ Deno.test("Results: a period has the bets that were decided in it, by the node o
     ["All", 4],
   ]);
   const young = resultsByPeriod(theses.slice(1, 3), 40 * DAY_MS);
-  assert.deepEqual(young.map(([name]) => name), ["All"], "all were decided in the last hour");
+  assert.deepEqual(young.map(([name]) => name), ["All"], "all were decided just now");
+  const older = resultsByPeriod(theses.slice(1, 3), 40 * DAY_MS + 600_000);
+  assert.deepEqual(older.map(([name]) => name), ["Last 5 minutes", "All"]);
 });
 
 Deno.test("historyOf: bets settled at once come in the order of their ids, by their end if unknown", () => {

@@ -28,13 +28,13 @@ function sessionOf(
   return { session, store };
 }
 
-Deno.test("BrowserSession: makes no key for a chain that is not marked as one for tests", async () => {
+Deno.test("Session: makes no key for a chain that is not marked as one for tests", async () => {
   const { session, store } = sessionOf(false);
   await assert.rejects(session.useDevelopmentKey(), /for development chains only/);
   assert.equal(store.texts.size, 0);
 });
 
-Deno.test("BrowserSession: does not use a key of a development chain elsewhere", () => {
+Deno.test("Session: does not use a key of a development chain elsewhere", () => {
   const { session, store } = sessionOf(false);
   store.setItem("rangemaker.development-key.1337", `0x${"11".repeat(32)}`);
   session.restore();
@@ -74,7 +74,7 @@ const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const options = { sanitizeOps: false, sanitizeResources: false };
 
 Deno.test(
-  "BrowserSession: a key of this browser is made once, survives a reload",
+  "Session: a key of this browser is made once, survives a reload",
   options,
   async () => {
     const { session, store } = sessionOf(true);
@@ -96,7 +96,7 @@ Deno.test(
 );
 
 Deno.test(
-  "BrowserSession: a wallet's account and chain are followed without a prompt, by one listener each",
+  "Session: a wallet's account and chain are followed without a prompt, by one listener each",
   options,
   async () => {
     const { session } = sessionOf(false);
@@ -132,7 +132,7 @@ Deno.test(
 );
 
 Deno.test(
-  "BrowserSession: a wallet is restored quietly after a reload, until its user disconnects",
+  "Session: a wallet is restored quietly after a reload, until its user disconnects",
   options,
   async () => {
     const store = memoryStore();
@@ -167,7 +167,7 @@ Deno.test(
 );
 
 Deno.test(
-  "BrowserSession: a key that was left is not used by itself after a reload",
+  "Session: a key that was left is not used by itself after a reload",
   options,
   async () => {
     const { session, store } = sessionOf(true);

@@ -45,6 +45,11 @@ export function formatQuotePrice(price: number): string {
   return (byDigits[digits] ?? grouped).format(price);
 }
 
+/** The range of a box, such as `2,997.37 – 3,000.16`. */
+export function formatRange(box: { lowerPrice: bigint; upperPrice: bigint }): string {
+  return [box.lowerPrice, box.upperPrice].map(toNumber).map(formatQuotePrice).join(" – ");
+}
+
 /** A duration such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
 export function formatDuration(durationMs: number): string {
   const seconds = Math.max(0, durationMs) / 1000;

@@ -52,14 +52,12 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
           <img src="/icon.svg" alt="" width="28" height="28" />
           <h1>rangemaker</h1>
         </div>
-        {model.session.user.value === undefined
-          ? (
-            <p class="tagline">
-              Bet that the price stays in the box. If it leaves once, you lose what you bet.
-            </p>
-          )
-          : <p class="tagline known">Bet that the price stays in the box.</p>}
         {views.length > 1 && <Tabs views={views} current={view} />}
+        {view === views[0] && model.session.user.value === undefined && (
+          <p class="tagline">
+            Bet that the price stays in the box. If it leaves once, you lose what you bet.
+          </p>
+        )}
         <span class="spacer" />
         <Connection model={model} />
         <AccountChip model={model} />
@@ -69,7 +67,7 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
         <view.Body />
       </div>
       <Messages model={model} />
-      <footer class="foot">
+      <footer class="foot row note">
         <ThemeChoice />
         <span>rangemaker {model.config.version}</span>
         {model.config.isDevelopmentChain && (
@@ -159,7 +157,7 @@ function AccountChip({ model }: { model: PageModel }) {
 function Problems({ model }: { model: PageModel }) {
   return (
     <div class="problems" role="status" aria-atomic="false">
-      {model.problems.value.map((text) => <p key={text}>{text}</p>)}
+      {model.problems.value.map((text) => <p key={text} class="warned">{text}</p>)}
     </div>
   );
 }
@@ -169,7 +167,7 @@ function Messages({ model }: { model: PageModel }) {
     // Each line is read once, without those that are still shown.
     <div class="messages" role="status" aria-atomic="false">
       {model.messages.value.map(({ id, text, isSpoken }) => (
-        <p key={id} class={isSpoken ? "spoken" : undefined}>{text}</p>
+        <p key={id} class={isSpoken ? "warned spoken" : "warned"}>{text}</p>
       ))}
     </div>
   );

@@ -1,8 +1,10 @@
 import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, HTMLAttributes } from "preact";
 
-/** The heading of a column; numbers stand at its right edge. */
-export type Column = string | { number: string };
+/** A column: its heading, and what each row shows in it. Numbers stand at the right edge. */
+export type Column<Row> =
+  | { name: string; text(row: Row): ComponentChildren }
+  | { name: string; number(row: Row): ComponentChildren };
 
 /** The order of the rows. */
 export interface Sort {
@@ -11,43 +13,64 @@ export interface Sort {
   isDescending: boolean;
 }
 
-interface TableProps {
+interface TableProps<Row> {
   /** Plural noun for the rows, such as `markets`. */
   of: string;
-  columns: readonly Column[];
+  /** The first one names the row. */
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf(row: Row): string | number;
+  /** Attributes of the row's element, beside `data-row`, its key. */
+  attributesOf?(row: Row): HTMLAttributes<HTMLTableRowElement> & Record<`data-${string}`, unknown>;
+  /** Shown without rows. */
+  empty?: string;
   /** With it, each heading is a button that sorts. */
   sort?: Signal<Sort>;
-  children: ComponentChildren;
 }
 
 /** A table that scrolls in its own frame, with the keyboard too. */
-export function Table({ of, columns, sort, children }: TableProps) {
+export function Table<Row>(props: TableProps<Row>) {
+  const { of, columns, rows, keyOf, attributesOf, empty, sort } = props;
+  const classOf = (column: Column<Row>) => "number" in column ? "number" : undefined;
+  const cellOf = (column: Column<Row>, row: Row) =>
+    "number" in column ? column.number(row) : column.text(row);
+  if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>;
   return (
     <div class="scroller" tabIndex={0} role="region" aria-label={`Table of ${of}`}>
       <table aria-label={of}>
         <thead>
           <tr>
-            {columns.map((column) => {
-              const isText = typeof column === "string";
-              const name = isText ? column : column.number;
-              return (
-                <th
-                  key={name}
-                  scope="col"
-                  class={isText ? undefined : "number"}
-                  aria-sort={sort?.value.by !== name
-                    ? undefined
-                    : sort.value.isDescending
-                    ? "descending"
-                    : "ascending"}
-                >
-                  {sort === undefined ? name : <SortButton name={name} sort={sort} />}
-                </th>
-              );
-            })}
+            {columns.map((column) => (
+              <th
+                key={column.name}
+                scope="col"
+                class={classOf(column)}
+                aria-sort={sort?.value.by !== column.name
+                  ? undefined
+                  : sort.value.isDescending
+                  ? "descending"
+                  : "ascending"}
+              >
+                {sort === undefined ? column.name : <SortButton name={column.name} sort={sort} />}
+              </th>
+            ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)} data-row={keyOf(row)} {...attributesOf?.(row)}>
+              {columns.map((column, index) =>
+                index === 0
+                  ? <th key={column.name} scope="row">{cellOf(column, row)}</th>
+                  : (
+                    <td key={column.name} class={classOf(column)} data-column={column.name}>
+                      {cellOf(column, row)}
+                    </td>
+                  )
+              )}
+            </tr>
+          ))}
+        </tbody>
       </table>
     </div>
   );

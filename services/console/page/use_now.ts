@@ -1,16 +1,18 @@
+import type { Clock } from "@rangemaker/client";
 import { useEffect, useState } from "preact/hooks";
 
 /** The time of a clock, read again at intervals; a sleeping page reads it when it wakes. */
-export function useNow(now: () => number, everyMs: number): number {
-  const [timeMs, setTimeMs] = useState(now);
+export function useNow(clock: Pick<Clock, "now">, everyMs: number): number {
+  const [timeMs, setTimeMs] = useState(() => clock.now());
   useEffect(() => {
-    const tick = () => setTimeMs(now());
+    const tick = () => setTimeMs(clock.now());
+    tick();
     const timer = setInterval(tick, everyMs);
     document.addEventListener("visibilitychange", tick);
     return () => {
       clearInterval(timer);
       document.removeEventListener("visibilitychange", tick);
     };
-  }, [now, everyMs]);
+  }, [clock, everyMs]);
   return timeMs;
 }

@@ -35,7 +35,7 @@ export interface BetKeeperOptions {
   clock: Clock;
   /** Deadlines are in the node's time. */
   serverClock: Pick<Clock, "now">;
-  /** Whether {@link BetKeeper.take} has received all theses that the user has now. */
+  /** Whether {@link BetKeeper.confirm} has received all theses that the user has now. */
   isChainKnown(): boolean;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
@@ -114,7 +114,7 @@ export class BetKeeper {
   }
 
   /** The chain has a bet. */
-  take({ quoteHash, id }: Thesis): void {
+  confirm({ quoteHash, id }: Thesis): void {
     this.#resolve(quoteHash, { name: "placed", thesisId: id });
   }
 

@@ -22,7 +22,7 @@ export class LiveBreaches {
   readonly #looks = new Map<string, Look>();
 
   /** A thesis with the breach that the page has seen: it is open for the node, and decided. */
-  seenIn(thesis: Thesis, series: PriceSeries | undefined): Thesis {
+  withBreach(thesis: Thesis, series: PriceSeries | undefined): Thesis {
     if (!isUnsettled(thesis.status) || thesis.breach !== undefined || series === undefined) {
       this.#looks.delete(thesis.quoteHash);
       return thesis;

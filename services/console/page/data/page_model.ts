@@ -1,4 +1,4 @@
-import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
 import {
   Markets,
   RangemakerClient,
@@ -12,7 +12,7 @@ import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { AWAY_CODES, explain } from "./explain.ts";
 import { Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
-import { type Announce, type Message, openMessages } from "./messages.ts";
+import { openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -22,44 +22,28 @@ import { watchInjectedWallets } from "./wallets.ts";
 const MAKER_POLL_MS = 5_000;
 
 /** Everything that the views show, in one place: data flows from here to them. */
-export interface PageModel {
-  config: PageConfig;
-  markets: Markets;
-  /** Reads only. */
-  client: RangemakerClient;
-  serverClock: ServerClock;
-  feed: PriceFeed;
-  session: Session;
-  /** The node's chain id, once it has answered. */
-  nodeChainId: ReadonlySignal<number | undefined>;
-  /** What the solver says of itself and its limits, once it has answered. */
-  maker: ReadonlySignal<SolverInfo | undefined>;
-  /** What is wrong everywhere on the page; that with one market is shown on its chart. */
-  problems: ReadonlySignal<readonly string[]>;
-  /** The newest events, for screen readers and the message line. */
-  messages: ReadonlySignal<readonly Message[]>;
-  announce: Announce;
-  /** The solver did not answer when it was last asked. */
-  isMakerAway: Signal<boolean>;
-  /** A thesis of any market with what the page's own prices say of it. */
-  seen(thesis: Thesis): Thesis;
-}
+export type PageModel = ReturnType<typeof openPageModel>;
 
 /** Makes the model of a page and connects it. */
-export function openPageModel(config: PageConfig, page: Window): PageModel {
+export function openPageModel(config: PageConfig, page: Window) {
   const clock = systemClock;
   const serverClock = new ServerClock(clock.now);
   const markets = new Markets(config.markets);
   const { urls, chainId } = config;
+  /** Reads only. */
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
+  /** The newest events, for screen readers and the message line. */
   const { messages, announce } = openMessages(clock);
+  /** What the solver says of itself and its limits, once it has answered. */
   const maker: Signal<SolverInfo | undefined> = signal(undefined);
+  /** The solver did not answer when it was last asked. */
   const isMakerAway = signal(false);
   const askMaker = () =>
     client.solverInfo().then((info) => {
       maker.value = info;
       isMakerAway.value = false;
     }, (thrown) => void (isMakerAway.value = AWAY_CODES.has(explain(thrown).code)));
+  /** The node's chain id, once it has answered. */
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
     config,
@@ -77,63 +61,41 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
       if (outcome.name !== "refused") announce(resolutionOf(bet, outcome));
     },
   });
-  const chain = new ChainIdentity(client, () => {
-    announce("The chain was reset: prices and bets start over.");
-    feed.clear();
-    session.restart();
-  });
+  let genesis: string | undefined;
+  /** Notices that the node has another chain than before. */
+  const checkChain = async () => {
+    const found = await client.genesisHash().catch(() => undefined);
+    if (found == null) return; // asked again after the next connect
+    if (genesis !== undefined && genesis !== found) {
+      announce("The chain was reset: prices and bets start over.");
+      feed.clear();
+      session.restart();
+    }
+    genesis = found;
+  };
   const feed: PriceFeed = new PriceFeed({
     client,
     symbols: markets.symbols,
     serverClock,
     onConnected() {
-      void chain.check();
+      void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
     },
   });
   const breaches = new LiveBreaches();
-  const seen = (thesis: Thesis) => {
+  /** A thesis of any market with what the page's own prices say of it. */
+  const withBreach = (thesis: Thesis) => {
     const market = markets.find(thesis.base, thesis.quote);
-    return breaches.seenIn(thesis, market && feed.seriesOf(market.symbol));
+    return breaches.withBreach(thesis, market && feed.seriesOf(market.symbol));
   };
+  /** What is wrong everywhere on the page; that with one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
   feed.start();
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
-  return {
-    config,
-    markets,
-    client,
-    serverClock,
-    feed,
-    session,
-    nodeChainId,
-    maker,
-    problems,
-    messages,
-    announce,
-    isMakerAway,
-    seen,
-  };
-}
-
-/** Notices that a node has another chain than before. */
-class ChainIdentity {
-  readonly #client: RangemakerClient;
-  readonly #onReset: () => void;
-  #genesis: string | undefined;
-
-  constructor(client: RangemakerClient, onReset: () => void) {
-    this.#client = client;
-    this.#onReset = onReset;
-  }
-
-  async check(): Promise<void> {
-    const genesis = await this.#client.genesisHash().catch(() => undefined);
-    if (genesis == null) return; // asked again after the next connect
-    if (this.#genesis !== undefined && this.#genesis !== genesis) this.#onReset();
-    this.#genesis = genesis;
-  }
+  const connections = { config, client, serverClock, session, nodeChainId };
+  const market = { markets, feed, withBreach, maker, isMakerAway };
+  return { ...connections, ...market, problems, messages, announce };
 }
 
 function problemsOf(chainId: number, session: Session, nodeChainId: number | undefined): string[] {

@@ -9,7 +9,7 @@ export interface PendingBet {
   signature: `0x${string}`;
 }
 
-const PLACE = "rangemaker.pending-bets";
+const STORAGE_KEY = "rangemaker.pending-bets";
 
 /** Bets on their way: one user has very few. */
 const PENDING_MAX = 20;
@@ -55,13 +55,13 @@ export class PendingBets {
   /** Calls back when another tab has changed them. @param signal Ends that. */
   onOtherTab(changed: () => void, signal: AbortSignal): void {
     this.#tabs.addEventListener("storage", (event) => {
-      if (Reflect.get(event, "key") === PLACE) changed();
+      if (Reflect.get(event, "key") === STORAGE_KEY) changed();
     }, { signal });
   }
 
   #read(): PendingBet[] {
     try {
-      return pendingSchema.parse(JSON.parse(this.#store.getItem(PLACE) ?? "[]"));
+      return pendingSchema.parse(JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "[]"));
     } catch {
       return []; // somebody else's
     }
@@ -69,6 +69,6 @@ export class PendingBets {
 
   #write(bets: readonly PendingBet[]): void {
     const texts = bets.map(({ offer, signature }) => ({ ...offerToJson(offer), signature }));
-    this.#store.setItem(PLACE, JSON.stringify(texts));
+    this.#store.setItem(STORAGE_KEY, JSON.stringify(texts));
   }
 }

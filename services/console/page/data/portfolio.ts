@@ -74,7 +74,7 @@ export class Portfolio {
     const { client, user, clock } = this.#options;
     try {
       const watch = await client.watch({
-        onThesis: (thesis) => this.#take(thesis),
+        onThesis: (thesis) => this.#receive(thesis),
         onState: (state) => {
           this.problem.value = state === "live" ? undefined : "reconnecting";
           if (state === "live") void this.refresh();
@@ -89,11 +89,11 @@ export class Portfolio {
     }
   }
 
-  #take(thesis: Thesis): void {
+  #receive(thesis: Thesis): void {
     if (this.#closed) return;
     const others = this.theses.value.filter(({ id }) => id !== thesis.id);
     this.theses.value = [thesis, ...others].sort((a, b) => b.id - a.id);
-    this.bets.take(thesis);
+    this.bets.confirm(thesis);
     const isSettled = thesis.status === "won" || thesis.status === "lost";
     if (!isSettled) this.#unsettled.add(thesis.id);
     else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);

@@ -1,4 +1,4 @@
-import { type Signal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import {
   type NodePrice,
   type PriceHistory,
@@ -42,6 +42,8 @@ export class PriceFeed {
   readonly problem: Signal<string | undefined> = signal(undefined);
   readonly #options: PriceFeedOptions;
   readonly #series: ReadonlyMap<string, PriceSeries>;
+  /** What depends on the state of a market does not change with each of its prices. */
+  readonly #states: ReadonlyMap<string, ReadonlySignal<MarketState>>;
   /** Where the loaded history of a market begins. */
   readonly #loadedFrom = new Map<string, number>();
   /** When the newest prices came, in the node's time. */
@@ -53,12 +55,16 @@ export class PriceFeed {
 
   constructor(options: PriceFeedOptions) {
     this.#options = options;
-    this.#series = new Map(options.symbols.map((symbol) => [symbol, new PriceSeries()]));
+    const { symbols } = options;
+    this.#series = new Map(symbols.map((symbol) => [symbol, new PriceSeries()]));
+    this.#states = new Map(
+      symbols.map((symbol) => [symbol, computed(() => this.#readState(symbol))]),
+    );
   }
 
   start(): void {
     this.#options.client.watchPrices({
-      onPrices: (prices) => this.#take(prices),
+      onPrices: (prices) => this.#receive(prices),
       onState: (state, reason) => {
         this.isLive.value = state === "live";
         this.problem.value = reason;
@@ -69,6 +75,10 @@ export class PriceFeed {
 
   /** Why a market has no fresh price, if it has none. */
   stateOf(symbol: string): MarketState {
+    return this.#states.get(symbol)?.value ?? "missing";
+  }
+
+  #readState(symbol: string): MarketState {
     if (!this.isLive.value) return this.problem.value === undefined ? "connecting" : "away";
     return this.latest.value[symbol]?.state ?? "missing";
   }
@@ -134,7 +144,7 @@ export class PriceFeed {
     return true;
   }
 
-  #take(prices: Record<string, NodePrice>): void {
+  #receive(prices: Record<string, NodePrice>): void {
     const { serverClock } = this.#options;
     const fresh = Object.entries(prices).filter(([, { state }]) => state === "fresh");
     const [first] = fresh;

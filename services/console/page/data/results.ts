@@ -69,6 +69,8 @@ export function resultsByMarket(
 
 /** Periods that end now, the longest without a start. */
 const PERIODS = [
+  ["Last 5 minutes", 300_000],
+  ["Last 15 minutes", 900_000],
   ["Last hour", 3_600_000],
   ["Last 24 hours", 86_400_000],
   ["Last 7 days", 7 * 86_400_000],
@@ -85,7 +87,7 @@ export function resultsByPeriod(
     name,
     resultsOf(theses.filter((thesis) => isDecided(thesis) && timeOf(thesis) > nowMs - ms)),
   ]);
-  const [, all] = rows.at(-1)!; // there are five
+  const [, all] = rows.at(-1)!; // the last one
   return rows.filter(([, { settled }], index) =>
     settled < all.settled || index === rows.length - 1
   );
@@ -123,6 +125,6 @@ function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): big
 /**
  * How far a price is from the nearer bound of a range, in basis points of the price. Negative outside.
  */
-export function roomOf(price: number, lower: number, upper: number): number {
+export function pointsInside(price: number, lower: number, upper: number): number {
   return 1e4 * Math.min(price - lower, upper - price) / price;
 }

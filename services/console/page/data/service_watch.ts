@@ -89,7 +89,7 @@ export class ServiceWatch {
       if (metrics.status !== 200) {
         throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
       }
-      this.#take(metrics, health, ready, about);
+      this.#update(metrics, health, ready, about);
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
@@ -103,7 +103,7 @@ export class ServiceWatch {
     }
   }
 
-  #take(
+  #update(
     metrics: HttpAnswer,
     health: HttpAnswer,
     ready: HttpAnswer | undefined,

@@ -48,7 +48,7 @@ export interface SessionOptions {
 }
 
 /** Where the browser keeps which account was used last: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
-const LAST_PLACE = "rangemaker.account";
+const LAST_ACCOUNT_KEY = "rangemaker.account";
 
 /** Stands for the key of this browser. */
 const DEVELOPMENT_KEY = "development-key";
@@ -86,7 +86,7 @@ export class Session {
 
   /** Continues with the account that was used last. No wallet prompts for that. */
   restore(): void {
-    const last = this.#options.store.getItem(LAST_PLACE) ?? DEVELOPMENT_KEY;
+    const last = this.#options.store.getItem(LAST_ACCOUNT_KEY) ?? DEVELOPMENT_KEY;
     if (last === DEVELOPMENT_KEY && this.hasKey) return void this.useDevelopmentKey();
     let isFound = false;
     effect(() => {
@@ -106,7 +106,7 @@ export class Session {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
     const key = this.#key ?? makeDevelopmentKey(store, config.chainId);
-    store.setItem(LAST_PLACE, DEVELOPMENT_KEY);
+    store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);
     const account = await accountOf(key);
     if (this.user.peek() !== undefined) return; // a wallet was faster
     const walletName = "Test key in this browser";
@@ -120,14 +120,14 @@ export class Session {
    */
   async connect(wallet: InjectedWallet): Promise<void> {
     await this.#open(wallet, await this.#clientOf(wallet.provider).address());
-    this.#options.store.setItem(LAST_PLACE, wallet.id);
+    this.#options.store.setItem(LAST_ACCOUNT_KEY, wallet.id);
   }
 
   /** Disconnects, and stays disconnected after a reload; a key stays in the browser. */
   leave(): void {
     if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
     this.#exit();
-    this.#options.store.setItem(LAST_PLACE, "");
+    this.#options.store.setItem(LAST_ACCOUNT_KEY, "");
   }
 
   /** Reads everything of the user again: the chain is another one. */

@@ -107,14 +107,14 @@ const keySchema = z.custom<Key>((value) =>
 
 /** The key for tests that this browser made earlier, if any. */
 export function storedDevelopmentKey(store: TextStore, chainId: number): Key | undefined {
-  return keySchema.safeParse(store.getItem(placeOf(chainId))).data;
+  return keySchema.safeParse(store.getItem(storageKeyOf(chainId))).data;
 }
 
 /** Makes a key for tests and keeps it in this browser: for development chains only. */
 export function makeDevelopmentKey(store: TextStore, chainId: number): Key {
   const bytes = [...crypto.getRandomValues(new Uint8Array(32))];
   const key: Key = `0x${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-  store.setItem(placeOf(chainId), key);
+  store.setItem(storageKeyOf(chainId), key);
   return key;
 }
 
@@ -124,6 +124,6 @@ export async function accountOf(key: Key): Promise<AccountWallet> {
   return privateKeyToAccount(key);
 }
 
-function placeOf(chainId: number): string {
+function storageKeyOf(chainId: number): string {
   return `rangemaker.development-key.${chainId}`;
 }

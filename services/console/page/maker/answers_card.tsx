@@ -1,51 +1,38 @@
+import { Card } from "../card.tsx";
 import type { Metrics } from "../data/metrics.ts";
 import { Table } from "../table.tsx";
 
 /** How the solver answered since its start, by code. */
 export function Answers({ metrics }: { metrics: Metrics }) {
-  const kinds = ["estimate", "quote"] as const;
-  const quotes = metrics.of("solver_quotes_total");
-  const executions = metrics.of("solver_execute_answers_total");
-  const outcomes = [
-    ...new Set([...quotes, ...executions].map(({ labels }) => labels.outcome ?? "")),
-  ].sort((a, b) => rankOf(a) - rankOf(b) || a.localeCompare(b));
-  const show = (value: number | undefined) =>
-    value === undefined ? "–" : value.toLocaleString("en-US");
+  const [quotes, executions] = ["solver_quotes_total", "solver_execute_answers_total"] as const;
+  const samples = [...metrics.of(quotes), ...metrics.of(executions)];
+  const outcomes = [...new Set(samples.map(({ labels }) => labels.outcome ?? ""))]
+    .sort((a, b) => Number(isSuccess(b)) - Number(isSuccess(a)) || a.localeCompare(b));
+  const count = (metric: string, labels: Record<string, string>) =>
+    metrics.sum(metric, labels)?.toLocaleString("en-US") ?? "–";
   return (
-    <section class="card" aria-label="Answers">
-      <div class="row">
-        <h2>Quotes and refusals</h2>
-        <span class="note">since the solver started</span>
-      </div>
-      {outcomes.length === 0 ? <p class="note">Nobody has asked yet.</p> : (
-        <Table
-          of="answers"
-          columns={["Answer", { number: "Estimates" }, { number: "Quotes" }, {
-            number: "Executions",
-          }]}
-        >
-          {outcomes.map((outcome) => (
-            <tr key={outcome} data-answer={outcome}>
-              <th scope="row">
-                {rankOf(outcome) === 0
-                  ? <span class="won">✓ {outcome}</span>
-                  : <code>{outcome}</code>}
-              </th>
-              {kinds.map((kind) => (
-                <td key={kind} class="number">
-                  {show(metrics.sum("solver_quotes_total", { kind, outcome }))}
-                </td>
-              ))}
-              <td class="number">
-                {show(metrics.sum("solver_execute_answers_total", { outcome }))}
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-    </section>
+    <Card title="Quotes and refusals" note="since the solver started">
+      <Table
+        of="answers"
+        empty="Nobody has asked yet."
+        rows={outcomes}
+        keyOf={(outcome) => outcome}
+        columns={[
+          {
+            name: "Answer",
+            text: (outcome) =>
+              isSuccess(outcome) ? <span class="won">✓ {outcome}</span> : <code>{outcome}</code>,
+          },
+          {
+            name: "Estimates",
+            number: (outcome) => count(quotes, { kind: "estimate", outcome }),
+          },
+          { name: "Quotes", number: (outcome) => count(quotes, { kind: "quote", outcome }) },
+          { name: "Executions", number: (outcome) => count(executions, { outcome }) },
+        ]}
+      />
+    </Card>
   );
 }
 
-/** Successes first. */
-const rankOf = (outcome: string) => outcome === "quoted" || outcome === "executed" ? 0 : 1;
+const isSuccess = (outcome: string) => outcome === "quoted" || outcome === "executed";

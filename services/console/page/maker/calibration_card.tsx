@@ -1,3 +1,4 @@
+import { Card } from "../card.tsx";
 import type { Metrics } from "../data/metrics.ts";
 import { Table } from "../table.tsx";
 import { calibrationOf } from "./calibration.ts";
@@ -8,45 +9,26 @@ const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
 export function Calibration({ metrics }: { metrics: Metrics }) {
   const rows = calibrationOf(metrics);
   return (
-    <section class="card" aria-label="Calibration">
-      <div class="row">
-        <h2>Predicted against held</h2>
-        <span class="note">bets settled since the solver started</span>
-      </div>
-      {rows.length === 0
-        ? (
-          <p class="note">
-            None yet. Pricing that says no probability, such as mock, is not compared.
-          </p>
-        )
-        : (
-          <>
-            <Table
-              of="predictions"
-              columns={[
-                "Quoted probability",
-                { number: "Bets" },
-                { number: "Predicted, mean" },
-                { number: "Held" },
-                { number: "Bets held" },
-              ]}
-            >
-              {rows.map(({ range, settled, held, predicted }) => (
-                <tr key={range} data-predicted={range}>
-                  <th scope="row">{range}</th>
-                  <td class="number">{settled}</td>
-                  <td class="number">{percent(predicted)}</td>
-                  <td class="number">{percent(held / settled)}</td>
-                  <td class="number">{held}</td>
-                </tr>
-              ))}
-            </Table>
-            <p class="note">
-              With few bets, both differ by chance alone. With many, held below predicted means that
-              payouts are too small, and above that users know more than the model.
-            </p>
-          </>
-        )}
-    </section>
+    <Card title="Predicted against held" note="bets settled since the solver started">
+      <Table
+        of="predictions"
+        empty="None yet. Pricing that says no probability, such as mock, is not compared."
+        rows={rows}
+        keyOf={({ range }) => range}
+        columns={[
+          { name: "Quoted probability", text: ({ range }) => range },
+          { name: "Bets", number: ({ settled }) => settled },
+          { name: "Predicted, mean", number: ({ predicted }) => percent(predicted) },
+          { name: "Held", number: ({ held, settled }) => percent(held / settled) },
+          { name: "Bets held", number: ({ held }) => held },
+        ]}
+      />
+      {rows.length > 0 && (
+        <p class="note">
+          With few bets, both differ by chance alone. With many, held below predicted means that
+          payouts are too small, and above that users know more than the model.
+        </p>
+      )}
+    </Card>
   );
 }

@@ -1,4 +1,5 @@
 import type { SolverInfo } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import { formatDuration } from "../format.ts";
 import { verdictOf, WINDOWS_MIN } from "./calibration.ts";
 
@@ -20,8 +21,7 @@ export function CalibrationPictures({ markets }: { markets: readonly Market[] })
   const outside =
     boxes.filter(({ predicted, held, error }) => Math.abs(predicted - held) > BAND * error).length;
   return (
-    <section class="card" aria-label="Forecasts">
-      <h2>Forecasts against the market</h2>
+    <Card title="Forecasts against the market">
       <p>{verdictOf(outside, boxes.length)}</p>
       <div class="calibrations">
         {pictures.map(({ symbol, horizonMs, windows, boxes }) => (
@@ -59,6 +59,6 @@ export function CalibrationPictures({ markets }: { markets: readonly Market[] })
         with the band of chance (95 %), in windows that nobody has to bet on. On the line, both
         agree.
       </p>
-    </section>
+    </Card>
   );
 }

@@ -13,8 +13,8 @@ export interface ExposureGrid {
   toMs: number;
 }
 
-const ROWS = 12;
-const COLUMNS = 24;
+/** Cells of the grid. */
+export const [ROWS, COLUMNS] = [12, 24];
 
 /** The sum over the open bets of one market whose box covers each cell; undefined without bets. */
 export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {

@@ -1,8 +1,9 @@
 import type { Thesis } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { formatGain, formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { Table } from "../table.tsx";
-import { exposureGrid, MOVES, profitAfter } from "./exposure.ts";
+import { COLUMNS, exposureGrid, MOVES, profitAfter, ROWS } from "./exposure.ts";
 
 const usdc = (amount: number) => formatGain(BigInt(Math.round(amount * 1e6)));
 
@@ -15,32 +16,29 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
     own: theses.filter((thesis) => thesis.base === base && thesis.quote === quote),
   }));
   return (
-    <section class="card" aria-label="Exposure">
-      <h2>Exposure by price and time</h2>
+    <Card title="Exposure by price and time">
       <div class="pair">
-        {markets.map(({ symbol, own }) => (
-          <HeatMap key={symbol} symbol={symbol} theses={own} nowMs={model.serverClock.now()} />
+        {markets.map((market) => (
+          <HeatMap key={market.symbol} {...market} nowMs={model.serverClock.now()} />
         ))}
       </div>
       <Table
         of="moves of the price"
-        columns={["If the price moves by", ...MOVES.map((move) => ({ number: percent(move) }))]}
-      >
-        {markets.map(({ symbol, price, own }) => (
-          <tr key={symbol} data-moves={symbol}>
-            <th scope="row">{symbol}</th>
-            {MOVES.map((move) => (
-              <td key={move} class="number">
-                {price === undefined ? "–" : usdc(profitAfter(own, price, move))}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </Table>
+        rows={markets}
+        keyOf={({ symbol }) => symbol}
+        columns={[
+          { name: "If the price moves by", text: ({ symbol }) => symbol },
+          ...MOVES.map((move) => ({
+            name: percent(move),
+            number: ({ price, own }: typeof markets[number]) =>
+              price === undefined ? "–" : usdc(profitAfter(own, price, move)),
+          })),
+        ]}
+      />
       <p class="note">
         Profit and loss on the open bets if the price moves so far at once and then stays, USDC.
       </p>
-    </section>
+    </Card>
   );
 }
 
@@ -49,12 +47,13 @@ const percent = (move: number) =>
 
 interface HeatMapProps {
   symbol: string;
-  theses: readonly Thesis[];
+  price: number | undefined;
+  own: readonly Thesis[];
   nowMs: number;
 }
 
-function HeatMap({ symbol, theses, nowMs }: HeatMapProps) {
-  const grid = exposureGrid(theses, nowMs);
+function HeatMap({ symbol, price, own, nowMs }: HeatMapProps) {
+  const grid = exposureGrid(own, nowMs);
   if (grid === undefined) return null;
   const { cells, low, high, fromMs, toMs } = grid;
   const most = Math.max(...cells.flat());
@@ -66,7 +65,8 @@ function HeatMap({ symbol, theses, nowMs }: HeatMapProps) {
       </figcaption>
       <p class="note">{formatQuotePrice(high)}</p>
       <svg
-        viewBox={`0 0 ${cells[0]?.length ?? 0} ${cells.length}`}
+        viewBox={`0 0 ${COLUMNS} ${ROWS}`}
+        shape-rendering="crispEdges"
         preserveAspectRatio="none"
         role="img"
         aria-label={`Loss of ${symbol} by price and time: at most ${usdc(most)} USDC, ${range}`}
@@ -79,9 +79,12 @@ function HeatMap({ symbol, theses, nowMs }: HeatMapProps) {
               {...{ x, y }}
               width="1"
               height="1"
-              opacity={loss / most}
+              opacity={0.8 * loss / most}
             />
           ))
+        )}
+        {price !== undefined && (
+          <path class="mark" d={`M0 ${ROWS * (high - price) / (high - low)} H${COLUMNS}`} />
         )}
       </svg>
       <p class="note row">
@@ -89,6 +92,7 @@ function HeatMap({ symbol, theses, nowMs }: HeatMapProps) {
         <span>{formatTime((fromMs + toMs) / 2)}</span>
         <span>{formatTime(toMs)}</span>
       </p>
+      <p class="note">Dashed: the price now</p>
     </figure>
   );
 }

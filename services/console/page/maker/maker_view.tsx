@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
-import { type Market, systemClock } from "@rangemaker/client";
+import { systemClock } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
@@ -13,7 +14,7 @@ import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatGain, formatRounded, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
-import { Table } from "../table.tsx";
+import { type Column, Table } from "../table.tsx";
 import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
 import { CalibrationPictures } from "./calibration_picture.tsx";
@@ -57,7 +58,7 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
         The other side of every bet: what the solver (the market maker) earns, and what it risks.
       </p>
       <div class="problems" role="status" aria-atomic="false">
-        {problems.map((text) => <p key={text}>{text}</p>)}
+        {problems.map((text) => <p key={text} class="warned">{text}</p>)}
       </div>
       {state === undefined
         ? <p class="note">Reading the solver and its bets …</p>
@@ -74,7 +75,7 @@ interface MakerProps {
 
 function Maker({ model, state: known, service }: MakerProps) {
   // A bet whose box was left is decided before the node says so.
-  const state = { ...known, theses: known.theses.map(model.seen) };
+  const state = { ...known, theses: known.theses.map(model.withBreach) };
   const results = resultsOf(state.theses);
   return (
     <>
@@ -83,13 +84,15 @@ function Maker({ model, state: known, service }: MakerProps) {
         <Outcome results={results} />
       </div>
       <Trend state={state} results={results} />
-      <ByMarket state={state} markets={model.markets.list} />
+      <ByMarket rows={resultsByMarket(state.theses, model.markets.list)} />
       <ByPeriod rows={resultsByPeriod(state.theses, model.serverClock.now())} />
       <Exposure model={model} theses={state.theses} />
       <OpenBoxes model={model} theses={state.theses} />
       <CalibrationPictures markets={state.info.calibration ?? []} />
-      <Calibration metrics={service.history.latest} />
-      <Answers metrics={service.history.latest} />
+      <div class="pair">
+        <Calibration metrics={service.history.latest} />
+        <Answers metrics={service.history.latest} />
+      </div>
     </>
   );
 }
@@ -110,15 +113,16 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
   const exposure = metrics.sum("solver_exposure_usdc");
   const isComplete = metrics.sum("solver_exposure_complete") !== 0;
   return (
-    <section class="card" aria-label="Money">
-      <div class="row">
-        <h2>Money</h2>
-        <code class="note" title={info.address}>{shortAddress(info.address)}</code>
-        <span class="note">
+    <Card
+      title="Money"
+      note={
+        <>
+          <code title={info.address}>{shortAddress(info.address)}</code>,{" "}
           {PRICING_TEXTS[info.pricing] ?? `prices by the strategy “${info.pricing}”`}
           {info.dryRun && ", dry run: takes no bets"}
-        </span>
-      </div>
+        </>
+      }
+    >
       <dl class="facts">
         <Fact label="Balance for new bets" isBig>
           <span data-maker-balance>{formatAmount(account.balance)} USDC</span>
@@ -134,20 +138,20 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
           {!isComplete && <span class="lost">▲ incomplete</span>}
         </Fact>
       </dl>
-    </section>
+    </Card>
   );
 }
 
 const percent = (share: number) => `${share < 0 ? "−" : ""}${Math.abs(share * 100).toFixed(1)} %`;
 
+/** Profit and loss as a share of the stakes. */
+const shareText = ({ turnover, profit }: Results) =>
+  turnover === 0n ? "–" : percent(Number(profit) / Number(turnover));
+
 function Outcome({ results }: { results: Results }) {
-  const { settled, held, profit, turnover, chance, wonShare, breakEven, open } = results;
+  const { settled, held, profit, chance, wonShare, breakEven, open } = results;
   return (
-    <section class="card" aria-label="Results">
-      <div class="row">
-        <h2>Results</h2>
-        <span class="note">{settled} settled, {open} open</span>
-      </div>
+    <Card title="Results" note={`${settled} settled, ${open} open`}>
       <dl class="facts">
         <Fact label="Profit and loss" isBig>
           <span data-maker-profit class={profit < 0n ? "lost" : "won"}>
@@ -155,9 +159,7 @@ function Outcome({ results }: { results: Results }) {
           </span>
         </Fact>
         <Fact label="Chance alone, two standard deviations">± {formatAmount(chance)} USDC</Fact>
-        <Fact label="Share of the stakes">
-          {turnover === 0n ? "–" : percent(Number(profit) / Number(turnover))}
-        </Fact>
+        <Fact label="Share of the stakes">{shareText(results)}</Fact>
         <Fact label="Hit rate: bets that users won">
           <span data-maker-hits>
             {settled === 0 ? "–" : `${percent(held / settled)} (${held} of ${settled})`}
@@ -170,15 +172,14 @@ function Outcome({ results }: { results: Results }) {
           {breakEven === undefined ? "–" : percent(breakEven)}
         </Fact>
       </dl>
-    </section>
+    </Card>
   );
 }
 
 function Trend({ state: { theses }, results }: { state: MakerState; results: Results }) {
   const history = historyOf(theses);
   return (
-    <section class="card" aria-label="Over time">
-      <h2>Over time</h2>
+    <Card title="Over time">
       {history.length === 0 && <p class="note">No bet is settled yet.</p>}
       <div class="pair">
         <LineChart
@@ -196,84 +197,68 @@ function Trend({ state: { theses }, results }: { state: MakerState; results: Res
           formatX={formatTime}
         />
       </div>
-    </section>
+    </Card>
   );
 }
 
-function ByMarket(
-  { state: { theses }, markets }: { state: MakerState; markets: readonly Market[] },
-) {
-  const rows = resultsByMarket(theses, markets);
+type ResultsRow = readonly [name: string, results: Results];
+
+const SETTLED: readonly Column<ResultsRow>[] = [
+  { name: "Settled", number: ([, { settled }]) => settled },
+  {
+    name: "Users won",
+    number: ([, { settled, held }]) => settled === 0 ? "–" : percent(held / settled),
+  },
+  { name: "Profit and loss", number: ([, { profit }]) => formatGain(profit) },
+];
+
+function ByMarket({ rows }: { rows: readonly ResultsRow[] }) {
   const largest = rows.reduce((max, [, { atRisk }]) => atRisk > max ? atRisk : max, 1n);
   return (
-    <section class="card" aria-label="By market">
-      <h2>By market</h2>
+    <Card title="By market">
       <Table
         of="markets"
+        rows={rows}
+        keyOf={([symbol]) => symbol}
         columns={[
-          "Market",
-          { number: "Open" },
-          { number: "Stakes" },
-          { number: "At risk" },
-          { number: "Settled" },
-          { number: "Users won" },
-          { number: "Profit and loss" },
+          { name: "Market", text: ([symbol]) => symbol },
+          { name: "Open", number: ([, { open }]) => open },
+          { name: "Stakes", number: ([, { stakes }]) => formatAmount(stakes) },
+          {
+            name: "At risk",
+            number: ([, { atRisk }]) => (
+              <>
+                <Bar share={Number(atRisk) / Number(largest)} /> {formatRounded(atRisk)}
+              </>
+            ),
+          },
+          ...SETTLED,
         ]}
-      >
-        {rows.map(([symbol, { open, stakes, atRisk, settled, held, profit }]) => (
-          <tr key={symbol} data-market-risk={symbol}>
-            <th scope="row">{symbol}</th>
-            <td class="number">{open}</td>
-            <td class="number">{formatAmount(stakes)}</td>
-            <td class="number">
-              <svg class="bar" viewBox="0 0 60 8" width="60" height="8" aria-hidden="true">
-                <rect
-                  x={60 - Number(60n * atRisk / largest)}
-                  width={Number(60n * atRisk / largest)}
-                  height="8"
-                  rx="2"
-                />
-              </svg>{" "}
-              {formatRounded(atRisk)}
-            </td>
-            <td class="number">{settled}</td>
-            <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>
-            <td class="number">{formatGain(profit)}</td>
-          </tr>
-        ))}
-      </Table>
-    </section>
+      />
+    </Card>
   );
 }
 
-function ByPeriod({ rows }: { rows: ReturnType<typeof resultsByPeriod> }) {
+const Bar = ({ share }: { share: number }) => (
+  <svg class="bar" viewBox="0 0 60 8" width="60" height="8" aria-hidden="true">
+    <rect x={60 - 60 * share} width={60 * share} height="8" rx="2" />
+  </svg>
+);
+
+function ByPeriod({ rows }: { rows: readonly ResultsRow[] }) {
   return (
-    <section class="card" aria-label="By period">
-      <h2>By period</h2>
+    <Card title="By period">
       <Table
         of="periods"
+        rows={rows}
+        keyOf={([period]) => period}
         columns={[
-          "Decided in",
-          { number: "Bets" },
-          { number: "Stakes" },
-          { number: "Users won" },
-          { number: "Share of the stakes" },
-          { number: "Profit and loss" },
+          { name: "Decided in", text: ([period]) => period },
+          { name: "Stakes", number: ([, { turnover }]) => formatAmount(turnover) },
+          ...SETTLED,
+          { name: "Share of the stakes", number: ([, results]) => shareText(results) },
         ]}
-      >
-        {rows.map(([period, { settled, held, turnover, profit }]) => (
-          <tr key={period} data-period={period}>
-            <th scope="row">{period}</th>
-            <td class="number">{settled}</td>
-            <td class="number">{formatAmount(turnover)}</td>
-            <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>
-            <td class="number">
-              {turnover === 0n ? "–" : percent(Number(profit) / Number(turnover))}
-            </td>
-            <td class="number">{formatGain(profit)}</td>
-          </tr>
-        ))}
-      </Table>
-    </section>
+      />
+    </Card>
   );
 }

@@ -1,7 +1,8 @@
-import type { Markets, NodePrice, Thesis } from "@rangemaker/client";
+import type { Thesis } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { roomOf } from "../data/results.ts";
+import { pointsInside } from "../data/results.ts";
 import {
   formatAmount,
   formatDuration,
@@ -18,75 +19,60 @@ const ROWS_MAX = 50;
 
 /** The open bets of a solver, each with its box against the price. */
 export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
-  const nowMs = useNow(() => model.serverClock.now(), 500);
+  const nowMs = useNow(model.serverClock, 500);
   const prices = model.feed.latest.peek(); // read twice a second, with the time
-  const open = theses.filter((thesis) => !isDecided(model.seen(thesis)))
+  const symbolOf = ({ base, quote }: Thesis) =>
+    model.markets.find(base, quote)?.symbol ?? shortAddress(base);
+  const priceOf = (thesis: Thesis) => {
+    const known = prices[symbolOf(thesis)];
+    return known?.state === "fresh" ? toNumber(known.price) : undefined;
+  };
+  const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis)))
     .sort((a, b) => Number(lossOf(b) - lossOf(a)) || a.endTime - b.endTime);
   return (
-    <section class="card" aria-label="Open boxes">
-      <div class="row">
-        <h2>Open boxes</h2>
-        {open.length > ROWS_MAX && (
-          <p class="note">The {ROWS_MAX} of {open.length} that may cost most</p>
-        )}
-      </div>
-      {open.length === 0 ? <p class="note">None: nothing is at risk.</p> : (
-        <Table
-          of="open boxes"
-          columns={["Bet", "Market", "Price in the box", "Nearer bound", "Time", {
-            number: "Stake",
-          }, { number: "You may lose" }]}
-        >
-          {open.slice(0, ROWS_MAX).map((thesis) => (
-            <Row
-              key={thesis.id}
-              thesis={thesis}
-              markets={model.markets}
-              prices={prices}
-              nowMs={nowMs}
-            />
-          ))}
-        </Table>
-      )}
-    </section>
+    <Card
+      title="Open boxes"
+      note={open.length > ROWS_MAX && `The ${ROWS_MAX} of ${open.length} that may cost most`}
+    >
+      <Table
+        of="open boxes"
+        empty="None: nothing is at risk."
+        rows={open.slice(0, ROWS_MAX)}
+        keyOf={({ id }) => id}
+        columns={[
+          { name: "Bet", text: ({ id }) => id },
+          { name: "Market", text: symbolOf },
+          {
+            name: "Price in the box",
+            text: (thesis) => <Gauge price={priceOf(thesis)} {...sidesOf(thesis)} />,
+          },
+          {
+            name: "Nearer bound",
+            text: (thesis) => {
+              const { low, high } = sidesOf(thesis);
+              const price = priceOf(thesis);
+              return price === undefined
+                ? "no price"
+                : describeDistance(pointsInside(price, low, high));
+            },
+          },
+          { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
+          { name: "Stake", number: ({ betAmount }) => formatAmount(betAmount) },
+          { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
+        ]}
+      />
+    </Card>
   );
 }
 
 const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
 
-interface RowProps {
-  thesis: Thesis;
-  markets: Markets;
-  prices: Readonly<Record<string, NodePrice>>;
-  nowMs: number;
-}
+const sidesOf = ({ lowerPrice, upperPrice }: Thesis) => ({
+  low: toNumber(lowerPrice),
+  high: toNumber(upperPrice),
+});
 
-function Row({ thesis, markets, prices, nowMs }: RowProps) {
-  const { id, base, quote, betAmount } = thesis;
-  const symbol = markets.find(base, quote)?.symbol ?? shortAddress(base);
-  const known = prices[symbol];
-  const price = known?.state === "fresh" ? toNumber(known.price) : undefined;
-  const [lower, upper] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];
-  return (
-    <tr data-box={id}>
-      <td>{id}</td>
-      <td>{symbol}</td>
-      <td>
-        <span class="gauge">
-          {formatQuotePrice(lower)}
-          <Gauge price={price} lower={lower} upper={upper} />
-          {formatQuotePrice(upper)}
-        </span>
-      </td>
-      <td>{price === undefined ? "no price" : describeRoom(roomOf(price, lower, upper))}</td>
-      <td>{describeTime(thesis, nowMs)}</td>
-      <td class="number">{formatAmount(betAmount)}</td>
-      <td class="number">{formatRounded(lossOf(thesis))}</td>
-    </tr>
-  );
-}
-
-function describeRoom(points: number) {
+function describeDistance(points: number) {
   if (points < 0) return <span class="lost">✕ {(-points).toFixed(1)} bp outside</span>;
   return <span class="won">✓ {points.toFixed(1)} bp away</span>;
 }
@@ -98,17 +84,18 @@ function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): st
 }
 
 /** Where the price is in the range; the box fills the middle half of the drawing. */
-function Gauge(
-  { price, lower, upper }: { price: number | undefined; lower: number; upper: number },
-) {
-  const share = price === undefined ? 0 : (price - lower) / (upper - lower);
-  const x = 25 + 50 * share;
+function Gauge({ price, low, high }: { price: number | undefined; low: number; high: number }) {
+  const x = price === undefined ? 0 : 25 + 50 * (price - low) / (high - low);
   return (
-    <svg class="gauge-drawing" viewBox="0 0 100 16" width="100" height="16" aria-hidden="true">
-      <rect class="box" x="25" y="3" width="50" height="10" rx="2" />
-      {price !== undefined && (
-        <path class="price" d={`M${Math.min(98, Math.max(2, x)).toFixed(1)} 0 V16`} />
-      )}
-    </svg>
+    <span class="gauge">
+      {formatQuotePrice(low)}
+      <svg viewBox="0 0 100 16" width="100" height="16" aria-hidden="true">
+        <rect class="box" x="25" y="3" width="50" height="10" rx="2" />
+        {price !== undefined && (
+          <path class="price" d={`M${Math.min(98, Math.max(2, x)).toFixed(1)} 0 V16`} />
+        )}
+      </svg>
+      {formatQuotePrice(high)}
+    </span>
   );
 }

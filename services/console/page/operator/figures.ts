@@ -15,7 +15,11 @@ export function formatShare(share: number): string {
 }
 
 /** A value of a problem, in its unit. */
-export function formatValue(value: number, unit: Problem["unit"]): string {
+export function formatValue(
+  value: number,
+  { unit, isFlag }: Pick<Problem, "unit" | "isFlag">,
+): string {
+  if (isFlag) return value === 1 ? "yes" : "no";
   switch (unit) {
     case "share":
       return formatShare(value);
@@ -24,7 +28,7 @@ export function formatValue(value: number, unit: Problem["unit"]): string {
     case "bytes":
       return `${count(value / 1e6)} MB`;
     default:
-      return value.toLocaleString("en-US", { maximumFractionDigits: 2 });
+      return value.toLocaleString("en-US", { maximumFractionDigits: 2 }).replace("-", "−");
   }
 }
 

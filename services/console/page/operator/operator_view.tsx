@@ -1,12 +1,14 @@
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
 import type { View } from "../shell.tsx";
-import { Table } from "../table.tsx";
+import { type Column, Table } from "../table.tsx";
 import { figuresOf, formatAge } from "./figures.ts";
 import {
   anchorOf,
@@ -51,17 +53,16 @@ function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   const providers = sources?.providers.value;
   return (
     <main class="board">
-      <p class="note">The services behind this page, and where their prices come from.</p>
       <Findings
         findings={findingsOf(states, providers)}
         isKnown={states.every(({ isUp }) => isUp !== undefined)}
         watched={states.map(({ name }) => name)}
       />
       <section class="services" aria-label="Services">
-        {states.map((state) => <ServiceCard key={state.name} state={state} />)}
         {processesOf(states).map((services) => (
           <ProcessCard key={services[0]?.name} services={services} />
         ))}
+        {states.map((state) => <ServiceCard key={state.name} state={state} />)}
       </section>
       {sources !== undefined && <Sources providers={providers} states={states} symbols={symbols} />}
     </main>
@@ -80,15 +81,15 @@ function Findings({ findings, isKnown, watched }: FindingsProps) {
   const causes = [...new Set(following.flatMap(({ cause }) => cause ?? []))];
   const isAway = (name: ServiceName) =>
     findings.some(({ service, chapter }) => service === name && chapter === "ServiceDown");
+  const first = findings.filter(({ cause }) => cause === undefined);
   return (
-    <section class="card wrong" aria-label="What is wrong">
-      <h2>What is wrong</h2>
+    <Card title="What is wrong">
       {findings.length === 0 && (
-        <p class={isKnown ? "won" : "note"}>
+        <p class={isKnown ? "won verdict" : "note"}>
           {isKnown ? noProblemText(watched) : "Asking the services …"}
         </p>
       )}
-      <FindingList findings={findings.filter(({ cause }) => cause === undefined)} />
+      <FindingList findings={first} />
       {following.length > 0 && (
         <details>
           <summary>
@@ -101,7 +102,7 @@ function Findings({ findings, isKnown, watched }: FindingsProps) {
           <FindingList findings={following} />
         </details>
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -109,14 +110,19 @@ function FindingList({ findings }: { findings: readonly Finding[] }) {
   return (
     <ul>
       {findings.map(({ service, severity, text, firstStep, chapter }) => (
-        <li key={service + chapter}>
-          <span class={severity === "critical" ? "lost" : "warning"}>
-            {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-          </span>{" "}
-          <strong>{service}</strong> {text}.{" "}
-          <span class="note">
-            {firstStep.replaceAll("`", "")} <code>{anchorOf(chapter)}</code>
-          </span>
+        <li key={service + chapter} class="finding" data-severity={severity}>
+          <p>
+            <span class={severity === "critical" ? "lost" : "warning"}>
+              {severity === "critical" ? "✕ Critical" : "▲ Warning"}
+            </span>{" "}
+            <strong>{service}</strong> {text}.
+          </p>
+          <p>
+            <strong>Do first:</strong> {firstStep.replaceAll("`", "")}
+          </p>
+          <p class="note">
+            Runbook: <code>{anchorOf(chapter)}</code>
+          </p>
         </li>
       ))}
     </ul>
@@ -142,8 +148,8 @@ function ServiceCard({ state }: { state: ServiceState }) {
         <span class={style}>{verdict}</span>
       </div>
       <p class="note">
-        {url.replace(/^https?:\/\//, "")}
-        {version !== undefined && version !== "" && `, version ${version}`}
+        {[url.replace(/^https?:\/\//, ""), version && `version ${version}`].filter(Boolean)
+          .join(" · ")}
       </p>
       <dl class="facts" data-old={isUp === false}>
         {isUp !== undefined &&
@@ -166,7 +172,8 @@ function ProcessCard({ services }: { services: readonly ServiceState[] }) {
   const names = services.map(({ name }) => name).join(", ");
   return (
     <article class="card" data-process={names}>
-      <h3>Process of {names}</h3>
+      <h3>Process</h3>
+      <p class="note">of {names}</p>
       <dl class="facts">
         <Fact label="Runs for">{formatDuration(Date.now() - startedAtS * 1_000)}</Fact>
         {first.trends.filter(({ problem }) => isOfProcess(problem)).map((trend) => (
@@ -183,98 +190,106 @@ interface SourcesProps {
   states: readonly ServiceState[];
 }
 
-/** Prices of each exchange, how old they are, and how far from the median. */
+/** Prices of the oracle and of each exchange, how old they are, and how far from the median. */
 function Sources({ providers, states, symbols }: SourcesProps) {
   const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
-  if (providers === undefined) {
-    return (
-      <section class="card" aria-label="Price sources">
-        <h2>Price sources</h2>
-        <p class="note">The oracle does not answer yet.</p>
-      </section>
-    );
-  }
+  const ageOf = (pair: string) => {
+    const seconds = oracle?.sum("oracle_price_age_seconds", { pair });
+    return seconds === undefined ? "" : `${formatAge(1_000 * seconds)} old`;
+  };
   return (
-    <section class="card" aria-label="Price sources">
-      <h2>Price sources</h2>
-      <Table
-        of="price sources"
-        columns={["Source", ...symbols, { number: "Reconnects" }, "Last fault"]}
-      >
-        <tr class="total">
-          <th scope="row">Oracle</th>
-          {symbols.map((symbol) => {
-            const price = providers.pairSources[symbol]?.price;
-            const age = oracle?.sum("oracle_price_age_seconds", { pair: symbol });
-            return (
-              <td key={symbol} data-oracle-price={symbol}>
-                {price === undefined
-                  ? <span class="lost">✕ no price</span>
-                  : <strong>{formatQuotePrice(toNumber(price))}</strong>}
-                {age !== undefined && <Detail text={`${formatAge(age * 1_000)} old`} />}
-              </td>
-            );
-          })}
-          <td />
-          <td />
-        </tr>
-        {providers.providers.map((provider) => (
-          <ProviderRow
-            key={provider.name}
-            provider={provider}
-            pairSources={providers.pairSources}
-            symbols={symbols}
+    <Card title="Price sources">
+      {providers === undefined ? <p class="note">The oracle does not answer yet.</p> : (
+        <>
+          <Table
+            of="price sources"
+            rows={[undefined, ...providers.providers]}
+            keyOf={(provider) => provider?.name ?? "oracle"}
+            attributesOf={(provider) => ({ class: provider === undefined ? "total" : "source" })}
+            columns={[
+              {
+                name: "Source",
+                text: (provider) => provider === undefined ? "Oracle" : <Source {...provider} />,
+              },
+              ...symbols.map((symbol): Column<Provider | undefined> => ({
+                name: symbol,
+                number: (provider) =>
+                  provider === undefined
+                    ? (
+                      <Priced
+                        price={providers.pairSources[symbol]?.price}
+                        missing={<span class="lost">✕ no price</span>}
+                        details={[ageOf(symbol)]}
+                      />
+                    )
+                    : (
+                      <SourcePrice
+                        provider={provider}
+                        symbol={symbol}
+                        pair={providers.pairSources[symbol]}
+                      />
+                    ),
+              })),
+              { name: "Reconnects", number: (provider) => provider?.reconnects },
+              {
+                name: "Last fault",
+                text: (provider) => provider && (provider.lastError ?? "none"),
+              },
+            ]}
           />
-        ))}
-      </Table>
-      <p class="note">
-        Below each price: the age of its last trade, and how far it lies from the median of the
-        sources. 1 bp is 0.01 %.
-      </p>
-    </section>
+          <p class="note">
+            Below each price: the age of its last trade, and how far it lies from the median of the
+            sources. 1 bp is 0.01 %.
+          </p>
+        </>
+      )}
+    </Card>
   );
 }
 
-const Detail = ({ text }: { text: string }) => <span class="detail">{text}</span>;
+type Provider = Providers["providers"][number];
 
-interface ProviderRowProps {
-  symbols: readonly string[];
-  provider: Providers["providers"][number];
-  pairSources: Providers["pairSources"];
+const Source = ({ exchange, ready }: Provider) => (
+  <>
+    {exchange} <span class={ready ? "won" : "lost"}>{ready ? "✓" : "✕ not connected"}</span>
+  </>
+);
+
+interface SourcePriceProps {
+  provider: Provider;
+  symbol: string;
+  pair: Providers["pairSources"][string] | undefined;
 }
 
-function ProviderRow({ provider, pairSources, symbols }: ProviderRowProps) {
-  const { name, exchange, ready, streams, reconnects, lastError } = provider;
+function SourcePrice({ provider: { name, streams }, symbol, pair }: SourcePriceProps) {
+  const age = streams[symbol]?.lastTradeAgeMs;
+  const points = pair?.deviationBasisPoints?.[name];
   return (
-    <tr data-provider={name}>
-      <th scope="row">
-        {exchange} <span class={ready ? "won" : "lost"}>{ready ? "✓" : "✕ not connected"}</span>
-      </th>
-      {symbols.map((symbol) => {
-        const source = pairSources[symbol];
-        const price = source?.sourcePrices[name];
-        const age = streams[symbol]?.lastTradeAgeMs;
-        const points = source?.deviationBasisPoints?.[name];
-        const isOutlier = source?.outliers.includes(name) ?? false;
-        return (
-          <td key={symbol}>
-            {price === undefined
-              ? <span class="note">does not contribute</span>
-              : formatQuotePrice(toNumber(price))}
-            <Detail
-              text={[
-                age == null ? "" : formatAge(age),
-                points === undefined ? "" : `${formatPoints(points)}${isOutlier ? " ▲ far" : ""}`,
-              ].filter((text) => text !== "").join(" · ")}
-            />
-          </td>
-        );
-      })}
-      <td class="number">{reconnects}</td>
-      <td class="wrapping">{lastError ?? "none"}</td>
-    </tr>
+    <Priced
+      price={pair?.sourcePrices[name]}
+      missing={<span class="note">does not contribute</span>}
+      details={[
+        age == null ? "" : formatAge(age),
+        points === undefined ? "" : formatPoints(points),
+        pair?.outliers.includes(name) ? "▲ far" : "",
+      ]}
+    />
   );
 }
+
+interface PricedProps {
+  price: bigint | undefined;
+  /** Shown without a price. */
+  missing: ComponentChildren;
+  details: readonly string[];
+}
+
+const Priced = ({ price, missing, details }: PricedProps) => (
+  <>
+    {price === undefined ? missing : formatQuotePrice(toNumber(price))}
+    <span class="detail">{details.filter((text) => text !== "").join(" · ")}</span>
+  </>
+);
 
 /** Basis points with their sign. */
 function formatPoints(points: number): string {

@@ -75,14 +75,14 @@ function measuredOf(
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
 ): Finding[] {
-  const { severity, message, unit, bound, firstStep, name: chapter } = problem;
+  const { severity, message, bound, firstStep, name: chapter } = problem;
   const samples = beyondBound(problem, history);
   if (samples.length === 0) return [];
   const values = samples.map(({ value }) => value);
   const worst = bound.op === ">" ? Math.max(...values) : Math.min(...values);
   // One line, however many markets or exchanges it is about.
   const text = filledIn(message, (name) => {
-    if (name === "value") return formatValue(worst, unit);
+    if (name === "value") return formatValue(worst, problem);
     const labels = samples.map(({ labels }) => labels[name] ?? "");
     const texts = name === "provider" ? labels.map((at) => exchangeOf(at, providers)) : labels;
     return [...new Set(texts)].join(", ");

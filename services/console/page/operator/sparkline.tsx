@@ -1,53 +1,37 @@
 import { isBeyond } from "../../../../lib/problems/mod.ts";
+import { Curve } from "../curve.tsx";
 import type { Trend } from "../data/trends.ts";
 import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 
-/** Size in units of the drawing. */
-const [WIDTH, HEIGHT] = [80, 20];
-
 /** A figure that has an alert: its series with the bound as a dashed line, and its newest value. */
 export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: Trend }) {
-  const { title, bound, unit } = problem;
+  const { title, bound, isFlag } = problem;
   const newest = values.at(-1) ?? 0;
-  const { op, limit } = bound;
-  const [low, high] = [Math.min(limit, ...values), Math.max(limit, ...values)];
-  const toY = (value: number) =>
-    high === low ? HEIGHT / 2 : (1 + (HEIGHT - 2) * (high - value) / (high - low)).toFixed(1);
-  const toX = (index: number) => (WIDTH * index / Math.max(1, values.length - 1)).toFixed(1);
   const isWrong = isBeyond(newest, bound);
-  const sign = { ">": "above", "<": "below", "==": "at" }[op];
+  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[bound.op];
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)]
+    .map((value) => formatValue(value, problem));
   return (
-    <>
+    <div>
       <dt>
         {title}
         <span class="detail">
-          alert {sign} {formatValue(limit, unit)}
-          {changedAtMs !== undefined && `, changed ${formatTime(changedAtMs)}`}
+          alert {sign + formatValue(bound.limit, problem)}
+          {changedAtMs !== undefined && ` · changed ${formatTime(changedAtMs)}`}
         </span>
       </dt>
-      <dd>
-        <svg
-          class="sparkline"
-          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-          width={WIDTH}
-          height={HEIGHT}
-          role="img"
-          aria-label={`from ${formatValue(Math.min(...values), unit)} to ${
-            formatValue(Math.max(...values), unit)
-          } in the last minutes`}
-        >
-          <path class="mark" d={`M0 ${toY(limit)} H${WIDTH}`} />
-          <path
-            class="value"
-            d={`M${values.map((value, index) => `${toX(index)} ${toY(value)}`).join(" L")}`}
-          />
-        </svg>{" "}
+      <dd class="sparkline">
+        <Curve
+          label={`from ${lowest} to ${highest} in the last minutes`}
+          points={values.map((y, x) => ({ x, y }))}
+          mark={bound.limit}
+        />
         <span class={isWrong ? "lost" : undefined}>
           {isWrong && "✕ "}
-          {formatValue(newest, unit)}
+          {formatValue(newest, problem)}
         </span>
       </dd>
-    </>
+    </div>
   );
 }

@@ -95,7 +95,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
       {wrongChain !== undefined && isEmpty
         ? <SwitchChain model={model} obstacle={wrongChain} />
         : <Deposit model={model} user={user} isFirst={isEmpty} />}
-      <button type="button" class="quiet" onClick={() => model.session.leave()}>
+      <button type="button" class="quiet start" onClick={() => model.session.leave()}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
       </button>
     </>
@@ -139,14 +139,16 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     isBusy.value = false;
   };
   const form = (
-    <form class="deposit" onSubmit={deposit}>
-      <label>
+    <form onSubmit={deposit}>
+      <label class="field">
         {isTest ? "Test USDC" : "USDC"}
-        <input
-          inputMode="decimal"
-          value={amount.value}
-          onInput={(event) => amount.value = event.currentTarget.value}
-        />
+        <span class="input">
+          <input
+            inputMode="decimal"
+            value={amount.value}
+            onInput={(event) => amount.value = event.currentTarget.value}
+          />
+        </span>
       </label>
       <div class={isFirst ? "action-bar" : ""}>
         <button

@@ -1,4 +1,5 @@
-import { formatUnits } from "@rangemaker/client";
+import { useComputed } from "@preact/signals";
+import { formatUnits, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
@@ -9,7 +10,6 @@ import {
   type DraftFields,
   LABELS,
   movedDraft,
-  parseFields,
   repeatedDraft,
   suggestedDraft,
 } from "./draft.ts";
@@ -36,7 +36,10 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   };
   return (
     <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
-      <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
+      <div class="row">
+        <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
+        {stage.name === "draft" && !slip.isEmpty && <BoxButtons model={model} slip={slip} />}
+      </div>
       {"offer" in stage
         ? <QuotePanel model={model} slip={slip} stage={stage} />
         : <DraftPanel model={model} slip={slip} />}
@@ -53,15 +56,14 @@ const FIELDS: readonly { name: keyof DraftFields; unit?: string }[] = [
 ];
 
 function DraftPanel({ model, slip }: BetPanelProps) {
-  const fields = slip.fields.value;
-  const parsed = parseFields(fields);
-  const isEmpty = fields.lower === "" && fields.upper === "";
+  const parsed = slip.parsed.value;
+  const { isEmpty } = slip;
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
   const submit = (event: Event) => {
     event.preventDefault();
     const obstacle = obstacleNow(model, slip);
     if (obstacle === undefined) void slip.quote();
-    else if (obstacle.movesBox) placeBox(model, slip, "Moved box", slip.draft);
+    else if (obstacle.movesBox) placeBox(model, slip, slip.draft);
     else {
       if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
       model.announce(obstacle.text, { isSpoken: true });
@@ -83,9 +85,9 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
-      {"draft" in parsed && <EstimateCard model={model} slip={slip} />}
-      <Stakes model={model} slip={slip} />
+      {!("errors" in parsed) && <EstimateCard model={model} slip={slip} />}
       <Tolerance slip={slip} />
+      <Stakes model={model} slip={slip} />
       <div class="action-bar">
         <Field {...{ model, slip, name: "amount", unit: "USDC" }} error={errors.amount} />
         <QuoteButton model={model} slip={slip} />
@@ -149,55 +151,58 @@ function Stakes({ model, slip }: BetPanelProps) {
   );
 }
 
-/** Boxes from a button. A part of its own, since the price changes all the time. */
+/** Boxes from a button. */
 function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
   const symbol = slip.symbol.value;
   const market = model.markets.bySymbol(symbol);
-  const price = model.feed.latest.value[symbol]?.price;
+  const hasPrice = useComputed(() => model.feed.latest.value[slip.symbol.value] !== undefined);
   const last = model.session.user.value?.portfolio.theses.value
     .find(({ base, quote }) => base === market?.base && quote === market?.quote);
+  const repeat = (bet: Thesis) => {
+    const price = model.feed.latest.peek()[symbol]?.price;
+    if (price !== undefined) slip.edit(repeatedDraft(bet, price));
+  };
+  return (
+    <div class="row">
+      <button
+        type="button"
+        disabled={!hasPrice.value}
+        data-next={isEmpty || undefined}
+        onClick={() => placeBox(model, slip)}
+      >
+        Suggest a box
+      </button>
+      {last !== undefined && hasPrice.value && (
+        <button type="button" onClick={() => repeat(last)}>Repeat last bet</button>
+      )}
+    </div>
+  );
+}
+
+/** What can be done with a drawn box. */
+function BoxButtons({ model, slip }: BetPanelProps) {
   const copyLink = () => {
-    const link = linkTo(location.href, { symbol, fields: slip.fields.value });
+    const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
     navigator.clipboard?.writeText(link).then(
       () => model.announce("The link to this box was copied."),
       () => model.announce(`The browser does not allow copying: ${link}`),
     );
   };
   return (
-    <div class="row">
-      <button
-        type="button"
-        disabled={price === undefined}
-        data-next={isEmpty || undefined}
-        onClick={() => suggestBox(model, slip)}
-      >
-        Suggest a box
-      </button>
-      {last !== undefined && price !== undefined && (
-        <button
-          type="button"
-          onClick={() => slip.edit(repeatedDraft(last, price))}
-        >
-          Repeat last bet
-        </button>
-      )}
-      {!isEmpty && (
-        <>
-          <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
-          <button type="button" class="quiet" onClick={() => slip.clear()}>Clear</button>
-        </>
-      )}
-    </div>
+    <>
+      <span class="spacer" />
+      <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
+      <button type="button" class="quiet" onClick={() => slip.clear()}>Clear</button>
+    </>
   );
 }
 
-/** Draws a box around the price, and says where it is. */
-export function suggestBox(model: PageModel, slip: BetSlip): void {
-  placeBox(model, slip, "Suggested box");
-}
-
-/** @param moved A box that keeps its size; undefined for one that fits the market. */
-function placeBox({ feed, announce }: PageModel, slip: BetSlip, name: string, moved?: Draft): void {
+/**
+ * Draws a box around the price, and says where it is.
+ *
+ * @param moved A box that keeps its size; undefined for one that fits the market.
+ */
+export function placeBox({ feed, announce }: PageModel, slip: BetSlip, moved?: Draft): void {
   const symbol = slip.symbol.value;
   const price = feed.latest.value[symbol]?.price;
   if (price === undefined) return;
@@ -205,6 +210,7 @@ function placeBox({ feed, announce }: PageModel, slip: BetSlip, name: string, mo
     ? suggestedDraft(price, feed.seriesOf(symbol).secondMove())
     : movedDraft(moved, price);
   slip.draw(draft);
+  const name = moved === undefined ? "Suggested box" : "Moved box";
   announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
 }
 
@@ -225,9 +231,8 @@ function EstimateCard({ model, slip }: BetPanelProps) {
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
       <p class="note">
-        {odds.warning ?? (odds.chance === undefined
-          ? "This maker prices at random, for tests: its payout says nothing about the chance."
-          : "The maker's model sees the price, how much it moves, and how long the box lasts.")}
+        {odds.warning ?? (odds.chance === undefined &&
+          "This maker prices at random, for tests: its payout says nothing about the chance.")}
       </p>
     </div>
   );
@@ -239,14 +244,13 @@ const TOLERANCES = [0, 2, 5, 10] as const;
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
     <label class="note tolerance">
-      If the price moves as I sign, accept a payout up to{" "}
+      If the price moves, accept{" "}
       <select
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.tolerate(Number(currentTarget.value))}
       >
-        {TOLERANCES.map((percent) => (
-          <option key={percent} value={percent}>{percent} % lower</option>
-        ))}
+        {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
+        </option>)}
       </select>
     </label>
   );

@@ -16,13 +16,12 @@ import {
   betOf,
   type Draft,
   type DraftFields,
+  EMPTY_FIELDS,
   fieldsOf,
   parseFields,
-  SUGGESTED_MS,
   SUGGESTED_START_MS,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { durationText } from "./input.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
 import { movedText, quoteLife } from "./quote_life.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
@@ -58,18 +57,7 @@ export interface BetSlipOptions extends SlipVoiceOptions {
   drafts: DraftStore;
 }
 
-const NOT_PLACED = new RangemakerError(
-  "NOT_PLACED",
-  "The bet was not placed: nothing was taken.",
-);
-
-const NO_FIELDS: DraftFields = {
-  lower: "",
-  upper: "",
-  startsIn: durationText(SUGGESTED_START_MS),
-  lasts: durationText(SUGGESTED_MS),
-  amount: "10",
-};
+const NOT_PLACED = new RangemakerError("NOT_PLACED", "The bet was not placed: nothing was taken.");
 
 /** The bet that the user is making: drawn, estimated, quoted, signed, sent. */
 export class BetSlip {
@@ -82,11 +70,8 @@ export class BetSlip {
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
-  /** The chart reads it at each frame. */
-  readonly #draft = computed(() => {
-    const parsed = parseFields({ ...this.fields.value, amount: "1" }); // whatever the amount
-    return "draft" in parsed ? parsed.draft : undefined;
-  });
+  /** The values of the fields, read once for all who need them. */
+  readonly parsed = computed(() => parseFields(this.fields.value));
   /** Rises when the bet or its user changes: a quote or signature of an earlier one is dropped. */
   #version = 0;
   /** The box is what the user wants now, and not what was kept from before. */
@@ -94,7 +79,7 @@ export class BetSlip {
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
-    this.fields = signal(options.drafts.of(symbol) ?? NO_FIELDS);
+    this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.#options = options;
@@ -118,9 +103,15 @@ export class BetSlip {
     this.#refresh();
   }
 
-  /** The box as its fields say it; undefined while they are empty or wrong. */
+  /** The box as its fields say it, whatever the amount; undefined while they are empty or wrong. */
   get draft(): Draft | undefined {
-    return this.#draft.value;
+    return this.parsed.value.draft;
+  }
+
+  /** There is no box yet. */
+  get isEmpty(): boolean {
+    const { lower, upper } = this.fields.value;
+    return lower === "" && upper === "";
   }
 
   /** Takes what the user typed. A bet that was signed is not changed any more. */
@@ -139,7 +130,7 @@ export class BetSlip {
   /** Forgets the box; the amount stays. */
   clear(): void {
     const { amount } = this.fields.value;
-    this.edit({ ...NO_FIELDS, amount });
+    this.edit({ ...EMPTY_FIELDS, amount });
   }
 
   /** Chooses a market: each has a box of its own. */
@@ -148,7 +139,7 @@ export class BetSlip {
     const { amount } = this.fields.value;
     this.symbol.value = symbol;
     this.estimator.clear();
-    this.fields.value = { ...this.#options.drafts.of(symbol) ?? NO_FIELDS, amount };
+    this.fields.value = { ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount };
     this.#changed();
   }
 
@@ -160,7 +151,7 @@ export class BetSlip {
   /** Asks for a firm quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
     const user = this.#user;
-    const parsed = parseFields(this.fields.value);
+    const parsed = this.parsed.value;
     if (user === undefined || "errors" in parsed) return;
     const before = this.stage.value;
     if (before.name !== "draft" && before.name !== "quoted") return;
@@ -253,7 +244,7 @@ export class BetSlip {
     this.stage.value = { name: "placed", thesisId, offer };
     if (!isAgain) return;
     const pays = formatAmount(offer.quote.payout);
-    this.#voice.say(`The price moved as you signed: the bet pays ${pays} USDC.`);
+    this.#voice.announce(`The price moved as you signed: the bet pays ${pays} USDC.`);
   }
 
   /** The bet of a refused quote, or of the fields once its window has begun. */
@@ -306,7 +297,7 @@ export class BetSlip {
     this.#version += 1;
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
-    if ("errors" in parseFields(this.fields.value)) this.estimator.clear();
+    if ("errors" in this.parsed.value) this.estimator.clear();
     this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#refresh();
     this.#voice.estimate(
@@ -319,7 +310,7 @@ export class BetSlip {
   #refresh(): void {
     const { clock, serverClock } = this.#options;
     this.#cancelRefresh();
-    const parsed = parseFields(this.fields.value);
+    const parsed = this.parsed.value;
     if ("errors" in parsed || this.stage.value.name !== "draft") return;
     const { draft, betAmount } = parsed;
     this.estimator.ask(betOf(this.symbol.value, draft, betAmount, serverClock.now()));

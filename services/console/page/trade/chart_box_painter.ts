@@ -7,11 +7,8 @@ import {
   groupsOf,
   OUTLINES_MAX,
 } from "./chart_boxes.ts";
+import type { Frame } from "./chart_frame.ts";
 import type { Palette } from "./chart_palette.ts";
-import type { Scales } from "./chart_scales.ts";
-import type { Draft } from "./draft.ts";
-
-type Context = CanvasRenderingContext2D;
 
 /** Labels need room: below this a box has none. */
 const LABEL_WIDTH_MIN = 60;
@@ -34,61 +31,50 @@ function colorOf(kind: BoxKind, palette: Palette): string {
  * Draws all boxes. Those that look alike are one shape: where they lie on each other, their colour
  * does not add up. One may stand out.
  */
-export function paintBoxes(
-  context: Context,
-  scales: Scales,
-  palette: Palette,
-  boxes: readonly ChartBox[],
-  highlighted: number | undefined,
-): void {
-  const { x, plot } = scales;
+export function paintBoxes(frame: Frame): void {
+  const { boxes, highlighted, scales: { x, plot, nowMs } } = frame;
   const shown = boxes.filter(({ fromMs, toMs }) => x(toMs) >= plot.left && x(fromMs) <= plot.right);
-  for (const group of groupsOf(shown, scales.nowMs)) paintGroup(context, scales, palette, group);
+  for (const group of groupsOf(shown, nowMs)) paintGroup(frame, group);
   const box = shown.find(({ thesisId }) => highlighted !== undefined && thesisId === highlighted);
   if (box === undefined) return;
-  const strong = { kind: box.kind, strength: 2, boxes: [box] };
-  paintGroup(context, scales, palette, strong);
+  paintGroup(frame, { kind: box.kind, strength: 2, boxes: [box] });
 }
 
-function paintGroup(
-  context: Context,
-  scales: Scales,
-  palette: Palette,
-  { kind, strength, boxes }: BoxGroup,
-): void {
+function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup): void {
+  const { context, scales, palette } = frame;
   const color = colorOf(kind, palette);
   const isOwn = kind === "draft" || kind === "quoted";
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = FILLS[kind] * strength;
-  fillBoxes(context, scales, boxes, (box) => box.toMs);
+  // What is left of a box after the price has left it does not matter any more.
+  const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
+  fillBoxes(frame, boxes, endOf);
   // An open box fills as time passes.
   if (kind === "open") {
-    fillBoxes(context, scales, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
+    fillBoxes(frame, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
   }
-  if (kind === "lost") paintStripes(context, scales, boxes);
+  if (kind === "lost") paintStripes(frame, boxes, endOf);
   context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
   context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
   if (isOwn || kind === "lost") context.setLineDash([6, 4]); // no bet yet, or none any more
-  tracePath(context, scales, boxes, (box) => box.toMs);
+  tracePath(frame, boxes, (box) => box.toMs);
   context.stroke();
   context.setLineDash([]);
   context.globalAlpha = 1;
 }
 
 function fillBoxes(
-  context: Context,
-  scales: Scales,
+  frame: Frame,
   boxes: readonly ChartBox[],
   endOf: (box: ChartBox) => number,
 ): void {
-  tracePath(context, scales, boxes, endOf);
-  context.fill("nonzero");
+  tracePath(frame, boxes, endOf);
+  frame.context.fill("nonzero");
 }
 
 /** The outlines of boxes, from their start to an end of theirs. */
 function tracePath(
-  context: Context,
-  { x, y }: Scales,
+  { context, scales: { x, y } }: Frame,
   boxes: readonly ChartBox[],
   endOf: (box: ChartBox) => number,
 ): void {
@@ -103,12 +89,16 @@ function tracePath(
 /** Distance of two stripes, in pixels. */
 const STRIPE = 9;
 
-/** Stripes over all of the boxes at once. */
-function paintStripes(context: Context, scales: Scales, boxes: readonly ChartBox[]): void {
-  const { left, right, top, bottom } = scales.plot;
+/** Stripes over all of the boxes at once, from their start to an end of theirs. */
+function paintStripes(
+  frame: Frame,
+  boxes: readonly ChartBox[],
+  endOf: (box: ChartBox) => number,
+): void {
+  const { context, scales: { plot: { left, right, top, bottom } } } = frame;
   const height = bottom - top;
   context.save();
-  tracePath(context, scales, boxes, (box) => box.toMs);
+  tracePath(frame, boxes, endOf);
   context.clip("nonzero");
   context.globalAlpha = 0.3;
   context.lineWidth = 1;
@@ -128,14 +118,8 @@ const LABELS_MAX = 40;
  * Names the states of boxes in words. Drawn after all boxes, so that no other one crosses it, and from
  * the top one down: a label that would cover another one is left out. The highlighted one comes first.
  */
-export function paintBoxLabels(
-  context: Context,
-  scales: Scales,
-  palette: Palette,
-  boxes: readonly ChartBox[],
-  highlighted: number | undefined,
-): void {
-  const { x, y, plot } = scales;
+export function paintBoxLabels(frame: Frame): void {
+  const { context, scales: { x, y, plot }, palette, boxes, highlighted } = frame;
   const drawn: Label[] = [];
   const isFirst = ({ thesisId }: ChartBox) => thesisId !== undefined && thesisId === highlighted;
   const ordered = [...boxes.filter((box) => !isFirst(box)), ...boxes.filter(isFirst)];
@@ -155,7 +139,7 @@ export function paintBoxLabels(
     const label = { left: Math.max(2, Math.min(left, right - width)), width, level };
     if (drawn.some((other) => isOver(label, other))) continue;
     drawn.push(label);
-    paintLabel(context, box.label, label, colorOf(box.kind, palette), palette);
+    paintLabel(frame, box.label, label, colorOf(box.kind, palette));
   }
   context.font = `12px ${palette.font}`;
 }
@@ -175,12 +159,8 @@ function isOver(a: Label, b: Label): boolean {
 }
 
 /** Draws where the drawn box can be grabbed: beside its corners, where it looks too small for that. */
-export function paintHandles(
-  context: Context,
-  scales: Scales,
-  palette: Palette,
-  draft: Draft,
-): void {
+export function paintHandles({ context, scales, palette, draft }: Frame): void {
+  if (draft === undefined) return;
   const { left, right, top, bottom } = grabArea(scales, draft, REACH.mouse);
   context.fillStyle = palette.surface;
   context.strokeStyle = palette.accent;
@@ -196,11 +176,10 @@ export function paintHandles(
 }
 
 export function paintLabel(
-  context: Context,
+  { context, palette }: Frame,
   text: string,
   { left, width, level }: Label,
   color: string,
-  palette: Palette,
 ): void {
   context.fillStyle = color;
   context.beginPath();
@@ -213,12 +192,7 @@ export function paintLabel(
 }
 
 /** Where the price left a box. */
-export function paintBreach(
-  context: Context,
-  scales: Scales,
-  palette: Palette,
-  { breach }: ChartBox,
-): void {
+export function paintBreach({ context, scales, palette }: Frame, { breach }: ChartBox): void {
   if (breach === undefined) return;
   const at = scales.x(breach.time);
   const level = scales.y(breach.price);

@@ -1,18 +1,20 @@
-import type { Signal } from "@preact/signals";
+import { type Signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import type { PriceFeed } from "../data/price_feed.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
-import { suggestBox } from "./bet_panel.tsx";
+import { placeBox } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
+import type { ChartContent } from "./chart_frame.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { betOf, describeDraft } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
-import { type ChartContent, LiveChart } from "./live_chart.ts";
+import { LiveChart } from "./live_chart.ts";
 import { marketObstacle } from "./next_step.ts";
 import { quoteLife } from "./quote_life.ts";
 
@@ -32,15 +34,15 @@ export function ChartCard(props: ChartCardProps) {
   const hasBets = (model.session.user.value?.portfolio.theses.value.length ?? 0) > 0;
   const isTouched = matchMedia("(pointer: coarse)").matches;
   return (
-    <section class="card chart-card" aria-label="Market">
+    <section class="card" aria-label="Market">
       <div class="market-bar">
         <MarketChoice model={model} slip={slip} />
         <SpanChoice spanMs={spanMs} />
       </div>
       <Chart {...props} />
-      <div class="legend">
+      <div class="legend row">
         {hasBets && (
-          <ul aria-label="Legend">
+          <ul class="row" aria-label="Legend">
             <li class="open">● open</li>
             <li class="won">✓ won: stayed inside</li>
             <li class="lost">✕ lost: where it left</li>
@@ -55,32 +57,22 @@ export function ChartCard(props: ChartCardProps) {
 /** How much time the chart shows: what wheel and fingers do, with buttons. */
 function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
   const zoom = (factor: number) => spanMs.value = zoomed(spanMs.value, factor);
-  const isPreset = SPANS.some(({ ms }) => ms === spanMs.value);
+  const label = labelOf(spanMs.value);
   return (
-    <div class="choice" role="group" aria-label={`Time shown: ${labelOf(spanMs.value)}`}>
-      <button
-        type="button"
-        aria-label="Show more time"
-        onClick={() => zoom(ZOOM_STEP)}
-      >
-        −
-      </button>
-      {SPANS.map(({ label, ms }) => (
+    <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
+      {SPANS.map((span) => (
         <button
-          key={ms}
+          key={span.ms}
           type="button"
-          aria-pressed={spanMs.value === ms}
-          onClick={() => spanMs.value = ms}
+          aria-pressed={spanMs.value === span.ms}
+          onClick={() => spanMs.value = span.ms}
         >
-          {label}
+          {span.label}
         </button>
       ))}
-      {!isPreset && <span class="span">{labelOf(spanMs.value)}</span>}
-      <button
-        type="button"
-        aria-label="Show less time"
-        onClick={() => zoom(1 / ZOOM_STEP)}
-      >
+      <button type="button" aria-label="Show more time" onClick={() => zoom(ZOOM_STEP)}>−</button>
+      <span class="span">{label}</span>
+      <button type="button" aria-label="Show less time" onClick={() => zoom(1 / ZOOM_STEP)}>
         +
       </button>
     </div>
@@ -90,25 +82,29 @@ function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
 function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
   return (
     <div class="markets" role="group" aria-label="Market">
-      {model.markets.list.map(({ symbol }) => {
-        const price = model.feed.latest.value[symbol];
-        return (
-          <button
-            key={symbol}
-            type="button"
-            aria-pressed={slip.symbol.value === symbol}
-            onClick={() => slip.choose(symbol)}
-          >
-            <span>{symbol}</span>
-            <strong data-price={symbol}>
-              {price === undefined ? "–" : formatQuotePrice(toNumber(price.price))}
-            </strong>
-            {price?.state === "stale" && <em>stale</em>}
-          </button>
-        );
-      })}
+      {model.markets.symbols.map((symbol) => (
+        <button
+          key={symbol}
+          type="button"
+          aria-pressed={slip.symbol.value === symbol}
+          onClick={() => slip.choose(symbol)}
+        >
+          <span>{symbol}</span>
+          <LivePrice feed={model.feed} symbol={symbol} />
+          {model.feed.stateOf(symbol) === "stale" && <em>stale</em>}
+        </button>
+      ))}
     </div>
   );
+}
+
+/** A price that changes ten times a second: nothing but its text is written anew. */
+function LivePrice({ feed, symbol }: { feed: PriceFeed; symbol: string }) {
+  const text = useComputed(() => {
+    const price = feed.latest.value[symbol]?.price;
+    return price === undefined ? "–" : formatQuotePrice(toNumber(price));
+  });
+  return <strong data-price={symbol}>{text}</strong>;
 }
 
 function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
@@ -123,17 +119,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     const content = contentOf({ model, slip, market, spanMs, chosen, probe });
     const chart = new LiveChart(canvas, future, content, ended.signal);
     new ChartPointer(element, {
-      scales: () => chart.scales,
-      draft: () => slip.draft,
-      draw: (draft) => slip.draw(draft),
-      clear: () => slip.clear(),
-      hold: (isHeld) => chart.hold(isHeld),
-      spanMs: () => spanMs.peek(),
-      show(wantedMs) {
-        const before = spanMs.peek();
-        spanMs.value = zoomed(wantedMs, 1);
-        return spanMs.peek() !== before;
-      },
+      ...{ chart, slip, spanMs },
       point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
       nudged(draft) {
         const text = draft && `Box: ${describeDraft(draft)}`;
@@ -141,8 +127,8 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
           isSpoken: draft !== undefined,
         });
       },
-      suggest: () => suggestBox(model, slip),
-      tellPrice() {
+      suggest: () => placeBox(model, slip),
+      announcePrice() {
         const price = model.feed.latest.peek()[symbol]?.price;
         const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
         model.announce(`${symbol}: ${text}`, { isSpoken: true });
@@ -174,7 +160,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
         <canvas />
         <div class="future" />
       </div>
-      <p class="chart-state" role="status">{obstacle?.text}</p>
+      <p class="chart-state warned" role="status">{obstacle?.text}</p>
     </div>
   );
 }
@@ -225,7 +211,7 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
       version = series.version;
       // The oldest first.
       placed = newest.filter(({ base }) => base === market.base)
-        .map((thesis) => boxOfThesis(model.seen(thesis), nowMs)).reverse();
+        .map((thesis) => boxOfThesis(model.withBreach(thesis), nowMs)).reverse();
     }
     const own = ownBox(slip, nowMs);
     const place = probe.place.peek();

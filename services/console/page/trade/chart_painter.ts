@@ -1,7 +1,5 @@
 /** Draws one frame of the chart. */
-import type { PriceSeries } from "../data/price_series.ts";
 import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
-import type { ChartBox } from "./chart_boxes.ts";
 import {
   paintBoxes,
   paintBoxLabels,
@@ -9,25 +7,8 @@ import {
   paintHandles,
   paintLabel,
 } from "./chart_box_painter.ts";
-import type { Palette } from "./chart_palette.ts";
-import type { Place } from "./chart_probe.ts";
-import { type Scales, timeTicks } from "./chart_scales.ts";
-import type { Draft } from "./draft.ts";
-
-export interface Frame {
-  scales: Scales;
-  series: PriceSeries;
-  boxes: readonly ChartBox[];
-  draft: Draft | undefined;
-  /** The bet that stands out. */
-  highlighted: number | undefined;
-  probe: { place: Place; text: string } | undefined;
-  /** Shown where a box could be, until there is one. */
-  hint: string | undefined;
-  palette: Palette;
-}
-
-type Context = CanvasRenderingContext2D;
+import type { Frame } from "./chart_frame.ts";
+import { timeTicks } from "./chart_scales.ts";
 
 /** Two points of the line this far apart have a gap between them: prices were missing. */
 const GAP_MS = 1_000;
@@ -38,32 +19,31 @@ const HINT_INSET = 6;
 /** With more time than this, labels need the date. */
 const DAY_MS = 86_400_000;
 
-export function paint(context: Context, frame: Frame, width: number, height: number): void {
-  const { palette, scales } = frame;
+export function paint(frame: Frame, width: number, height: number): void {
+  const { context, palette, scales } = frame;
   const { plot } = scales;
   context.fillStyle = palette.surface;
   context.fillRect(0, 0, width, height);
   context.font = `12px ${palette.font}`;
-  paintFuture(context, frame);
-  paintGrid(context, frame);
+  paintFuture(frame);
+  paintGrid(frame);
   context.save();
   context.beginPath();
   context.rect(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top);
   context.clip();
-  const { boxes, highlighted, draft, probe } = frame;
-  paintBoxes(context, scales, palette, boxes, highlighted);
-  paintLine(context, frame);
-  for (const box of boxes) paintBreach(context, scales, palette, box);
-  paintBoxLabels(context, scales, palette, boxes, highlighted);
-  if (draft !== undefined) paintHandles(context, scales, palette, draft);
-  if (probe !== undefined) paintProbe(context, frame, probe);
-  if (frame.hint !== undefined) paintHint(context, frame, frame.hint);
+  paintBoxes(frame);
+  paintLine(frame);
+  for (const box of frame.boxes) paintBreach(frame, box);
+  paintBoxLabels(frame);
+  paintHandles(frame);
+  paintProbe(frame);
+  paintHint(frame);
   context.restore();
-  paintPrice(context, frame);
+  paintPrice(frame);
 }
 
 /** The future has its own ground, and begins at a line that says now. */
-function paintFuture(context: Context, { scales, palette }: Frame): void {
+function paintFuture({ context, scales, palette }: Frame): void {
   const { plot, x, nowMs } = scales;
   const nowX = x(nowMs);
   context.fillStyle = palette.future;
@@ -75,7 +55,7 @@ function paintFuture(context: Context, { scales, palette }: Frame): void {
   context.setLineDash([]);
 }
 
-function paintGrid(context: Context, { scales, series, palette }: Frame): void {
+function paintGrid({ context, scales, series, palette }: Frame): void {
   const { plot, x, y, nowMs } = scales;
   const newestY = y(series.prices.at(-1) ?? -Infinity);
   context.strokeStyle = palette.grid;
@@ -106,7 +86,7 @@ function paintGrid(context: Context, { scales, series, palette }: Frame): void {
 }
 
 /** The line of prices: at most a lowest and a highest point in each pixel. */
-function paintLine(context: Context, { scales, series, palette }: Frame): void {
+function paintLine({ context, scales, series, palette }: Frame): void {
   const { x, y } = scales;
   const [fromMs = 0] = x.domain();
   const { times, prices } = series;
@@ -146,7 +126,8 @@ function paintLine(context: Context, { scales, series, palette }: Frame): void {
   context.stroke();
 }
 
-function paintHint(context: Context, { scales, series, palette }: Frame, hint: string): void {
+function paintHint({ context, scales, series, palette, hint }: Frame): void {
+  if (hint === undefined) return;
   const { plot, x, y, nowMs } = scales;
   const nowX = x(nowMs);
   const width = plot.right - nowX;
@@ -174,12 +155,10 @@ function paintHint(context: Context, { scales, series, palette }: Frame, hint: s
 }
 
 /** Crosshairs at the place that the pointer shows, and what is there in words. */
-function paintProbe(
-  context: Context,
-  { scales, palette }: Frame,
-  { place, text }: { place: Place; text: string },
-): void {
-  const { plot, x, y } = scales;
+function paintProbe(frame: Frame): void {
+  const { context, scales: { plot, x, y }, palette, probe } = frame;
+  if (probe === undefined) return;
+  const { place, text } = probe;
   const [at, level] = [x(place.timeMs), y(place.price)];
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1;
@@ -191,11 +170,11 @@ function paintProbe(
   const width = context.measureText(text).width + 12;
   const left = Math.max(2, Math.min(at + 10, plot.right - width - 2));
   const above = level - 16 > plot.top + 10 ? level - 16 : level + 20;
-  paintLabel(context, text, { left, width, level: above }, palette.ink, palette);
+  paintLabel(frame, text, { left, width, level: above }, palette.ink);
 }
 
 /** The newest price: a dot at the end of the line, and its value at the axis. */
-function paintPrice(context: Context, { scales, series, palette }: Frame): void {
+function paintPrice({ context, scales, series, palette }: Frame): void {
   const price = series.prices.at(-1);
   const time = series.times.at(-1);
   if (price === undefined || time === undefined) return;
@@ -224,7 +203,13 @@ function paintPrice(context: Context, { scales, series, palette }: Frame): void 
   context.fillText(formatQuotePrice(price), plot.right + 8, level + 0.5);
 }
 
-function strokeLine(context: Context, x1: number, y1: number, x2: number, y2: number): void {
+function strokeLine(
+  context: Frame["context"],
+  x1: number,
+  y1: number,
+  x2: number,
+  y2: number,
+): void {
   context.beginPath();
   context.moveTo(x1, y1);
   context.lineTo(x2, y2);

@@ -1,21 +1,17 @@
 /** Mouse, pen, finger and arrow keys on the chart. */
+import type { Signal } from "@preact/signals";
+import type { BetSlip } from "./bet_slip.ts";
 import { BoxDrag, type Grip, gripAt, nudged, REACH } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
-import { wheelFactor } from "./chart_spans.ts";
+import { wheelFactor, zoomed } from "./chart_spans.ts";
 import type { Draft } from "./draft.ts";
+import type { LiveChart } from "./live_chart.ts";
 
 export interface PointerTarget {
-  /** Scales of the newest frame; undefined before the first. */
-  scales(): Scales | undefined;
-  draft(): Draft | undefined;
-  draw(draft: Draft): void;
-  clear(): void;
-  /** Prices on the chart stay where they are while a box is drawn. */
-  hold(isHeld: boolean): void;
+  chart: Pick<LiveChart, "scales" | "freeze">;
+  slip: Pick<BetSlip, "draft" | "draw" | "clear">;
   /** Time shown. */
-  spanMs(): number;
-  /** Shows this much time, as far as that can be shown. @returns Whether it shows another one now. */
-  show(spanMs: number): boolean;
+  spanMs: Signal<number>;
   /** The pointer is at a place without drawing there, or away. */
   point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
   /** A press of an arrow key has ended, after which the box is as the user wants it; undefined without one. */
@@ -23,7 +19,7 @@ export interface PointerTarget {
   /** Enter without a box. */
   suggest(): void;
   /** The key P: the newest price is wanted. */
-  tellPrice(): void;
+  announcePrice(): void;
 }
 
 /** A press that moves less than this draws nothing. */
@@ -76,7 +72,7 @@ export class ChartPointer {
     element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
     element.addEventListener("keydown", (event) => this.#key(event), { signal });
     element.addEventListener("keyup", ({ key }) => {
-      if (key.startsWith("Arrow")) target.nudged(target.draft());
+      if (key.startsWith("Arrow")) target.nudged(target.slip.draft);
     }, { signal });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.#cancel();
@@ -87,8 +83,8 @@ export class ChartPointer {
     if (event.pointerType === "touch") this.#startPinch(event);
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
-    const scales = this.#target.scales();
-    const { x, y } = this.#placeOf(event);
+    const scales = this.#target.chart.scales;
+    const { x, y } = this.#storageKeyOf(event);
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs);
@@ -96,18 +92,20 @@ export class ChartPointer {
       return this.#target.point({ x, y }, grip.kind);
     }
     this.#element.setPointerCapture(event.pointerId);
-    const before = this.#target.draft();
+    const before = this.#target.slip.draft;
     const drag = new BoxDrag(grip, before, scales, x, y);
     this.#press = { pointerId: event.pointerId, drag, before, x, y, hasMoved: false };
-    this.#target.hold(true);
+    this.#target.chart.freeze(true);
     this.#target.point(undefined, grip.kind);
   }
 
   /** One more finger; from the second one on they zoom and draw nothing. */
   #startPinch(event: PointerEvent): void {
-    this.#fingers.set(event.pointerId, this.#placeOf(event));
+    this.#fingers.set(event.pointerId, this.#storageKeyOf(event));
     const distance = this.#fingerDistance();
-    this.#pinch = distance === undefined ? undefined : { spanMs: this.#target.spanMs(), distance };
+    this.#pinch = distance === undefined
+      ? undefined
+      : { spanMs: this.#target.spanMs.peek(), distance };
   }
 
   /** Undefined without two fingers. */
@@ -118,30 +116,38 @@ export class ChartPointer {
   }
 
   #wheel(event: WheelEvent): void {
-    const scales = this.#target.scales();
-    const { x, y } = this.#placeOf(event);
+    const scales = this.#target.chart.scales;
+    const { x, y } = this.#storageKeyOf(event);
     if (scales === undefined || !isInside(scales.plot, x, y)) return;
     const isZoomed = this.#press === undefined &&
-      this.#target.show(this.#target.spanMs() * wheelFactor(event));
+      this.#show(this.#target.spanMs.peek() * wheelFactor(event));
     // At the end of the zoom, the wheel scrolls the page again.
     if (isZoomed) event.preventDefault();
   }
 
+  /** Shows this much time, as far as that can be shown. @returns Whether it shows another one now. */
+  #show(wantedMs: number): boolean {
+    const { spanMs } = this.#target;
+    const before = spanMs.peek();
+    spanMs.value = zoomed(wantedMs, 1);
+    return spanMs.peek() !== before;
+  }
+
   #move(event: PointerEvent): void {
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#storageKeyOf(event);
     if (this.#fingers.has(event.pointerId)) this.#fingers.set(event.pointerId, { x, y });
     const distance = this.#fingerDistance();
     if (this.#pinch !== undefined && distance !== undefined) {
-      this.#target.show(this.#pinch.spanMs * this.#pinch.distance / distance);
+      this.#show(this.#pinch.spanMs * this.#pinch.distance / distance);
       return;
     }
-    const scales = this.#target.scales();
+    const scales = this.#target.chart.scales;
     if (scales === undefined) return;
     const press = this.#press;
     if (press === undefined) {
       const isOver = isInside(scales.plot, x, y);
       const grip = this.#gripAt(scales, event);
-      this.#element.dataset.cursor = isOver ? cursorOf(grip) : "none";
+      this.#element.style.cursor = isOver ? cursorOf(grip) : "";
       this.#target.point(isOver ? { x, y } : undefined, grip.kind);
       return;
     }
@@ -149,7 +155,7 @@ export class ChartPointer {
     press.hasMoved ||= Math.hypot(x - press.x, y - press.y) >= MOVE_MIN;
     if (!press.hasMoved) return;
     const draft = press.drag.to(scales, x, y);
-    if (draft !== undefined) this.#target.draw(draft);
+    if (draft !== undefined) this.#target.slip.draw(draft);
   }
 
   #up({ pointerId, pointerType }: PointerEvent): void {
@@ -162,7 +168,7 @@ export class ChartPointer {
   #end(): void {
     if (this.#press === undefined) return;
     this.#press = undefined;
-    this.#target.hold(false);
+    this.#target.chart.freeze(false);
   }
 
   #cancel(): void {
@@ -170,40 +176,41 @@ export class ChartPointer {
     if (press === undefined) return;
     this.#end();
     if (!press.hasMoved) return;
-    if (press.before === undefined) this.#target.clear();
-    else this.#target.draw(press.before);
+    if (press.before === undefined) this.#target.slip.clear();
+    else this.#target.slip.draw(press.before);
   }
 
   /** Arrow keys move the box, with Shift they change its size. Enter makes one, P tells the price. */
   #key(event: KeyboardEvent): void {
-    const [scales, draft] = [this.#target.scales(), this.#target.draft()];
+    const [scales, draft] = [this.#target.chart.scales, this.#target.slip.draft];
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
-    if (isPlain && event.key.toLowerCase() === "p") return this.#target.tellPrice();
+    if (isPlain && event.key.toLowerCase() === "p") return this.#target.announcePrice();
     if (isPlain && event.key === "Enter" && draft === undefined) return this.#target.suggest();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // the page does not scroll
     if (draft === undefined) return;
     const next = nudged(scales, draft, event);
-    if (next !== undefined) this.#target.draw(next);
+    if (next !== undefined) this.#target.slip.draw(next);
   }
 
   /** Where an event is on the chart, whatever of it lies on top there. */
-  #placeOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
+  #storageKeyOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
     const { left, top } = this.#element.getBoundingClientRect();
     return { x: clientX - left, y: clientY - top };
   }
 
   #gripAt(scales: Scales, event: PointerEvent): Grip {
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#storageKeyOf(event);
     const reach = event.pointerType === "touch" ? REACH.touch : REACH.mouse;
-    return gripAt(scales, this.#target.draft(), x, y, reach);
+    return gripAt(scales, this.#target.slip.draft, x, y, reach);
   }
 }
 
+/** The cursor of the style sheet's language for what a press would do. */
 function cursorOf(grip: Grip): string {
-  if (grip.kind !== "sides") return grip.kind;
-  if (grip.vertical === undefined) return "width";
-  if (grip.horizontal === undefined) return "height";
+  if (grip.kind !== "sides") return grip.kind === "move" ? "move" : "crosshair";
+  if (grip.vertical === undefined) return "ew-resize";
+  if (grip.horizontal === undefined) return "ns-resize";
   const isRising = (grip.horizontal === "to") === (grip.vertical === "high");
-  return isRising ? "rising" : "falling";
+  return isRising ? "nesw-resize" : "nwse-resize";
 }

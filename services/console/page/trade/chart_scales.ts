@@ -113,3 +113,22 @@ function padded({ low, high }: PriceRange): PriceRange {
   const half = Math.max(high - low, middle * HEIGHT_MIN_SHARE) * (0.5 + PADDING);
   return { low: middle - half, high: middle + half };
 }
+
+/** For users who prefer reduced motion, time moves in these steps. What they do shows at once. */
+export const CALM_STEP_MS = 500;
+
+/** A page that nobody has touched for this long moves in steps. */
+const IDLE_MS = 10_000;
+
+/** Those steps: two prices each. */
+const IDLE_STEP_MS = 200;
+
+/**
+ * The steps in which the chart moves; 0 for those of the screen.
+ *
+ * @param restedMs Since the user has touched the page.
+ */
+export function stepOf(restedMs: number, isCalm: boolean): number {
+  if (isCalm) return CALM_STEP_MS;
+  return restedMs > IDLE_MS ? IDLE_STEP_MS : 0;
+}

@@ -1,5 +1,4 @@
 /** How much time the chart shows, past and future together. */
-import { formatDuration } from "../format.ts";
 
 /** Spans behind a button. */
 export const SPANS = [
@@ -30,9 +29,13 @@ export function spanFor(futureMs: number, share: number): number {
   return zoomed(Math.ceil(futureMs * 1.1 / share / FIT_STEP_MS) * FIT_STEP_MS, 1);
 }
 
+/** A span in few letters: `45 s`, `1.5 min`, `3 h`. */
 export function labelOf(spanMs: number): string {
-  return SPANS.find(({ ms }) => ms === spanMs)?.label ?? formatDuration(spanMs);
+  const [name, unit] = UNITS.findLast(([, unit]) => spanMs >= unit) ?? UNITS[0];
+  return `${Math.round(10 * spanMs / unit) / 10} ${name}`;
 }
+
+const UNITS = [["s", 1_000], ["min", 60_000], ["h", 3_600_000], ["d", 86_400_000]] as const;
 
 /** A turn of a wheel, as the browser reports it. */
 export interface WheelTurn {
@@ -43,10 +46,11 @@ export interface WheelTurn {
   ctrlKey: boolean;
 }
 
-const UNITS = [0.002, 0.05, 1];
+/** Doublings by one pixel, line and page. */
+const DOUBLINGS = [0.002, 0.05, 1];
 const PINCH_TIMES = 10;
 
 /** By how much a turn of the wheel changes the span: up shows less time, down more. */
 export function wheelFactor({ deltaY, deltaMode, ctrlKey }: WheelTurn): number {
-  return 2 ** (deltaY * (UNITS[deltaMode] ?? 1) * (ctrlKey ? PINCH_TIMES : 1));
+  return 2 ** (deltaY * (DOUBLINGS[deltaMode] ?? 1) * (ctrlKey ? PINCH_TIMES : 1));
 }

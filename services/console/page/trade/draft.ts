@@ -90,10 +90,10 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
 
 type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
-/** The values of the fields, or their errors by field. */
+/** The values of the fields, or their errors by field; the box may be right where the amount is not. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
-  | { errors: FieldErrors };
+  | { errors: FieldErrors; draft?: Draft };
 
 /** The first field with an error, in the order of the form. */
 export function firstWrong(errors: FieldErrors): { field: keyof DraftFields; text: string } {
@@ -127,8 +127,10 @@ export function parseFields(fields: DraftFields): ParsedFields {
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
-  if (Object.keys(errors).length > 0) return { errors };
-  return { draft: { lowerPrice, upperPrice, startsInMs, durationMs }, betAmount };
+  const draft = { lowerPrice, upperPrice, startsInMs, durationMs };
+  const wrong = Object.keys(errors);
+  if (wrong.length === 0) return { draft, betAmount };
+  return { errors, ...(wrong.every((name) => name === "amount") && { draft }) };
 }
 
 /** When the window of a suggested box begins. */
@@ -139,6 +141,15 @@ export const SUGGESTED_START_MS = 10_000;
  * accept while they decide: `suggested_box_test.ts` measures that.
  */
 export const SUGGESTED_MS = 45_000;
+
+/** The fields before there is a box. */
+export const EMPTY_FIELDS: DraftFields = {
+  lower: "",
+  upper: "",
+  startsIn: durationText(SUGGESTED_START_MS),
+  lasts: durationText(SUGGESTED_MS),
+  amount: "10",
+};
 
 /** Half the height of a suggested box as a share of the price, if the price's moves are unknown. */
 const HALF = 0.0008;

@@ -4,7 +4,7 @@ import type { Clock } from "@rangemaker/client";
 import type { TextStore } from "../data/wallets.ts";
 import type { DraftFields } from "./draft.ts";
 
-const PLACE = "rangemaker.drafts";
+const STORAGE_KEY = "rangemaker.drafts";
 
 /** The price has moved away from an older one. */
 const LIFE_MS = 3_600_000;
@@ -63,12 +63,12 @@ export class DraftStore {
   }
 
   #write(part: Partial<z.output<typeof keptSchema>>): void {
-    this.#store.setItem(PLACE, JSON.stringify({ ...this.#read(), ...part }));
+    this.#store.setItem(STORAGE_KEY, JSON.stringify({ ...this.#read(), ...part }));
   }
 
   #read(): z.output<typeof keptSchema> {
     try {
-      return keptSchema.parse(JSON.parse(this.#store.getItem(PLACE) ?? "{}"));
+      return keptSchema.parse(JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "{}"));
     } catch {
       return keptSchema.parse({}); // somebody else's
     }

@@ -34,24 +34,20 @@ function isGroup(digits: string, index: number): boolean {
   return (index === 0 ? /^\d{1,3}$/ : /^\d{3}$/).test(digits);
 }
 
-/** Units of durations, the largest first. */
-const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000], ["s", 1_000]] as const;
+/** Units of durations, the largest first, and what people call them. */
+const UNITS = [
+  ["d", 86_400_000, /^(d|days?)$/i],
+  ["h", 3_600_000, /^(h|hours?)$/i],
+  ["m", 60_000, /^(m|mins?|minutes?)$/i],
+  ["s", 1_000, /^(|s|secs?|seconds?)$/i],
+] as const;
 
 /** Milliseconds of a duration such as `15 s`, `5m`, `1,5 h` or `15`, which are seconds. */
 export function parseDuration(text: string): number | undefined {
   const [, number, name] = /^\s*(\d{1,6}(?:[.,]\d{1,3})?)\s*([a-z]*)\s*$/i.exec(text) ?? [];
-  if (number === undefined || name === undefined) return undefined;
-  const unit = /^(|s|secs?|seconds?)$/i.test(name)
-    ? 1_000
-    : /^(m|mins?|minutes?)$/i.test(name)
-    ? 60_000
-    : /^(h|hours?)$/i.test(name)
-    ? 3_600_000
-    : /^(d|days?)$/i.test(name)
-    ? 86_400_000
-    : NaN;
-  const ms = Math.round(Number(number.replace(",", ".")) * unit);
-  return Number.isNaN(ms) ? undefined : ms;
+  const [, unit] = UNITS.find(([, , names]) => names.test(name ?? "-")) ?? [];
+  if (number === undefined || unit === undefined) return undefined;
+  return Math.round(Number(number.replace(",", ".")) * unit);
 }
 
 /** A duration as {@link parseDuration} reads it, in the largest unit that divides it. */

@@ -1,41 +1,22 @@
-import type { PriceSeries } from "../data/price_series.ts";
 import { THEME_EVENT } from "../theme.ts";
-import type { ChartBox } from "./chart_boxes.ts";
-import type { Place } from "./chart_probe.ts";
+import type { ChartContent } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
-import { pastShare, type PriceRange, PriceWindow, type Scales, scalesOf } from "./chart_scales.ts";
-import type { Draft } from "./draft.ts";
-
-/** Content of the chart at one moment. */
-export interface ChartContent {
-  series: PriceSeries;
-  boxes: readonly ChartBox[];
-  /** The box that is being drawn, which is also among the boxes. */
-  draft: Draft | undefined;
-  /** The bet that stands out. */
-  highlighted: number | undefined;
-  /** The place that the pointer shows, in words. */
-  probe: { place: Place; text: string } | undefined;
-  hint: string | undefined;
-  nowMs: number;
-  spanMs: number;
-}
+import {
+  CALM_STEP_MS,
+  pastShare,
+  type PriceRange,
+  PriceWindow,
+  type Scales,
+  scalesOf,
+  stepOf,
+} from "./chart_scales.ts";
 
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
 
-/** For users who prefer reduced motion, time moves in these steps. What they do shows at once. */
-const CALM_STEP_MS = 500;
-
 /** What moves by less, in pixels, is not painted again. */
 const MOVE_MIN = 0.5;
-
-/** A page that nobody has touched for this long moves in steps, unless a bet is open. */
-const IDLE_MS = 10_000;
-
-/** Those steps: prices come as often. */
-const IDLE_STEP_MS = 100;
 
 /** A chart on a canvas that moves with the time. */
 export class LiveChart {
@@ -45,14 +26,11 @@ export class LiveChart {
   readonly #window = new PriceWindow();
   #palette: Palette;
   #scales: Scales | undefined;
-  #held: PriceRange | undefined;
+  #frozen: PriceRange | undefined;
   #range: PriceRange = { low: 0, high: 1 };
   #size = { width: 0, height: 0 };
   #atMs = 0;
-  #touchedAtMs = 0;
   #painted = "";
-  /** Frames that were painted, for those who measure. */
-  frames = 0;
 
   /**
    * @param future Is laid over the part of the canvas where boxes are drawn.
@@ -76,20 +54,39 @@ export class LiveChart {
       matchMedia(query).addEventListener("change", repaint, { signal });
     }
     addEventListener(THEME_EVENT, repaint, { signal });
-    const touched = () => this.#touchedAtMs = performance.now();
+    const sizes = new ResizeObserver(() => this.#resize());
+    sizes.observe(canvas);
+    signal.addEventListener("abort", () => sizes.disconnect());
+    this.#run(signal);
+  }
+
+  /** Paints as often as the screen, or in steps on a calm page and on one that nobody touches. */
+  #run(signal: AbortSignal): void {
+    const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+    let touchedAtMs = performance.now();
+    let timer: number | undefined;
+    const next = () => {
+      timer = undefined;
+      requestAnimationFrame(frame);
+    };
+    const frame = (atMs: number) => {
+      if (signal.aborted) return;
+      const restedMs = atMs - touchedAtMs;
+      this.#paint(atMs, stepOf(restedMs, isCalm.matches && this.#frozen === undefined));
+      const pauseMs = stepOf(restedMs, false);
+      if (pauseMs > 0) timer = setTimeout(next, pauseMs);
+      else next();
+    };
+    const touched = () => {
+      touchedAtMs = performance.now();
+      if (timer === undefined) return;
+      clearTimeout(timer);
+      next();
+    };
     for (const type of ["pointermove", "pointerdown", "wheel", "keydown"]) {
       addEventListener(type, touched, { signal, passive: true });
     }
-    touched();
-    const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
-    const sizes = new ResizeObserver(() => this.#resize());
-    sizes.observe(canvas);
-    const frame = (atMs: number) => {
-      if (signal.aborted) return sizes.disconnect();
-      this.#paint(atMs, isCalm.matches && this.#held === undefined);
-      requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
+    next();
   }
 
   /** The scales of the newest frame. */
@@ -98,8 +95,8 @@ export class LiveChart {
   }
 
   /** Keeps the prices of the chart where they are, or lets them follow again. */
-  hold(isHeld: boolean): void {
-    this.#held = isHeld ? this.#range : undefined;
+  freeze(isFrozen: boolean): void {
+    this.#frozen = isFrozen ? this.#range : undefined;
   }
 
   #resize(): void {
@@ -116,34 +113,30 @@ export class LiveChart {
     this.#canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.#palette = readPalette(this.#canvas);
     this.#painted = "";
-    this.#paint(this.#atMs, false);
+    this.#paint(this.#atMs, 0);
   }
 
-  #paint(atMs: number, isCalm: boolean): void {
+  /** @param leastMs Time moves in steps of at least this. */
+  #paint(atMs: number, leastMs: number): void {
     const context = this.#canvas.getContext("2d");
     const { width, height } = this.#size;
     if (context === null || width === 0 || height === 0) return;
     const content = this.#content();
-    const { spanMs, boxes } = content;
-    const isIdle = atMs - this.#touchedAtMs > IDLE_MS &&
-      boxes.every(({ kind }) => kind !== "open" && kind !== "quoted");
-    const leastMs = isCalm ? CALM_STEP_MS : isIdle ? IDLE_STEP_MS : 0;
+    const { spanMs } = content;
     const stepMs = Math.max(leastMs, spanMs * MOVE_MIN / width);
     const nowMs = Math.floor(content.nowMs / stepMs) * stepMs;
-    const elapsedMs = Math.min(100, atMs - this.#atMs);
-    const shown = () => shownRange(content, width);
+    const elapsedMs = leastMs === CALM_STEP_MS ? Infinity : Math.min(100, atMs - this.#atMs);
     // Prices and a range that glides would move, too: then they follow in the steps of time.
     const isStepped = leastMs > 0;
     const isNew = !isStepped || nowMs !== this.#scales?.nowMs;
     if (isNew) this.#atMs = atMs;
-    if (this.#held !== undefined) this.#range = this.#held;
-    else if (isNew) this.#range = this.#window.next(shown(), isCalm ? Infinity : elapsedMs);
+    if (this.#frozen !== undefined) this.#range = this.#frozen;
+    else if (isNew) this.#range = this.#window.next(shownRange(content, width), elapsedMs);
     const key = keyOf(content, nowMs, this.#range, height, isStepped);
     if (key === this.#painted) return;
     this.#painted = key;
-    this.frames += 1;
     this.#scales = scalesOf(this.#size, { nowMs, spanMs, ...this.#range });
-    paint(context, { ...content, scales: this.#scales, palette: this.#palette }, width, height);
+    paint({ ...content, context, scales: this.#scales, palette: this.#palette }, width, height);
   }
 }
 

@@ -87,29 +87,29 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   const waiting = marketObstacle(market, symbol);
   if (waiting !== undefined) return { ...waiting, text: "" }; // the chart says why
-  const say = (text: string): Obstacle => ({ button: QUOTE, text });
-  if (!hasUser) return say("Open an account first.");
-  if (balance === 0n) return say("Take money to bet with first.");
+  const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
+  if (!hasUser) return blocked("Open an account first.");
+  if (balance === 0n) return blocked("Take money to bet with first.");
   const wrongChain = chainObstacle(walletChainId, chainId);
   if (wrongChain !== undefined) return wrongChain;
   if (nodeChainId !== undefined && nodeChainId !== chainId) {
-    return say(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
+    return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
   if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  if (isEmpty) return say("Draw a box or fill in the fields first.");
+  if (isEmpty) return blocked("Draw a box or fill in the fields first.");
   if ("errors" in parsed) {
     const { field, text } = firstWrong(parsed.errors);
     return { button: QUOTE, text, field };
   }
   const { betAmount } = parsed;
   if (balance !== undefined && betAmount > balance) {
-    return say(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);
+    return blocked(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return say(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
+    return blocked(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
   }
   if (unpriceable?.code === "OUTSIDE_RANGE") {
     return { button: "Move the box to the price", text: unpriceable.text, movesBox: true };
   }
-  return unpriceable && say(unpriceable.text);
+  return unpriceable && blocked(unpriceable.text);
 }

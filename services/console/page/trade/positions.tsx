@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { Markets, Thesis } from "@rangemaker/client";
+import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import {
   formatAmount,
@@ -8,6 +9,7 @@ import {
   formatDuration,
   formatGain,
   formatQuotePrice,
+  formatRange,
   formatTime,
   shortAddress,
   toNumber,
@@ -15,7 +17,11 @@ import {
 import { type Sort, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { isWaiting, stateOfBet } from "./chart_boxes.ts";
+import { durationText } from "./input.ts";
 import { csvOf, type Filter, filtered, FILTERS, pageOf, sorted } from "./history.ts";
+
+/** How often the list is drawn while a bet is open, and while none is. */
+const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 
 interface PositionsProps {
   model: PageModel;
@@ -24,8 +30,8 @@ interface PositionsProps {
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
 export function Positions({ model, chosen }: PositionsProps) {
-  const nowMs = useNow(() => model.serverClock.now(), 500);
-  const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.seen);
+  const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
+  const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<Filter>("All");
   const wanted = useSignal(0);
   const sort = useSignal<Sort>({ by: "Bet", isDescending: true });
@@ -49,7 +55,7 @@ export function Positions({ model, chosen }: PositionsProps) {
       <div class="row">
         <h2>Your bets</h2>
         {theses.length > 0 && (
-          <p class="summary">
+          <p class="row">
             <span class="open">● {open - waiting} open</span>
             {waiting > 0 && <span>… {waiting} waiting for prices</span>}
             <span class="won">✓ {held} won</span>
@@ -82,26 +88,29 @@ export function Positions({ model, chosen }: PositionsProps) {
             <Table
               of="your bets"
               sort={sort}
+              rows={rows}
+              keyOf={({ id }) => id}
+              attributesOf={({ id, status }) => ({
+                "data-thesis": id,
+                "data-status": status,
+                "data-chosen": chosen.value === id,
+                onPointerEnter: () => chosen.value = id,
+                onPointerLeave: () => chosen.value = undefined,
+              })}
               columns={[
-                "Bet",
-                "Outcome",
-                "Market",
-                "Price stays in",
-                "Window",
-                { number: "You bet" },
-                { number: "Pays" },
+                { name: "Bet", text: ({ id }) => id },
+                { name: "Outcome", text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} /> },
+                {
+                  name: "Market",
+                  text: ({ base, quote }) =>
+                    model.markets.find(base, quote)?.symbol ?? shortAddress(base),
+                },
+                { name: "Price stays in", text: (thesis) => formatRange(thesis) },
+                { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
+                { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
+                { name: "Pays", number: ({ payout }) => formatAmount(payout) },
               ]}
-            >
-              {rows.map((thesis) => (
-                <Row
-                  key={thesis.id}
-                  thesis={thesis}
-                  markets={model.markets}
-                  nowMs={nowMs}
-                  chosen={chosen}
-                />
-              ))}
-            </Table>
+            />
             {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
@@ -142,40 +151,18 @@ function download(text: string): void {
   URL.revokeObjectURL(link.href);
 }
 
-interface RowProps {
-  thesis: Thesis;
-  markets: Markets;
-  nowMs: number;
-  chosen: Signal<number | undefined>;
-}
+const DAY_MS = 86_400_000;
 
-function Row({ thesis, markets, nowMs, chosen }: RowProps) {
-  const { id, base, quote, lowerPrice, upperPrice, startTime, endTime, betAmount, payout } = thesis;
-  const symbol = markets.find(base, quote)?.symbol ?? shortAddress(base);
+/** When a bet runs, and for how long; the day only of those that are not of the last day. */
+function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; nowMs: number }) {
+  const isRecent = Math.abs(nowMs - startTime) < DAY_MS / 2;
   return (
-    <tr
-      data-thesis={id}
-      data-status={thesis.status}
-      data-chosen={chosen.value === id}
-      onPointerEnter={() => chosen.value = id}
-      onPointerLeave={() => chosen.value = undefined}
-    >
-      <td>{id}</td>
-      <td>
-        <Outcome thesis={thesis} nowMs={nowMs} />
-      </td>
-      <td>{symbol}</td>
-      <td class="range">
-        {formatQuotePrice(toNumber(lowerPrice))} – {formatQuotePrice(toNumber(upperPrice))}
-      </td>
-      <td class="window">
-        <time dateTime={new Date(startTime).toISOString()} title={formatTime(startTime)}>
-          {formatDay(startTime)}
-        </time>, {formatDuration(endTime - startTime)}
-      </td>
-      <td class="number" data-label="bet">{formatAmount(betAmount)}</td>
-      <td class="number" data-label="pays">{formatAmount(payout)}</td>
-    </tr>
+    <>
+      <time dateTime={new Date(startTime).toISOString()} title={formatDay(startTime)}>
+        {isRecent ? formatTime(startTime) : formatDay(startTime)}
+      </time>
+      , {durationText(endTime - startTime)}
+    </>
   );
 }
 

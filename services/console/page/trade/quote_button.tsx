@@ -5,7 +5,7 @@ import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { decimalsOf, formatAmount, toNumber } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { halfHeightOf, type ParsedFields, parseFields } from "./draft.ts";
+import { type Draft, halfHeightOf } from "./draft.ts";
 import { durationText } from "./input.ts";
 import { type Obstacle, obstacleOf } from "./next_step.ts";
 
@@ -18,7 +18,7 @@ interface QuoteButtonProps {
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
   const { session, config, nodeChainId, feed, maker } = model;
   const user = session.user.value;
-  const fields = slip.fields.value;
+  const parsed = slip.parsed.value;
   const symbol = slip.symbol.value;
   const estimate = slip.estimator.state.value;
   const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
@@ -31,10 +31,10 @@ export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefin
     walletChainId: user?.walletChainId.value,
     balance: user?.portfolio.account.value?.balance,
     checkingUntilMs: unresolved?.offer.quote.deadline,
-    isEmpty: fields.lower === "" && fields.upper === "",
-    parsed: parseFields(fields),
+    isEmpty: slip.isEmpty,
+    parsed,
     unpriceable: estimate && "failure" in estimate
-      ? withHeight(explain(estimate.failure), model, symbol, parseFields(fields))
+      ? withHeight(explain(estimate.failure), model, symbol, parsed.draft)
       : undefined,
     limits: maker.value?.config,
   });
@@ -48,11 +48,11 @@ function withHeight(
   { code, text }: Explanation,
   { feed }: PageModel,
   symbol: string,
-  parsed: ParsedFields,
+  draft: Draft | undefined,
 ): Explanation {
-  const price = feed.latest.value[symbol]?.price;
-  if (!OF_HEIGHT.has(code) || price === undefined || "errors" in parsed) return { code, text };
-  const { durationMs } = parsed.draft;
+  const price = OF_HEIGHT.has(code) ? feed.latest.value[symbol]?.price : undefined;
+  if (price === undefined || draft === undefined) return { code, text };
+  const { durationMs } = draft;
   const half = toNumber(price) * halfHeightOf(durationMs, feed.seriesOf(symbol).secondMove());
   const height = `± ${half.toFixed(decimalsOf(toNumber(price)))}`;
   return { code, text: `${text} For ${durationText(durationMs)}, try ${height} now.` };
@@ -125,5 +125,5 @@ function Failure({ slip, obstacle }: FailureProps) {
   const line = useRef<HTMLParagraphElement>(null);
   useEffect(() => line.current?.scrollIntoView({ block: "nearest" }), [failure]);
   if (failure === undefined || obstacle?.text.startsWith(failure.text)) return null;
-  return <p ref={line} class="failure bar-failure" data-code={failure.code}>{failure.text}</p>;
+  return <p ref={line} class="warned bar-failure" data-code={failure.code}>{failure.text}</p>;
 }

@@ -1,16 +1,10 @@
 import type { ComponentChildren } from "preact";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import {
-  formatAmount,
-  formatDuration,
-  formatGain,
-  formatQuotePrice,
-  formatTime,
-  toNumber,
-} from "../format.ts";
+import { formatAmount, formatGain, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
+import { durationText } from "./input.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
 import { movedText, quoteLife, windowText } from "./quote_life.ts";
 
@@ -45,13 +39,9 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
   return (
     <>
       <dl class="facts">
-        <Fact label={`${symbol} stays in`}>
-          {formatQuotePrice(toNumber(quote.lowerPrice))} – {formatQuotePrice(
-            toNumber(quote.upperPrice),
-          )}
-        </Fact>
+        <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
         <Fact label="From">
-          {formatTime(quote.startTime)} for {formatDuration(quote.endTime - quote.startTime)}
+          {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
         </Fact>
         <Fact label="You bet">{formatAmount(quote.betAmount)} USDC</Fact>
         <Fact label="You get if it stays" isBig>
@@ -65,11 +55,11 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
       </dl>
       {odds.warning !== undefined && <p class="note">{odds.warning}</p>}
       <Changes stage={stage} />
-      <Signing model={model} slip={slip} stage={stage}>
+      <NextStep model={model} slip={slip} stage={stage}>
         Bet {formatAmount(quote.betAmount)}, get <strong>{formatAmount(quote.payout)}</strong>
         {least < quote.payout && ` (at least ${formatAmount(least)})`}
         {odds.chance !== undefined && `, chance ${odds.chance}`}
-      </Signing>
+      </NextStep>
     </>
   );
 }
@@ -84,7 +74,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } } }: PlacedBetPr
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const theses = model.session.user.value?.portfolio.theses.value ?? [];
   const thesis = theses.find(({ id }) => id === thesisId);
-  const { status, breach } = thesis === undefined ? {} : model.seen(thesis);
+  const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
   if (status === "won") {
     return (
       <p class="placed">
@@ -133,111 +123,83 @@ function Changes({ stage }: { stage: QuoteStage }) {
   );
 }
 
-/** The button for the next step, and how long it can be pressed; the terms are on a phone. */
-function Signing(
-  { model, slip, stage, children }: QuotePanelProps & { children: ComponentChildren },
-) {
-  const nowMs = useNow(() => model.serverClock.now(), 250);
-  const { state, remainingMs } = quoteLife(stage.offer.quote, nowMs);
-  const bets = model.session.user.value?.portfolio.bets.unresolved.value ?? [];
-  const own = bets.find(({ offer }) => offer.quoteHash === stage.offer.quoteHash);
-  // All branches have one shape, so that the button is the same one and keeps the focus.
-  if (stage.name === "sending") {
-    return (
-      <>
-        <Action
-          text={own?.isChecking ? "Outcome unknown, checking …" : "Placing the bet …"}
-          note={own?.isChecking
-            ? "The maker has not answered. The same signed bet is sent again: it is placed once, or not."
-            : ""}
-        />
-      </>
-    );
-  }
-  const change = (text: string) => (
-    <button
-      type="button"
-      class="quiet wide"
-      onClick={() => slip.back()}
-    >
-      {text}
-    </button>
-  );
-  if (stage.name === "signing") {
-    const isHere = model.session.user.value?.isDevelopmentKey === true;
-    return (
-      <>
-        <Action
-          text={isHere ? "Signing …" : "Sign in your wallet …"}
-          note={stage.isAgain ? "The price moved, within what you accept: one more signature." : ""}
-        />
-        {!isHere && change("Cancel")}
-      </>
-    );
-  }
-  if (bets.length > 0) {
-    return (
-      <>
-        <Action text="Outcome unknown, checking …" note="Another signed bet is on its way." />
-      </>
-    );
-  }
-  if (state !== "valid") {
-    return (
-      <>
-        <Action
-          text="Ask for a new quote"
-          note={state === "expired"
-            ? "The quote has expired. The window of a new one starts later."
-            : "The window of the box is over before it was placed."}
-          isFailure
-          onPress={() => void slip.quote()}
-        />
-        {change("Change the box")}
-      </>
-    );
-  }
-  return (
-    <>
-      <Action
-        text="Sign and place the bet"
-        note={`Sign within ${Math.ceil(remainingMs / 1000)} s. ${
-          windowText(stage.offer.quote, nowMs)
-        }`}
-        terms={children}
-        onPress={() => void slip.place()}
-      />
-      {change("Change the box")}
-    </>
-  );
-}
-
-interface ActionProps {
+/** The next step: its button, what is to be known of it, and the way back. */
+interface Step {
   text: string;
   note?: string;
   isFailure?: boolean;
-  /** What is signed: on a phone, the facts are out of sight. */
-  terms?: ComponentChildren;
-  /** Without it, the button waits. */
+  /** What the button does; without it, the button waits. */
   onPress?: () => void;
+  /** Of the button that goes back to the box. */
+  back?: string;
 }
 
-function Action({ text, note, isFailure = false, terms, onPress }: ActionProps) {
+function stepOf({ model, slip, stage }: QuotePanelProps, nowMs: number): Step {
+  const user = model.session.user.value;
+  const bets = user?.portfolio.bets.unresolved.value ?? [];
+  const { quote, quoteHash } = stage.offer;
+  const { state, remainingMs } = quoteLife(quote, nowMs);
+  const checking = "Outcome unknown, checking …";
+  if (stage.name === "sending") {
+    const own = bets.find(({ offer }) => offer.quoteHash === quoteHash);
+    if (!own?.isChecking) return { text: "Placing the bet …" };
+    const note =
+      "The maker has not answered. The same signed bet is sent again: it is placed once, or not.";
+    return { text: checking, note };
+  }
+  if (stage.name === "signing") {
+    const note = stage.isAgain
+      ? "The price moved, within what you accept: one more signature."
+      : "";
+    if (user?.isDevelopmentKey) return { text: "Signing …", note };
+    return { text: "Sign in your wallet …", note, back: "Cancel" };
+  }
+  if (bets.length > 0) return { text: checking, note: "Another signed bet is on its way." };
+  const back = "Change the box";
+  if (state !== "valid") {
+    return {
+      text: "Ask for a new quote",
+      note: state === "expired"
+        ? "The quote has expired. The window of a new one starts later."
+        : "The window of the box is over before it was placed.",
+      isFailure: true,
+      onPress: () => void slip.quote(),
+      back,
+    };
+  }
+  return {
+    text: "Sign and place the bet",
+    note: `Sign within ${Math.ceil(remainingMs / 1000)} s. ${windowText(quote, nowMs)}`,
+    onPress: () => void slip.place(),
+    back,
+  };
+}
+
+/** The next step. What is signed is repeated above its button: on a phone, the facts are out of sight. */
+function NextStep({ children, ...props }: QuotePanelProps & { children: ComponentChildren }) {
+  const nowMs = useNow(props.model.serverClock, 250);
+  const { text, note, isFailure, onPress, back } = stepOf(props, nowMs);
+  const hasTerms = onPress !== undefined && !isFailure;
   return (
-    <div class="action-bar">
-      {terms !== undefined && <p class="bar-payout bar-terms" id="terms">{terms}</p>}
-      <button
-        type="button"
-        class="primary wide"
-        data-next
-        // One button for all steps, never disabled, so that none takes the focus away.
-        aria-disabled={onPress === undefined}
-        aria-describedby={terms === undefined ? "bar-note" : "terms bar-note"}
-        onClick={onPress}
-      >
-        {text}
-      </button>
-      <p class={isFailure ? "failure bar-note" : "note bar-note"} id="bar-note">{note}</p>
-    </div>
+    <>
+      <div class="action-bar">
+        {hasTerms && <p class="bar-payout bar-terms" id="terms">{children}</p>}
+        <button
+          type="button"
+          class="primary wide"
+          data-next
+          // One button for all steps, never disabled, so that none takes the focus away.
+          aria-disabled={onPress === undefined}
+          aria-describedby={hasTerms ? "terms bar-note" : "bar-note"}
+          onClick={onPress}
+        >
+          {text}
+        </button>
+        <p class={isFailure ? "failure bar-note" : "note bar-note"} id="bar-note">{note}</p>
+      </div>
+      {back && (
+        <button type="button" class="quiet wide" onClick={() => props.slip.back()}>{back}</button>
+      )}
+    </>
   );
 }

@@ -27,7 +27,7 @@ export class SlipVoice {
     this.#options = options;
   }
 
-  say(text: string): void {
+  announce(text: string): void {
     this.#options.announce(text);
   }
 
@@ -36,7 +36,7 @@ export class SlipVoice {
     let before = false;
     effect(() => {
       const now = isChecking();
-      if (now && !before) untracked(() => this.say(CHECKING));
+      if (now && !before) untracked(() => this.announce(CHECKING));
       before = now;
     });
   }
@@ -67,10 +67,11 @@ export class SlipVoice {
     const remove = announce(
       `${why}The quote pays ${pays} USDC for ${bet}${terms}. ${windowText(quote, nowMs)} ` +
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
+      { isSpoken: why === "" }, // the slip shows it
     );
     const cancel = clock.after(remainingMs, () => {
       this.endQuote();
-      this.say("The quote has expired.");
+      this.announce("The quote has expired.");
     });
     this.#endQuote = () => {
       cancel();
