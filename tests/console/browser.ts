@@ -75,7 +75,11 @@ export class Visitor {
   #watch(): void {
     this.page.on("pageerror", (error) => this.problems.push(String(error)));
     this.page.on("console", (message) => {
-      if (message.type() === "error") this.problems.push(message.text());
+      if (message.type() !== "error") return;
+      const { url = "" } = message.location();
+      // Of a service on a busy machine, which is not ready or has no fresh price. The page says so.
+      if (/\/(ready|estimate)$/.test(url) && message.text().includes("503")) return;
+      this.problems.push(`${message.text()} (${url})`);
     });
   }
 
