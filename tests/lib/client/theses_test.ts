@@ -18,12 +18,12 @@ class FakeTheses {
   theses: Thesis[] = [];
   pageSize = 100;
   isAway = false;
-  /** What was read, as `theses` or as the id of a single one. */
-  readonly reads: (string | number)[] = [];
+  /** What was read, as the filter of all or as the id of a single one. */
+  readonly reads: unknown[] = [];
   gate: Promise<void> = Promise.resolve();
 
-  async getTheses({ cursor }: { cursor?: string | undefined }) {
-    this.reads.push("theses");
+  async getTheses({ cursor, ...filter }: { cursor?: string | undefined }) {
+    this.reads.push(filter);
     const from = Number(cursor ?? 0);
     const theses = this.theses.slice(from, from + this.pageSize);
     const end = from + this.pageSize;
@@ -154,7 +154,7 @@ Deno.test("ThesisWatch: reads unsettled theses again every 30 s, since a proxy m
   network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
   clock.advance(10_000);
   await nextTurn();
-  assert.deepEqual(node.reads, ["theses", 2]);
+  assert.deepEqual(node.reads, [{ user, limit: 100 }, 2]);
   assert.equal(events.at(-1), "2 lost");
   watch.close();
 });
