@@ -422,7 +422,7 @@ Deno.test("doctor: reports a node with another chain, and two nodes with differe
       const chains = (await diagnose(proxy)).of("chains");
       assert.deepEqual([chains.level, chains.text], [
         "fail",
-        "The write node has chain 1337, the read node chain 7",
+        "The write node has chain 1337, a read node chain 7",
       ]);
     });
   });
