@@ -71,7 +71,8 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #streams: Map<string, Stream>;
   readonly #timers: Timers;
-  readonly #openedAtMs: number;
+  /** When the connection opened, Unix milliseconds. */
+  readonly openedAtMs: number;
   #lastFrameAtMs: number;
   #isSubscribed = false;
   #ended = false;
@@ -82,18 +83,13 @@ export class Session {
     this.#options = options;
     const { provider, markets, clock } = options;
     this.#timers = new Timers(clock);
-    this.#openedAtMs = this.#lastFrameAtMs = clock.now();
+    this.openedAtMs = this.#lastFrameAtMs = clock.now();
     this.#streams = new Map(
       markets.map((market) => [
         exchangeSymbol(market, provider.name),
         new Stream(market.symbol, provider.sequence),
       ]),
     );
-  }
-
-  /** When the connection opened, Unix milliseconds. */
-  get openedAtMs(): number {
-    return this.#openedAtMs;
   }
 
   /** When the last frame arrived, Unix milliseconds. */

@@ -43,15 +43,9 @@ async function compareChains(
     throw new BlockedError("a node did not answer", "the nodes");
   });
   const read = reads.find((chain) => chain !== write);
-  if (read === undefined) {
-    return ok(`${reads.length === 1 ? "Both" : "All"} nodes have chain ${write}`);
-  }
+  if (read === undefined) return ok(`All nodes have chain ${write}`);
   return fail(
-    `The write node has chain ${write}, ${
-      reads.length === 1 ? "the" : "a"
-    } read node chain ${read}`,
-    `Use ${
-      reads.length === 1 ? "two " : ""
-    }nodes of one chain: --write-node-url and --read-node-url`,
+    `The write node has chain ${write}, a read node chain ${read}`,
+    "Use nodes of one chain: --write-node-url and --read-node-url",
   );
 }

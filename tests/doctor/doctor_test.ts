@@ -366,7 +366,7 @@ Deno.test("doctor: reports a node with another chain, and two nodes with differe
   assert.match(of("node").remedy ?? "", /^Use --chain-id 7, or /);
   const proxy = ["proxy", "--write-node-url", node.url, "--read-node-url", other.url];
   const { level, text } = (await diagnose(proxy)).of("chains");
-  assert.deepEqual([level, text], ["fail", "The write node has chain 1337, the read node chain 7"]);
+  assert.deepEqual([level, text], ["fail", "The write node has chain 1337, a read node chain 7"]);
 });
 
 Deno.test("doctor: reports an account without the relayer permission, and a solver without money", async () => {

@@ -66,15 +66,25 @@ Deno.test("OracleSession: subscribes, is acknowledged, passes prices on", () => 
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("OracleSession: a subscription without acknowledgement ends the connection", () => {
-  const { clock, news } = setUp(kraken);
-  clock.advance(ACKNOWLEDGE_MS - 1);
-  assert.deepEqual(news(), []);
-  clock.advance(1);
-  assert.deepEqual(news(), [
+const unsubscribed: [name: string, Provider, frames: string[], faults: string[]][] = [
+  ["is not answered", kraken, [], [
     "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 2500 ms",
-  ]);
-});
+  ]],
+  ["is refused for an unnamed market", okx, ['{"event":"error","code":"60018","msg":"wrong"}'], [
+    "refused note: 60018 wrong",
+    "not_acknowledged drop: BTC/USDT, ETH/USDT: 60018 wrong",
+  ]],
+];
+for (const [name, provider, frames, faults] of unsubscribed) {
+  Deno.test(`OracleSession: a subscription that ${name} ends the connection after 2.5 s`, () => {
+    const { session, clock, news } = setUp(provider);
+    for (const frame of frames) session.receive(frame);
+    clock.advance(ACKNOWLEDGE_MS - 1);
+    assert.deepEqual(news(), faults.slice(0, -1));
+    clock.advance(1);
+    assert.deepEqual(news(), faults.slice(-1));
+  });
+}
 
 Deno.test("OracleSession: a refused market is reported and requested again every five minutes, the others continue", () => {
   const { session, clock, news, sent } = setUp(kraken);
@@ -116,14 +126,6 @@ Deno.test("OracleSession: a refusal of everything ends the connection", () => {
     "refused note: not supported ETH/USDT",
     "not_acknowledged drop: BTC/USDT, ETH/USDT: not supported ETH/USDT",
   ]);
-});
-
-Deno.test("OracleSession: a refusal that names no market leaves the deadline to decide", () => {
-  const { session, clock, news } = setUp(okx);
-  session.receive('{"event":"error","code":"60018","msg":"wrong"}');
-  assert.deepEqual(news(), ["refused note: 60018 wrong"]);
-  clock.advance(ACKNOWLEDGE_MS);
-  assert.deepEqual(news(), ["not_acknowledged drop: BTC/USDT, ETH/USDT: 60018 wrong"]);
 });
 
 Deno.test("OracleSession: a price counts as the acknowledgement of its market", () => {

@@ -43,7 +43,8 @@ const REFUSALS_MAX = 5;
  */
 export class Hub {
   readonly #options: HubOptions;
-  readonly #table: SubscriptionTable;
+  /** The node's side: its subscriptions and their ids. */
+  readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
   readonly delivery: Delivery;
@@ -60,18 +61,13 @@ export class Hub {
       events: options.events,
     });
     const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
-    this.#table = new SubscriptionTable({
+    this.table = new SubscriptionTable({
       upstream,
       random,
       askTimeoutMs,
       maxSubscriptions,
       displace: (subscription) => this.#displace(subscription),
     });
-  }
-
-  /** The node's side: its subscriptions and their ids. */
-  get table(): SubscriptionTable {
-    return this.#table;
   }
 
   /** Clients that are behind, in the order in which {@link resume} is to be called for them. */
@@ -106,7 +102,7 @@ export class Hub {
   ): void {
     // The hub closed this client; its last messages still arrive.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
-    const subscription = this.#table.obtain(request, client, nowMs);
+    const subscription = this.table.obtain(request, client, nowMs);
     if (typeof subscription === "string") {
       this.#options.events.refused?.(subscription);
       return answer(REFUSED[subscription]);
@@ -120,7 +116,7 @@ export class Hub {
       answer,
     });
     client.awaited.add(subscription);
-    this.#table.ask(subscription, nowMs);
+    this.table.ask(subscription, nowMs);
   }
 
   /** Step 4: ends a subscription. @returns False if the id is not one of the client's. */
@@ -133,24 +129,24 @@ export class Hub {
 
   /** Whether the node has granted a subscription to `newHeads`. */
   get followsHeads(): boolean {
-    return this.#table.isLive(NEW_HEADS_KEY);
+    return this.table.isLive(NEW_HEADS_KEY);
   }
 
   upstreamOpened(nowMs: number): void {
-    this.#table.opened(nowMs);
+    this.table.opened(nowMs);
   }
 
   /** The connection to the node is gone; clients keep their ids and wait. */
   upstreamClosed(): void {
-    this.#table.closed();
+    this.table.closed();
   }
 
   /** The node closed the connection because of what it was sent. */
   upstreamRefused(nowMs: number): void {
-    for (const suspect of this.#table.refused(nowMs)) {
+    for (const suspect of this.table.refused(nowMs)) {
       for (const subscription of [...suspect.withFiltered()]) {
         this.#endWaits(subscription, REFUSED.closed_the_socket);
-        this.#table.retire(subscription);
+        this.table.retire(subscription);
       }
     }
   }
@@ -178,17 +174,17 @@ export class Hub {
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
   sweep(nowMs: number): void {
-    for (const subscription of [...this.#table.subscriptions()]) {
+    for (const subscription of [...this.table.subscriptions()]) {
       for (const [client, waiter] of subscription.waiters) {
         if (nowMs >= waiter.deadlineMs) this.#endWait(subscription, client, UNREACHABLE);
       }
-      this.#table.retire(subscription);
+      this.table.retire(subscription);
     }
-    this.#table.sweep(nowMs);
+    this.table.sweep(nowMs);
   }
 
   #answered(requestId: number, text: string): void {
-    const answer = this.#table.answered(requestId, text);
+    const answer = this.table.answered(requestId, text);
     if (answer === undefined) return;
     const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
@@ -199,7 +195,7 @@ export class Hub {
       if (answered.refusals >= REFUSALS_MAX) {
         for (const client of [...subscription.members]) this.#close(client, NOT_RESTORED);
       }
-      this.#table.retire(subscription);
+      this.table.retire(subscription);
     }
   }
 
@@ -209,7 +205,7 @@ export class Hub {
       this.#options.events.refused?.("subscription_displaced");
       this.#close(client, DISPLACED);
     }
-    this.#table.retire(subscription); // what its clients only waited for has not ended yet
+    this.table.retire(subscription); // what its clients only waited for has not ended yet
   }
 
   /** Answers all who wait for a subscription, by default with it. */
@@ -245,15 +241,15 @@ export class Hub {
     this.#lagged(client.leave(subscription));
     subscription.members.delete(client);
     this.#count(-1);
-    this.#table.retire(subscription);
+    this.table.retire(subscription);
   }
 
   #notified(frame: NodeFrame, text: string): boolean {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return true;
-    const subscription = this.#table.byUpstreamId(upstreamId);
+    const subscription = this.table.byUpstreamId(upstreamId);
     if (subscription === undefined) {
-      this.#table.calls.notifiedUnknown(
+      this.table.calls.notifiedUnknown(
         upstreamId,
         String(frame.method).replace(/_subscription$/, ""),
       );

@@ -221,31 +221,24 @@ Deno.test("ReadSocket: a node that is slower over its socket gets all reads over
   }
 });
 
-Deno.test("ReadSocket: after an error without an id, all open reads are answered over HTTP", () =>
-  Scene.play((text) => {
-    const { method } = JSON.parse(text);
-    if (method === "eth_slow") return new Promise(() => {});
-    if (method !== "eth_bad") return resultOf(text);
-    return Response.json({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "no" } });
-  }, async (scene) => {
-    const reads = [scene.read("eth_slow"), scene.read("eth_bad")];
-    assert.deepEqual(await Promise.all(reads), ["http", "http"]);
-    assert.equal(await scene.read(), "ws", "one fault is none");
-    for (let n = 0; n < 2; n += 1) assert.equal(await scene.read("eth_bad"), "http");
-    assert.equal(await scene.read(), "http", "three are");
-  }));
-
-Deno.test("ReadSocket: after a frame that is not JSON, all open reads are answered over HTTP", () =>
-  Scene.play(deafTo("eth_slow"), async (scene) => {
-    for (const frame of ['{"jsonrpc":"2.0","params\\', '{"i\\x":1}']) {
-      const sent = scene.asked.length + 1;
-      const read = scene.read("eth_slow");
-      await scene.node.until(() => scene.asked.length === sent);
-      scene.node.sendRaw(frame);
-      assert.equal(await read, "http", frame);
-    }
-    assert.equal(await scene.read(), "ws");
-  }));
+const faults: [name: string, frame: string][] = [
+  ["an error without an id", '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no"}}'],
+  ["a frame that is not JSON", '{"jsonrpc":"2.0","params\\'],
+  ["a frame without an id", '{"i\\x":1}'],
+];
+for (const [name, frame] of faults) {
+  Deno.test(`ReadSocket: after ${name}, all open reads are answered over HTTP; after three, all reads`, () =>
+    Scene.play(deafTo("eth_slow"), async (scene) => {
+      for (const way of ["ws", "ws", "http"]) {
+        const sent = scene.asked.length + 1;
+        const reads = [scene.read("eth_slow"), scene.read("eth_slow")];
+        await scene.node.until(() => scene.asked.length > sent);
+        scene.node.sendRaw(frame);
+        assert.deepEqual(await Promise.all(reads), ["http", "http"]);
+        assert.equal(await scene.read(), way);
+      }
+    }));
+}
 
 Deno.test("ReadSocket: when the node closes the socket, all open and waiting reads are answered over HTTP", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
