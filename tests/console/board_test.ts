@@ -52,6 +52,7 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert((await visitor.textOf("[data-maker-hits]")).includes(`(${held} of ${SHORT})`));
       await visitor.sees(new RegExp(`as the solver counts it\\s+${formatAmount(atRisk)} USDC`));
+      await visitor.sees(/By period\s+first bet decided \d+ \w+, \d\d:\d\d/);
       assert.equal((await visitor.page.$$('[aria-label="open boxes"] tr[data-row]')).length, LONG);
       const predictions = await visitor.page.$$eval(
         '[aria-label="predictions"] tr[data-row]',

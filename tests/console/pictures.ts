@@ -42,7 +42,7 @@ async function draft(visitor: Visitor, bet: typeof DRAFT): Promise<void> {
 
 function shotsOf({ page }: Visitor) {
   return async (name: string) => {
-    await pause(300); // the chart follows its new size and colours
+    await pause(1_500); // the chart follows its new size and colours, and glides to its prices
     const path = new URL(`console-${name}.png`, FOLDER).pathname;
     await page.screenshot({ path: path as `${string}.png`, optimizeForSpeed: false });
   };

@@ -11,7 +11,14 @@ import {
   resultsOf,
 } from "../data/results.ts";
 import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
-import { formatAmount, formatGain, formatRounded, formatTime, shortAddress } from "../format.ts";
+import {
+  formatAmount,
+  formatDay,
+  formatGain,
+  formatRounded,
+  formatTime,
+  shortAddress,
+} from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
 import { type Column, Table } from "../table.tsx";
@@ -85,7 +92,10 @@ function Maker({ model, state: known, service }: MakerProps) {
       </div>
       <Trend state={state} results={results} />
       <ByMarket rows={resultsByMarket(state.theses, model.markets.list)} />
-      <ByPeriod rows={resultsByPeriod(state.theses, model.serverClock.now())} />
+      <ByPeriod
+        rows={resultsByPeriod(state.theses, model.serverClock.now())}
+        sinceMs={historyOf(state.theses)[0]?.timeMs}
+      />
       <Exposure model={model} theses={state.theses} />
       <OpenBoxes model={model} theses={state.theses} />
       <CalibrationPictures markets={state.info.calibration ?? []} />
@@ -245,9 +255,10 @@ const Bar = ({ share }: { share: number }) => (
   </svg>
 );
 
-function ByPeriod({ rows }: { rows: readonly ResultsRow[] }) {
+/** @param sinceMs When the first bet was decided: periods that begin before it are one row. */
+function ByPeriod({ rows, sinceMs }: { rows: readonly ResultsRow[]; sinceMs: number | undefined }) {
   return (
-    <Card title="By period">
+    <Card title="By period" note={sinceMs && `first bet decided ${formatDay(sinceMs)}`}>
       <Table
         of="periods"
         rows={rows}

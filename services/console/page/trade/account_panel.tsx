@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
+import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
@@ -14,11 +15,7 @@ import { SwitchChain } from "./quote_button.tsx";
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
   const user = model.session.user.value;
-  return (
-    <section class="card" aria-label="Account">
-      {user === undefined ? <KeyChoice model={model} /> : <Money model={model} user={user} />}
-    </section>
-  );
+  return user === undefined ? <KeyChoice model={model} /> : <Money model={model} user={user} />;
 }
 
 function KeyChoice({ model }: { model: PageModel }) {
@@ -36,8 +33,7 @@ function KeyChoice({ model }: { model: PageModel }) {
     session.connect(wallet).catch((thrown) => problem.value = explain(thrown).text);
   };
   return (
-    <>
-      <h2>1. Open an account</h2>
+    <Card title="1. Open an account">
       {session.mayMakeKeys && (
         <>
           <div class="action-bar">
@@ -72,7 +68,7 @@ function KeyChoice({ model }: { model: PageModel }) {
         </p>
       )}
       <p class="failure" role="alert">{problem.value}</p>
-    </>
+    </Card>
   );
 }
 
@@ -81,8 +77,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
   const wrongChain = chainObstacle(user.walletChainId.value, model.config.chainId);
   const isEmpty = account !== undefined && account.balance === 0n && account.locked === 0n;
   return (
-    <>
-      <h2>{isEmpty ? "2. Take money to bet with" : "Account"}</h2>
+    <Card title={isEmpty ? "2. Take money to bet with" : "Account"}>
       <dl class="facts">
         <Fact label="Balance">
           {account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}
@@ -98,7 +93,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
       <button type="button" class="quiet start" onClick={() => model.session.leave()}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
       </button>
-    </>
+    </Card>
   );
 }
 
