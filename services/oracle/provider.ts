@@ -44,7 +44,7 @@ export type Frame =
 export interface LivenessRule {
   /** A connection without any frame for this long is dead. */
   silenceMs: number;
-  /** A connection of which a stream has no print for this long is renewed. */
+  /** A market without a print for this long is requested again. */
   streamSilenceMs: number;
   /** Text that the exchange answers, sent after `afterMs` of silence. */
   ping?: { afterMs: number; text: string };

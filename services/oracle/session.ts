@@ -56,6 +56,9 @@ export const RETRY_REFUSED_MS = 300_000;
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
 export const FRAME_CHARS_MAX = 65_536;
 
+/** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
+const SILENCES_MAX = 3;
+
 /** More lost messages than this within {@link GAPS_WINDOW_MS} end the connection. */
 export const GAPS_MAX = 3;
 
@@ -107,8 +110,8 @@ export class Session {
   }
 
   start(): void {
-    const { provider, send } = this.#options;
-    for (const frame of provider.subscribeFrames([...this.#streams.keys()])) send(frame);
+    const { provider } = this.#options;
+    this.#request([...this.#streams.keys()]);
     this.#timers.after(ACKNOWLEDGE_MS, () => this.#acknowledgeOverdue());
     const { lifetimeMs, liveness } = provider;
     if (lifetimeMs !== undefined) {
@@ -209,13 +212,17 @@ export class Session {
     this.#watchStreams();
   }
 
+  #request(symbols: readonly string[]): void {
+    const { provider, send } = this.#options;
+    for (const frame of provider.subscribeFrames(symbols)) send(frame);
+  }
+
   /** The exchange may trade by now what it refused or did not acknowledge. */
   #requestMissing(): void {
     const missing = [...this.#streams].filter(([, stream]) => !stream.acknowledged)
       .map(([symbol]) => symbol);
     if (missing.length === 0) return;
-    const { provider, send } = this.#options;
-    for (const frame of provider.subscribeFrames(missing)) send(frame);
+    this.#request(missing);
     this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
   }
 
@@ -239,14 +246,21 @@ export class Session {
     this.#fault("sequence_gap", many ? "drop" : "note", `message lost: ${detail}`);
   }
 
+  /** A silent market is requested again, in case that its subscription was lost. */
   #watchStreams(): void {
     const { clock, provider: { liveness: { streamSilenceMs } } } = this.#options;
     let nextMs = streamSilenceMs;
-    for (const stream of this.streams) {
+    for (const [symbol, stream] of this.#streams) {
       const silentMs = stream.silentMs(clock.now());
       if (silentMs === undefined) continue;
-      if (silentMs < streamSilenceMs) nextMs = Math.min(nextMs, streamSilenceMs - silentMs);
-      else return this.#fault("stream_silent", "drop", `${stream.market} for ${silentMs} ms`);
+      if (silentMs < streamSilenceMs) {
+        nextMs = Math.min(nextMs, streamSilenceMs - silentMs);
+        continue;
+      }
+      const remedy = silentMs < SILENCES_MAX * streamSilenceMs ? "note" : "drop";
+      this.#fault("stream_silent", remedy, `${stream.market} for ${silentMs} ms`);
+      if (remedy === "drop") return;
+      this.#request([symbol]);
     }
     this.#timers.after(nextMs, () => this.#watchStreams());
   }

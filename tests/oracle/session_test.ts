@@ -112,7 +112,7 @@ Deno.test("OracleSession: a refused market is reported and requested again every
   session.receive(krakenAnswer("ETH/USDT", false));
   assert.deepEqual(pass(RETRY_REFUSED_MS), [["ETH/USDT"]]);
   session.receive(krakenAnswer("ETH/USDT", true));
-  assert.deepEqual(pass(RETRY_REFUSED_MS), [], "it is acknowledged");
+  assert.deepEqual(pass(RETRY_REFUSED_MS - 1_000), [], "it is acknowledged");
   assert(session.streams.every(({ acknowledged }) => acknowledged));
   session.end();
 });
@@ -140,17 +140,27 @@ Deno.test("OracleSession: a price counts as the acknowledgement of its market", 
   session.end();
 });
 
-Deno.test("OracleSession: a stream that is silent on a living connection ends the connection", () => {
-  const { session, clock, news } = setUp(kraken);
+Deno.test("OracleSession: a market that is silent on a living connection is requested again, and in the end ends the connection", () => {
+  const { session, clock, news, sent } = setUp(kraken);
   for (const symbol of ["BTC/USDT", "ETH/USDT"]) session.receive(krakenAnswer(symbol, true));
   news();
-  for (let id = 1; id < 300; id++) {
-    clock.advance(1_000);
-    session.receive(krakenTrade(id, clock.now()));
-  }
-  assert.equal(news().filter((event) => event.includes("silent")).length, 0);
-  clock.advance(1_000);
-  assert.deepEqual(news(), ["stream_silent drop: ETH/USDT for 300000 ms"]);
+  sent.length = 0;
+  let id = 0;
+  const pass = (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      clock.advance(1_000);
+      session.receive(krakenTrade(id += 1, clock.now()));
+    }
+    const symbols = sent.splice(0).map((frame) => JSON.parse(frame).params.symbol);
+    return [news().filter((event) => event.includes("silent")), symbols];
+  };
+  assert.deepEqual(pass(299), [[], []]);
+  assert.deepEqual(pass(1), [["stream_silent note: ETH/USDT for 300000 ms"], [["ETH/USDT"]]]);
+  const [faults] = pass(599);
+  assert(faults?.every((fault) => fault.startsWith("stream_silent note: ETH/USDT")), `${faults}`);
+  const [[last = ""] = [], symbols] = pass(300);
+  assert.match(last, /^stream_silent drop: ETH\/USDT for \d+ ms$/);
+  assert.deepEqual(symbols, []);
   assert.equal(clock.pending, 0);
 });
 

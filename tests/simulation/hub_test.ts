@@ -5,7 +5,7 @@ import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.
 import { address } from "../proxy/address.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { ReadersWorld } from "./readers_world.ts";
-import { NO_EVENTS } from "../proxy/hub/quiet.ts";
+import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 /** What is subscribed to: few, so that clients share. */
 const TOPICS = ["a", "b", "silent"];

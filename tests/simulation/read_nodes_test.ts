@@ -7,7 +7,7 @@ import { MOVE_EVERY_MS, ReadNodes } from "../../services/proxy/node/read_nodes.t
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
-import { NO_EVENTS } from "../proxy/hub/quiet.ts";
+import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const TICK_MS = 250;
 const ROUND_MS = 1_000;

@@ -14,7 +14,7 @@ import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { NO_EVENTS } from "../proxy/hub/quiet.ts";
+import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const CLIENTS = 6;
 const BUDGET_BYTES = 64 * 1024 * 1024;

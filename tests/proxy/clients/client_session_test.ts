@@ -11,7 +11,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call, routerTo } from "../support.ts";
-import { HubScene } from "../hub/quiet.ts";
+import { HubScene } from "../hub/hub_scene.ts";
 import { seriesIn } from "../../support/metrics.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;

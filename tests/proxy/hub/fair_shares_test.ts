@@ -4,7 +4,7 @@ import { options } from "../../../services/proxy/options.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import { HubScene, NO_EVENTS, OPEN_SINK } from "./quiet.ts";
+import { HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 
 /** As by default. */
 const PLACES = Number(options.maxUpstreamSubscriptions.default);

@@ -4,7 +4,7 @@ import type { HubOptions } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../../services/proxy/hub/subscription_request.ts";
 import { address } from "../address.ts";
-import { HubScene, NO_EVENTS, OPEN_SINK } from "./quiet.ts";
+import { HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 
 const TIMEOUT_MS = 1_000;
 

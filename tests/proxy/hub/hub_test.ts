@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { address } from "../address.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
-import { HubScene } from "./quiet.ts";
+import { HubScene } from "./hub_scene.ts";
 
 const CAPACITY = 4;
 
