@@ -213,7 +213,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const base = this.#base(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
     const { middle } = this.#learned()[index]!; // one per horizon
-    const deviation = Math.exp(base + middle + outcomes.offsetAt(nowMs, base));
+    const deviation = Math.exp(base + middle + outcomes.offsetAt(nowMs));
     const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
     outcomes.begin(nowMs, price, base, { deviation, moves });
   }
@@ -256,10 +256,8 @@ export class MarketVolatility implements VolatilityForecaster {
     const at = (index: number) => {
       const outcomes = this.#outcomes.at(index)!; // one per horizon, as what was learned
       const { middle, ...spread } = learned.at(index)!;
-      const { endFactor, horizonMs } = outcomes;
-      const base = this.#base(nowMs, horizonMs);
-      const offset = base === undefined ? 0 : outcomes.offsetAt(nowMs, base);
-      return { middle: middle + offset, ...spread, endFactor };
+      const { endFactor } = outcomes;
+      return { middle: middle + outcomes.offsetAt(nowMs), ...spread, endFactor };
     };
     const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
     if (next <= 0) return at(next); // the first one, or the last one

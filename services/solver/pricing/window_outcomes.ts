@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { BaseSlope, baseSlopeSchema } from "./base_slope.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { DecayedShare, decayedShareSchema } from "./decayed_share.ts";
 import {
@@ -52,8 +51,6 @@ export const outcomesStateSchema = z.object({
   ends: z.number().nonnegative(),
   /** Absent where starts are not in the same minutes of every hour, and in older states. */
   starts: startSeasonSchema.optional(),
-  /** Absent in older states. */
-  slope: baseSlopeSchema.optional(),
   /** In the order of the odds. */
   held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
   open: z.array(z.object({
@@ -101,9 +98,8 @@ export class WindowOutcomes {
   readonly horizonMs: number;
   /** Time from one window's start to the next. */
   readonly stepMs: number;
-  readonly #state: Omit<State, "held" | "starts" | "slope">;
+  readonly #state: Omit<State, "held" | "starts">;
   readonly #starts: StartSeason | undefined;
-  readonly #slope: BaseSlope;
   readonly #held: readonly DecayedShare[];
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #unfitted = 0;
@@ -121,7 +117,6 @@ export class WindowOutcomes {
     this.#starts = this.stepMs >= MINUTE_MS && HOUR_MS % this.stepMs === 0
       ? new StartSeason(this.stepMs, state?.starts)
       : undefined;
-    this.#slope = new BaseSlope(state?.slope);
     this.#held = WATCHED_ODDS.map((_, index) => new DecayedShare(horizonMs, state?.held[index]));
   }
 
@@ -171,9 +166,9 @@ export class WindowOutcomes {
     return this.#fitted(prior).deviation;
   }
 
-  /** What start and base of a window add to {@link deviation}. */
-  offsetAt(startMs: number, base: number): number {
-    return (this.#starts?.at(startMs) ?? 0) + this.#slope.at(base);
+  /** What the minute of the hour adds to {@link deviation} for a window that begins then. */
+  offsetAt(startMs: number): number {
+    return this.#starts?.at(startMs) ?? 0;
   }
 
   /**
@@ -199,7 +194,6 @@ export class WindowOutcomes {
     return {
       ...this.#state,
       ...(starts && { starts }),
-      slope: this.#slope.toJSON(),
       held: this.#held.map((held) => held.toJSON()),
     };
   }
@@ -215,10 +209,8 @@ export class WindowOutcomes {
     const steps = this.horizonMs / SLOT_MS;
     const largest = continuousLog(move, { deviation, moves, steps });
     const startMs = endMs - this.horizonMs;
-    const [byStart, byBase] = [this.#starts?.at(startMs) ?? 0, this.#slope.at(base)];
-    const log = largest - base - byStart - byBase;
-    this.#starts?.add(startMs, log + byStart);
-    this.#slope.add(base, log + byBase, weight, keep);
+    const log = largest - base - this.offsetAt(startMs);
+    this.#starts?.add(startMs, largest - base);
     const end = Math.abs(Math.log(close / price));
     state.ends = state.ends * keep + (end > 0 ? weight * end / Math.exp(largest) : 0);
     state.counts.forEach((count, bin) => state.counts[bin] = count * keep);

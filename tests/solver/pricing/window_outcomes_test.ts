@@ -23,23 +23,20 @@ interface Path {
   windowMinutes: number;
   /** Mean moves of a minute: each check is one with the same chance. */
   steps?: number;
-  /** Deviation of what bases add by chance. */
-  baseNoise?: number;
   /** How far highs and lows are beyond the path. */
   bounce?: number;
 }
 
 /** Feeds minutes of a path to windows whose base says that a minute moves by 1e-3. */
 function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void {
-  const { steps = 200, baseNoise = 0 } = path;
-  const usual = Math.log(1e-3 * Math.sqrt(outcomes.horizonMs / MINUTE_MS));
+  const { steps = 200 } = path;
+  const base = Math.log(1e-3 * Math.sqrt(outcomes.horizonMs / MINUTE_MS));
   let log = Math.log(100);
   let deviation = 0;
   for (let minute = 0; minute < path.minutes; minute++) {
     if (minute % path.windowMinutes === 0) deviation = path.deviation();
     if (minute % (outcomes.stepMs / MINUTE_MS) === 0) {
       const { middle } = outcomes.deviation(PRIOR);
-      const base = baseNoise === 0 ? usual : usual + baseNoise * gaussian(random);
       const moves = steps * outcomes.horizonMs / MINUTE_MS;
       const expected = { deviation: Math.exp(base + middle), moves };
       outcomes.begin(minute * MINUTE_MS, Math.exp(log), base, expected);
@@ -115,19 +112,8 @@ Deno.test("Window outcomes: where the minute of the hour decides, the deviation 
   feed(outcomes, seededRandom(1), { minutes: 8_000, deviation, windowMinutes: 1 });
   const { below, above } = outcomes.deviation(PRIOR);
   assert.ok(below < 0.06 && above < 0.06, `${below}, ${above}`);
-  const further = outcomes.offsetAt(10 * MINUTE_MS, 0) - outcomes.offsetAt(40 * MINUTE_MS, 0);
+  const further = outcomes.offsetAt(10 * MINUTE_MS) - outcomes.offsetAt(40 * MINUTE_MS);
   assert.ok(Math.abs(further - Math.LN2) < 0.1, `${further}`);
-});
-
-Deno.test("Window outcomes: bases that differ by chance alone leave the deviation as certain as one base does", () => {
-  const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
-  const deviation = () => 1e-3;
-  const path = { minutes: 8_000, deviation, windowMinutes: 1, baseNoise: 0.5 };
-  feed(outcomes, seededRandom(1), path);
-  const { below, above } = outcomes.deviation(PRIOR);
-  assert.ok(below < 0.06 && above < 0.06, `${below}, ${above}`);
-  const further = outcomes.offsetAt(0, Math.log(2e-3)) - outcomes.offsetAt(0, Math.log(1e-3));
-  assert.ok(Math.abs(further + Math.LN2) < 0.1, `${further}`);
 });
 
 Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of the time", () => {
