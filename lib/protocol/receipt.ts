@@ -31,7 +31,7 @@ export const receiptSchema = z.object({
   error: z.optional(z.object({
     code: z.enum(TRANSACTION_ERROR_CODES),
     message: z.string(),
-    /** The numbers in the message; absent from a node of an earlier version. */
+    /** The numbers in the message; another chain may have none. */
     details: z.optional(z.record(z.string(), z.unknown())),
   })),
 });

@@ -5,15 +5,13 @@ import { Backoff } from "../../net/backoff.ts";
 import { RpcSubscriber, subscription } from "../../net/rpc_subscriber.ts";
 import { CoreClient, isNodeAway, NodeTimeoutError } from "../../net/core_client.ts";
 import type { Account, Permission } from "../../protocol/account.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "../../protocol/constants.ts";
 import { formatUnits } from "../../protocol/price.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Largest difference between a transaction's timestamp and the node's clock that it accepts. */
-const TIMESTAMP_TOLERANCE_MS = 60_000;
-
 /** Clocks synchronised by NTP differ by less, and the newest block of a live chain is newer. */
-const CLOCK_DIFFERENCE_MAX_MS = 2_000;
+const SYNCHRONISED_WITHIN_MS = 2_000;
 
 /** Checks that the node answers, and that its chain is the configured one, if one is given. */
 export async function tryNode(
@@ -106,11 +104,11 @@ export function judgeClocks(what: string, ageMs: number): Finding {
   const text = ageMs < 0
     ? `The clock of this machine is behind: ${what} is ${differs} ms in the future`
     : `${what.charAt(0).toUpperCase()}${what.slice(1)} is ${ageMs} ms old`;
-  if (differs <= CLOCK_DIFFERENCE_MAX_MS) return ok(text);
+  if (differs <= SYNCHRONISED_WITHIN_MS) return ok(text);
   const remedy = (ageMs < 0 ? "Synchronise" : "See whether new ones arrive; if so, synchronise") +
     " the clocks of both machines (NTP: timedatectl, chronyc tracking)";
   // Beyond the tolerance, the node refuses transactions signed here.
-  return differs > TIMESTAMP_TOLERANCE_MS ? fail(text, remedy) : warn(text, remedy);
+  return differs > TIMESTAMP_DRIFT_MAX_MS ? fail(text, remedy) : warn(text, remedy);
 }
 
 function blockedIfAway(thrown: unknown): never {
