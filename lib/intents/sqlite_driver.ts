@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf } from "../errors.ts";
 import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
+import { SqliteDatabase } from "../sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
 import { IN_MEMORY } from "./location.ts";
@@ -11,16 +11,12 @@ import { missingMigrations } from "./migrations.ts";
 import { logDamage } from "./sqlite_log.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
 
-/** How long a write waits while another process locks the file. It blocks this process. */
-const BUSY_TIMEOUT_MS = 250;
-
 /** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
 const INDEXES_CHECKED_BYTES = 1_000_000_000;
 
 /** A SQLite file with a write-ahead log; every commit is flushed to the disk. */
 export class SqliteDriver implements SqlDriver {
-  readonly #db: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #db: SqliteDatabase;
   /** The writes of one turn of the event loop form one transaction and share one flush to the disk. */
   readonly #writes = new Batches<() => unknown, unknown>(ITEMS_WAITING_MAX, async (take) => {
     await setImmediate();
@@ -30,7 +26,7 @@ export class SqliteDriver implements SqlDriver {
   readonly hadTornLog: boolean;
   #closed: Promise<void> | undefined;
 
-  private constructor(db: DatabaseSync, hadTornLog = false) {
+  private constructor(db: SqliteDatabase, hadTornLog = false) {
     this.#db = db;
     this.hadTornLog = hadTornLog;
   }
@@ -45,24 +41,27 @@ export class SqliteDriver implements SqlDriver {
    * @throws {Deno.errors.NotCapable} If this process may not open it.
    */
   static open(path: string, pagesMax?: number): SqliteDriver {
-    let db: DatabaseSync | undefined;
+    let db: SqliteDatabase | undefined;
     try {
       if (path !== IN_MEMORY) createPrivately(path);
       // SQLite drops the damaged part when it opens the file.
       const damage = path === IN_MEMORY ? undefined : logDamage(path);
       if (damage === "damaged") throw logDamaged(path);
-      db = new DatabaseSync(path);
-      db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-      db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+      db = new SqliteDatabase(path, { errorOf });
+      db.useLog();
       if (path !== IN_MEMORY) requireIntact(db, path);
       migrate(db);
       if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
       return new SqliteDriver(db, damage === "torn");
     } catch (cause) {
       db?.close();
-      // A command explains what this process may not open.
-      if (cause instanceof StoreError || cause instanceof Deno.errors.NotCapable) throw cause;
-      throw new StoreError(redact(`Database ${path} cannot be opened: ${messageOf(cause)}`), cause);
+      if (cause instanceof Deno.errors.NotCapable) throw cause;
+      const reason = cause instanceof StoreError ? cause.cause : cause;
+      if (reason === undefined) throw cause; // it is in our own words
+      throw new StoreError(
+        redact(`Database ${path} cannot be opened: ${messageOf(reason)}`),
+        cause,
+      );
     }
   }
 
@@ -71,27 +70,26 @@ export class SqliteDriver implements SqlDriver {
     // Closing a connection that may write removes the log and its index. That is right unless they
     // existed before: another process may be using them.
     const readOnly = statOf(`${path}-wal`) !== undefined;
-    // The option exists, but the runtime's types lack it.
-    return new SqliteDriver(new DatabaseSync(path, { readOnly } as { open?: boolean }));
+    return new SqliteDriver(new SqliteDatabase(path, { readOnly, errorOf }));
   }
 
   read(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    return attempt(() => this.#rows(sql, values));
+    return Promise.try(() => this.#db.all(sql, ...values));
   }
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    return this.#write(() => this.#rows(sql, values));
+    return this.#write(() => this.#db.all(sql, ...values));
   }
 
   transaction<T>(steps: () => Steps<T>): Promise<T> {
     // No other statement comes between these: a batch of writes runs from its begin to its commit.
-    return this.#write(() => runSteps(steps(), ({ sql, values }) => this.#rows(sql, values)));
+    return this.#write(() => runSteps(steps(), ({ sql, values }) => this.#db.all(sql, ...values)));
   }
 
   version(): Promise<number> {
-    return attempt(() => {
+    return Promise.try(() => {
       const version = versionOf(this.#db);
-      const tables = this.#db.prepare("SELECT count(*) AS count FROM sqlite_schema").get();
+      const tables = this.#db.get("SELECT count(*) AS count FROM sqlite_schema");
       if (version > 0 || countOfRow(tables) === 0) return version;
       throw new StoreError("Database contains tables of another program");
     });
@@ -110,27 +108,18 @@ export class SqliteDriver implements SqlDriver {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("Database is closed"));
     return this.#writes.add(write) as Promise<T>; // the result of this very write
   }
+}
 
-  #rows(sql: string, values: SqlValue[]): unknown[] {
-    return this.#statement(sql).all(...values);
-  }
-
-  #statement(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#db.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
+/** A command explains what this process may not open; the rest are errors of the store. */
+function errorOf(cause: unknown): Error {
+  return cause instanceof Deno.errors.NotCapable ? cause : asStoreError(cause);
 }
 
 /** @throws {StoreDamagedError} If tables and indexes do not fit together. */
-function requireIntact(db: DatabaseSync, path: string): void {
+function requireIntact(db: SqliteDatabase, path: string): void {
   const bytes = statOf(path)?.size ?? 0;
   const check = bytes <= INDEXES_CHECKED_BYTES ? "integrity_check" : "quick_check";
-  const rows: unknown[] = db.prepare(`PRAGMA ${check}(3)`).all();
-  const found = rows.map((row) => String(Object.values(Object(row))[0]));
+  const found = db.all(`PRAGMA ${check}(3)`).map((row) => String(Object.values(row)[0]));
   if (found.length === 1 && found[0] === "ok") return;
   throw new StoreDamagedError(
     `Database ${path} is damaged: ${found.join("; ")}. Restore it from a backup ` +
@@ -155,33 +144,16 @@ function createPrivately(path: string): void {
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
 }
 
-function attempt<T>(work: () => T): Promise<T> {
-  try {
-    return Promise.resolve(work());
-  } catch (cause) {
-    return Promise.reject(asStoreError(cause));
-  }
-}
-
 /** Runs a function as one transaction: rolls back and throws if anything fails. */
-function commit<T>(db: DatabaseSync, run: () => T): T {
+function commit<T>(db: SqliteDatabase, run: () => T): T {
   try {
     db.exec("BEGIN IMMEDIATE");
     const result = run();
     db.exec("COMMIT");
     return result;
   } catch (cause) {
-    rollBack(db);
+    db.rollBack();
     throw asStoreError(cause);
-  }
-}
-
-function rollBack(db: DatabaseSync): void {
-  try {
-    db.exec("ROLLBACK");
-  } catch (cause) {
-    // SQLite rolls back by itself after some failures, such as a full disk.
-    if (!/no transaction is active/.test(messageOf(cause))) throw asStoreError(cause);
   }
 }
 
@@ -191,7 +163,7 @@ function runSteps<T>(running: Steps<T>, run: (statement: Statement) => unknown[]
   return step.value;
 }
 
-function migrate(db: DatabaseSync): void {
+function migrate(db: SqliteDatabase): void {
   commit(db, () => {
     for (const { number, sqlite } of missingMigrations(versionOf(db))) {
       db.exec(sqlite);
@@ -200,6 +172,6 @@ function migrate(db: DatabaseSync): void {
   });
 }
 
-function versionOf(db: DatabaseSync): number {
-  return countOfRow(db.prepare("SELECT user_version AS count FROM pragma_user_version").get());
+function versionOf(db: SqliteDatabase): number {
+  return countOfRow(db.get("SELECT user_version AS count FROM pragma_user_version"));
 }

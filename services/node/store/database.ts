@@ -1,5 +1,5 @@
-import * as sqlite from "node:sqlite";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { SqliteDatabase } from "../../../lib/sqlite.ts";
 
 /** The chain cannot be read or written. */
 export class StorageError extends RangemakerError {
@@ -12,52 +12,28 @@ export class StorageError extends RangemakerError {
   }
 }
 
-/** A value of a row. */
-export type SqlValue = number | string | Uint8Array;
-
-/** The columns of a row by name. */
-export type Row = Record<string, unknown>;
-
-/** What the runtime has and its types lack. */
-type StatementSync = sqlite.StatementSync & { iterate(): Iterable<Row> };
-const { backup, DatabaseSync } = sqlite as typeof sqlite & {
-  backup(from: sqlite.DatabaseSync, to: string, options: { rate: number }): Promise<number>;
-};
-
-/** How long a change waits for a backup or a check that is opening or closing the database. */
-const BUSY_TIMEOUT_MS = 250;
-
 /** Pages in the log that make a commit copy them to the database, unless it is done before: 64 MB. */
 const LOG_PAGES_MAX = 16_000;
 
 /** SQLite's words for a full disk. Errors of the runtime's `exec`, such as of a commit, have no code. */
 const DISK_FULL = "database or disk is full";
 
-/** A SQLite database whose statements are prepared once. */
-export class Database {
-  readonly #db: sqlite.DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
-
-  /**
-   * Opens a file, or a database in memory. The file must never be opened by other means while it is
-   * open here: closing it would release the locks of SQLite.
-   */
-  constructor(path = ":memory:", options: { readOnly?: boolean } = {}) {
-    // The option exists, but the runtime's types lack it.
-    this.#db = attempt(() => new DatabaseSync(path, options as object));
+/** The database of the chain: a file, or in memory. */
+export class Database extends SqliteDatabase {
+  /** @throws {StorageError} As every method does where SQLite throws. */
+  constructor(path = ":memory:", { readOnly }: { readOnly?: boolean } = {}) {
+    super(path, { ...(readOnly && { readOnly }), errorOf: storageError });
   }
 
-  /** From now on, every commit is on the disk when it returns. */
-  useLog(): void {
-    this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    this.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  override useLog(): void {
+    super.useLog();
     this.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX}`);
   }
 
   /** Copies the log to the database, which takes some milliseconds. Must not be within a change. */
   copyLog(): void {
     try {
-      this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      this.exec("PRAGMA wal_checkpoint(PASSIVE)");
     } catch {
       // The log still contains everything. On a full disk, the next commit fails and says so.
     }
@@ -74,70 +50,6 @@ export class Database {
   /** Changes when another connection has changed the database. */
   get foreignChanges(): number {
     return Number(this.get("PRAGMA data_version")?.data_version);
-  }
-
-  /** Copies everything that is committed now, while other connections may go on to write. */
-  async copyTo(path: string): Promise<void> {
-    // In one step: between two, any change would make it start over. VACUUM INTO is not permitted.
-    await backup(this.#db, path, { rate: 2 ** 30 });
-  }
-
-  exec(sql: string): void {
-    attempt(() => this.#db.exec(sql));
-  }
-
-  run(sql: string, ...values: SqlValue[]): void {
-    attempt(() => this.#statement(sql).run(...values));
-  }
-
-  /** The first row of a query. */
-  get(sql: string, ...values: SqlValue[]): Row | undefined {
-    // A row is an object of its columns.
-    return attempt(() => this.#statement(sql).get(...values)) as Row | undefined;
-  }
-
-  all(sql: string, ...values: SqlValue[]): Row[] {
-    return attempt(() => this.#statement(sql).all(...values)) as Row[]; // as above
-  }
-
-  /** The rows of a query, one by one. */
-  *iterate(sql: string): Iterable<Row> {
-    try {
-      yield* this.#statement(sql).iterate();
-    } catch (cause) {
-      throw storageError(cause);
-    }
-  }
-
-  /** Undoes everything since `BEGIN`, unless SQLite has done so itself, as on a full disk. */
-  rollBack(): void {
-    try {
-      this.#db.exec("ROLLBACK");
-    } catch (thrown) {
-      if (!/no transaction is active/.test(messageOf(thrown))) throw thrown;
-    }
-  }
-
-  close(): void {
-    this.#db.close();
-  }
-
-  #statement(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#db.prepare(sql) as StatementSync; // it has `iterate`, see above
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
-}
-
-/** @throws {StorageError} What SQLite throws. */
-function attempt<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (cause) {
-    throw storageError(cause);
   }
 }
 

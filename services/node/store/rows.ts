@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
-import { type Database, type Row, type SqlValue, StorageError } from "./database.ts";
+import type { Row, SqlValue } from "../../../lib/sqlite.ts";
+import { type Database, StorageError } from "./database.ts";
 
 /** Key of a row; that of a table with bytes as keys is their hex text. */
 export type Key = number | string;

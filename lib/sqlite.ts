@@ -1,0 +1,109 @@
+import * as sqlite from "node:sqlite";
+import { messageOf } from "./errors.ts";
+
+/** A value of a row. */
+export type SqlValue = number | string | Uint8Array | null;
+
+/** The columns of a row by name. */
+export type Row = Record<string, unknown>;
+
+/** How long a change waits while another connection locks the database. It blocks this process. */
+const BUSY_TIMEOUT_MS = 250;
+
+/** What the runtime has and its types lack. */
+type StatementSync = sqlite.StatementSync & { iterate(): Iterable<Row> };
+const { backup, DatabaseSync } = sqlite as typeof sqlite & {
+  backup(from: sqlite.DatabaseSync, to: string, options: { rate: number }): Promise<number>;
+};
+
+export interface SqliteOptions {
+  readOnly?: boolean;
+  /** The error to throw in place of one of SQLite's. */
+  errorOf(cause: unknown): Error;
+}
+
+/** A SQLite database whose statements are prepared once. */
+export class SqliteDatabase {
+  readonly #db: sqlite.DatabaseSync;
+  readonly #errorOf: SqliteOptions["errorOf"];
+  readonly #statements = new Map<string, StatementSync>();
+
+  /**
+   * Opens a file, or a database in memory. The file must never be opened by other means while it is
+   * open here: closing it would release the locks of SQLite.
+   */
+  constructor(path: string, { readOnly = false, errorOf }: SqliteOptions) {
+    this.#errorOf = errorOf;
+    // The option exists, but the runtime's types lack it.
+    this.#db = this.#attempt(() => new DatabaseSync(path, { readOnly } as object));
+  }
+
+  /** From now on, every commit is in the write-ahead log on the disk when it returns. */
+  useLog(): void {
+    this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    this.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  }
+
+  exec(sql: string): void {
+    this.#attempt(() => this.#db.exec(sql));
+  }
+
+  run(sql: string, ...values: SqlValue[]): void {
+    this.#attempt(() => this.#statement(sql).run(...values));
+  }
+
+  /** The first row of a query. */
+  get(sql: string, ...values: SqlValue[]): Row | undefined {
+    // A row is an object of its columns.
+    return this.#attempt(() => this.#statement(sql).get(...values)) as Row | undefined;
+  }
+
+  all(sql: string, ...values: SqlValue[]): Row[] {
+    return this.#attempt(() => this.#statement(sql).all(...values)) as Row[]; // as above
+  }
+
+  /** The rows of a query, one by one. */
+  *iterate(sql: string): Iterable<Row> {
+    try {
+      yield* this.#statement(sql).iterate();
+    } catch (cause) {
+      throw this.#errorOf(cause);
+    }
+  }
+
+  /** Undoes everything since `BEGIN`, unless SQLite has done so itself, as on a full disk. */
+  rollBack(): void {
+    try {
+      this.#db.exec("ROLLBACK");
+    } catch (cause) {
+      if (!/no transaction is active/.test(messageOf(cause))) throw this.#errorOf(cause);
+    }
+  }
+
+  /** Copies everything that is committed now, while other connections may go on to write. */
+  async copyTo(path: string): Promise<void> {
+    // In one step: between two, any change would make it start over. VACUUM INTO is not permitted.
+    await backup(this.#db, path, { rate: 2 ** 30 });
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql) as StatementSync; // it has `iterate`, see above
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #attempt<T>(run: () => T): T {
+    try {
+      return run();
+    } catch (cause) {
+      throw this.#errorOf(cause);
+    }
+  }
+}
