@@ -121,3 +121,8 @@ export function formatPrice(price: bigint, decimals: number = PRICE_DECIMALS): s
 export function formatUnits(units: bigint): string {
   return formatPrice(units).replace(/\.?0+$/, "");
 }
+
+/** An amount of USDC for people, such as `2.5 USDC`. */
+export function usdcText(amount: bigint): string {
+  return `${formatUnits(amount)} USDC`;
+}

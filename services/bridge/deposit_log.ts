@@ -3,7 +3,7 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { formatPrice, formatUnits } from "../../lib/protocol/price.ts";
+import { formatPrice, usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { decodePayload } from "./depositor.ts";
@@ -42,7 +42,7 @@ export function logStart(
         : `${isRelayer ? "the" : "no"} relayer permission`,
       balance: account === undefined
         ? "an unknown balance"
-        : `${formatUnits(account.balance)} USDC`,
+        : usdcText(account.balance),
       limits: `${limitText(rateLimit)} from one address and ${limitText(rateLimitTotal)} in all`,
       rpcUrl: redactUrls(rpcUrl),
       database: redactUrls(database),

@@ -1,7 +1,7 @@
 /** `rangemaker bridge replay`: sends deposits again that a restored node lacks. */
 import { repairCommand } from "../../lib/cli/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { formatUnits } from "../../lib/protocol/price.ts";
+import { usdcText } from "../../lib/protocol/price.ts";
 import { decodePayload, termsOfIntent } from "./depositor.ts";
 import { options } from "./options.ts";
 
@@ -36,7 +36,7 @@ export const run = repairCommand({
     const { user, amount, nonce } = decodePayload(intent.payload);
     return {
       result: { state, transaction, receipt: JSON.stringify(receipt), failure: null },
-      line: `Sent again: ${formatUnits(amount)} USDC for ${user}, nonce ${nonce}`,
+      line: `Sent again: ${usdcText(amount)} for ${user}, nonce ${nonce}`,
     };
   },
 });

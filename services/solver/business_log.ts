@@ -1,7 +1,7 @@
 import type { RangemakerError } from "../../lib/errors.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
-import { formatPrice } from "../../lib/protocol/price.ts";
+import { usdcText } from "../../lib/protocol/price.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
@@ -20,8 +20,6 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
   return { user, quoteHash, betAmount: betAmount.toString(), payout: payout.toString() };
 }
 
-const usdc = (amount: bigint) => `${formatPrice(amount)} USDC`;
-
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const businessLog = {
   /** What the solver works with; the balance is unknown while the node does not answer. */
@@ -36,9 +34,9 @@ export const businessLog = {
         pricing,
         chainId,
         dryRun,
-        balance: time === null ? "an unknown balance" : usdc(balance),
-        maxRisk: usdc(maxRisk),
-        maxExposure: maxExposure === undefined ? "without bound" : usdc(maxExposure),
+        balance: time === null ? "an unknown balance" : usdcText(balance),
+        maxRisk: usdcText(maxRisk),
+        maxExposure: maxExposure === undefined ? "without bound" : usdcText(maxExposure),
         rpcUrl: redactUrls(rpcUrl),
         database: redactUrls(database),
       },
@@ -56,8 +54,8 @@ export const businessLog = {
     log.debug("Quote {quoteHash} for {user}: bet {bet}, payout {pays}", () => ({
       event: "quoted",
       ...fieldsOf(quoteHash, terms),
-      bet: usdc(terms.betAmount),
-      pays: usdc(terms.payout),
+      bet: usdcText(terms.betAmount),
+      pays: usdcText(terms.payout),
     }));
   },
 
@@ -65,8 +63,8 @@ export const businessLog = {
     log.info("Execution accepted: bet {bet} of {user}, payout {pays}", () => ({
       event: "execution_accepted",
       ...fieldsOf(quoteHash, terms),
-      bet: usdc(terms.betAmount),
-      pays: usdc(terms.payout),
+      bet: usdcText(terms.betAmount),
+      pays: usdcText(terms.payout),
     }));
   },
 
@@ -74,7 +72,7 @@ export const businessLog = {
     log.info("Execution hedged: {risk} at risk with {user}", () => ({
       event: "execution_hedged",
       ...fieldsOf(quoteHash, terms),
-      risk: usdc(riskOf(terms)),
+      risk: usdcText(riskOf(terms)),
     }));
   },
 
@@ -83,7 +81,7 @@ export const businessLog = {
     log.warn("Hedge of {risk} for {user} is not needed: its execution is refused", () => ({
       event: "hedge_unused",
       ...fieldsOf(quoteHash, terms),
-      risk: usdc(riskOf(terms)),
+      risk: usdcText(riskOf(terms)),
     }));
   },
 
@@ -141,7 +139,7 @@ export const businessLog = {
       user,
       quoteHash,
       result: status,
-      pnl: usdc(profit),
+      pnl: usdcText(profit),
       profit: profit.toString(),
     });
   },
@@ -151,8 +149,8 @@ export const businessLog = {
     const facts = {
       exposure: exposure.toString(),
       bound: bound.toString(),
-      now: usdc(exposure),
-      most: usdc(bound),
+      now: usdcText(exposure),
+      most: usdcText(bound),
     };
     if (isNear) {
       log.warn("Exposure of {now} is near its bound of {most}", {

@@ -7,7 +7,7 @@ import { callJson } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { randomNonce } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
-import { formatUnits } from "../../lib/protocol/price.ts";
+import { usdcText } from "../../lib/protocol/price.ts";
 import { options as solverOptions } from "./options.ts";
 
 const REQUEST_LIFE_MS = 60_000;
@@ -47,7 +47,7 @@ export const run = command({
     const body = { ...request, amount: `${amount}`, nonce: `${nonce}`, signature };
     const url = new URL("deposit", bridgeUrl.endsWith("/") ? bridgeUrl : `${bridgeUrl}/`);
     const { txHash } = await callJson(url.href, depositAnswerSchema, body);
-    print(`${formatUnits(amount)} USDC for ${signer.address}, transaction ${txHash}`);
+    print(`${usdcText(amount)} for ${signer.address}, transaction ${txHash}`);
     return ExitCode.ok;
   },
 });

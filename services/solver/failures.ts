@@ -1,20 +1,18 @@
 import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { MarketPair } from "../../lib/protocol/markets.ts";
-import { formatUnits } from "../../lib/protocol/price.ts";
+import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import type { ErrorStatuses } from "../../lib/http/failures.ts";
 import { INTENT_STATUSES } from "../../lib/intents/failures.ts";
-
-const usdc = (amount: bigint) => `${formatUnits(amount)} USDC`;
 
 /** What the solver refuses: the text of each code, made from the numbers in `details`. */
 const TEXTS = {
   UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
     `Pair ${base} / ${quote} is not supported: GET /pairs lists those that are`,
   BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
-    `Bet of ${usdc(d.betAmount)} is below ${usdc(d.minBetAmount)}: bet more`,
+    `Bet of ${usdcText(d.betAmount)} is below ${usdcText(d.minBetAmount)}: bet more`,
   BET_TOO_LARGE: (d: { betAmount: bigint; maxBetAmount: bigint }) =>
-    `Bet of ${usdc(d.betAmount)} is above ${usdc(d.maxBetAmount)}: bet less`,
+    `Bet of ${usdcText(d.betAmount)} is above ${usdcText(d.maxBetAmount)}: bet less`,
   DURATION_TOO_SHORT: (d: { durationMs: number; minDurationMs: number }) =>
     `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms: choose a longer window`,
   DURATION_TOO_LONG: (d: { durationMs: number; maxDurationMs: number }) =>
@@ -40,8 +38,8 @@ const TEXTS = {
       : `Quote deadline ${d.deadline} is ${d.leftMs} ms away: an execution takes ${d.neededMs} ms, ` +
         `${d.neededMs - d.leftMs} ms too long; request a quote with a later deadline`,
   RISK_TOO_LARGE: (d: { payout: bigint; risk: bigint; maxRisk: bigint }) =>
-    `Payout of ${usdc(d.payout)} would risk ${usdc(d.risk)} on one thesis, ` +
-    `${usdc(d.risk - d.maxRisk)} above ${usdc(d.maxRisk)}; bet less`,
+    `Payout of ${usdcText(d.payout)} would risk ${usdcText(d.risk)} on one thesis, ` +
+    `${usdcText(d.risk - d.maxRisk)} above ${usdcText(d.maxRisk)}; bet less`,
   PRICE_STALE: (d: { symbol: string; ageMs: number | null }) =>
     `Core node has no fresh price of ${d.symbol}: ` +
     `${d.ageMs === null ? "it never had one" : `the last is ${d.ageMs} ms old`}; try again later`,
@@ -53,23 +51,23 @@ const TEXTS = {
     reserved: bigint;
     missing: bigint;
   }) =>
-    `Balance of ${usdc(d.balance)} of user ${d.user} is ${usdc(d.missing)} short of the bet of ` +
-    `${usdc(d.betAmount)}${
-      d.reserved === 0n ? "" : ` and ${usdc(d.reserved)} in executions under way`
+    `Balance of ${usdcText(d.balance)} of user ${d.user} is ${usdcText(d.missing)} short of the bet of ` +
+    `${usdcText(d.betAmount)}${
+      d.reserved === 0n ? "" : ` and ${usdcText(d.reserved)} in executions under way`
     }` +
     ": deposit first; the quote stays valid until its deadline",
   BALANCE_TOO_LOW: (d: { balance: bigint; needed: bigint; missing: bigint }) =>
-    `Solver balance of ${usdc(d.balance)} is ${usdc(d.missing)} short of the ${
-      usdc(d.needed)
+    `Solver balance of ${usdcText(d.balance)} is ${usdcText(d.missing)} short of the ${
+      usdcText(d.needed)
     } at ` +
     "risk in executions under way: bet less, or try again when they have ended",
   EXPOSURE_UNKNOWN: () =>
     "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
   EXPOSURE_TOO_LARGE: (d: { exposure: bigint; maxExposure: bigint; risk: bigint }) =>
-    `Exposure would be ${usdc(d.exposure)}, above --max-exposure ${
-      usdc(d.maxExposure)
+    `Exposure would be ${usdcText(d.exposure)}, above --max-exposure ${
+      usdcText(d.maxExposure)
     }: this bet ` +
-    `adds ${usdc(d.risk)}; bet less, or wait for settlements`,
+    `adds ${usdcText(d.risk)}; bet less, or wait for settlements`,
   HEDGE_REFUSED: ({ reason }: { reason: string }) =>
     `Execution was not hedged: ${reason}; request a new quote`,
 };

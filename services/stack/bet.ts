@@ -14,7 +14,7 @@ import type { ShowProgress } from "../../lib/cli/terminal.ts";
 import { type Clock, waitMs } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
-import { formatUnits, oraclePricesSchema } from "../../lib/protocol/price.ts";
+import { formatUnits, oraclePricesSchema, usdcText } from "../../lib/protocol/price.ts";
 import { chainIdOption } from "../../lib/cli/shared_options.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
@@ -89,7 +89,7 @@ export async function playBet(
     return `${SYMBOL} ${formatUnits(found.price)} from ${found.sources.join(", ")}`;
   });
   const before = await step("deposit", () => deposit(client), ({ balance }) => {
-    return `${formatUnits(balance)} USDC for ${wallet.address}`;
+    return `${usdcText(balance)} for ${wallet.address}`;
   });
   const watch = await step(
     "subscribe",

@@ -24,7 +24,7 @@ const failure = { code: "QUOTE_EXPIRED", message: "Too late" };
 
 const who = { user: user.address, quoteHash };
 const bet = { ...who, betAmount: "100", payout: "110" };
-const amounts = { bet: "0.000100 USDC", pays: "0.000110 USDC" };
+const amounts = { bet: "0.0001 USDC", pays: "0.00011 USDC" };
 const failed = {
   event: "execution_failed",
   ...who,
@@ -32,7 +32,7 @@ const failed = {
   reason: failure.message,
 };
 const settled = { event: "thesis_settled", thesisId: 7, ...who };
-const bound = { exposure: "9", bound: "10", now: "0.000009 USDC", most: "0.000010 USDC" };
+const bound = { exposure: "9", bound: "10", now: "0.000009 USDC", most: "0.00001 USDC" };
 
 const cases: readonly [
   name: string,
@@ -56,13 +56,13 @@ const cases: readonly [
     "hedge",
     () => businessLog.hedged(quoteHash, terms),
     "info",
-    { event: "execution_hedged", ...bet, risk: "0.000010 USDC" },
+    { event: "execution_hedged", ...bet, risk: "0.00001 USDC" },
   ],
   [
     "hedge of a bet that pays itself back",
     () => businessLog.hedged(quoteHash, { ...terms, payout: 100n }),
     "info",
-    { event: "execution_hedged", ...bet, payout: "100", risk: "0.000000 USDC" },
+    { event: "execution_hedged", ...bet, payout: "100", risk: "0 USDC" },
   ],
   [
     "refusal",
@@ -92,13 +92,13 @@ const cases: readonly [
     "bet that its user won",
     () => businessLog.settled(thesisOf(7, { status: "won" })),
     "info",
-    { ...settled, result: "won", pnl: "-0.000010 USDC", profit: "-10" },
+    { ...settled, result: "won", pnl: "-0.00001 USDC", profit: "-10" },
   ],
   [
     "bet that its user lost",
     () => businessLog.settled(thesisOf(7, { status: "lost" })),
     "info",
-    { ...settled, result: "lost", pnl: "0.000100 USDC", profit: "100" },
+    { ...settled, result: "lost", pnl: "0.0001 USDC", profit: "100" },
   ],
   [
     "exposure near its bound",

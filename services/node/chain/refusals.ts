@@ -2,7 +2,7 @@ import type { Permission } from "../../../lib/protocol/account.ts";
 import { SLOT_MS, THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import { failuresOf } from "../../../lib/protocol/failures.ts";
 import type { MarketPair } from "../../../lib/protocol/markets.ts";
-import { formatUnits } from "../../../lib/protocol/price.ts";
+import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
@@ -36,8 +36,8 @@ const TEXTS = {
   QUOTE_EXPIRED: (d: { deadline: number; now: number }) =>
     `Quote expired at ${d.deadline}: it is ${d.now}; request a new quote`,
   BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
-    `Bet has to be at least ${formatUnits(d.minBetAmount)} USDC: received ` +
-    `${formatUnits(d.betAmount)} USDC`,
+    `Bet has to be at least ${usdcText(d.minBetAmount)}: received ` +
+    usdcText(d.betAmount),
   INVALID_TIME_RANGE: (d: Window | { slotTime: number; newestSlotTime: number }) =>
     "slotTime" in d
       ? `Slots up to ${d.newestSlotTime} can be filled: received one at ${d.slotTime}`
@@ -51,8 +51,8 @@ const TEXTS = {
     `${formatUnits(d.lowerPrice)} to ${formatUnits(d.upperPrice)}; ` +
     `request a quote for a later start`,
   INSUFFICIENT_BALANCE: (d: { address: Address; balance: bigint; needed: bigint }) =>
-    `Balance of ${d.address} is ${formatUnits(d.balance)} USDC: the thesis takes ` +
-    `${formatUnits(d.needed)} USDC from it; deposit more`,
+    `Balance of ${d.address} is ${usdcText(d.balance)}: the thesis takes ` +
+    `${usdcText(d.needed)} from it; deposit more`,
 };
 
 const failure = failuresOf(TEXTS);

@@ -3,7 +3,7 @@ import { repairCommand } from "../../../lib/cli/repair_command.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/intents/submission.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { formatUnits } from "../../../lib/protocol/price.ts";
+import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { options } from "../options.ts";
 import { committedThesis, decodeExecution } from "./execution.ts";
@@ -38,7 +38,7 @@ export const run = repairCommand({
     const { user, betAmount, payout } = decodeExecution(intent.payload).quote;
     return {
       result: { state: "failed", transaction: intent.transaction, receipt: null, failure },
-      line: `Gone: thesis ${thesisId} of ${user}, ${formatUnits(betAmount)} USDC that might have ` +
+      line: `Gone: thesis ${thesisId} of ${user}, ${usdcText(betAmount)} that might have ` +
         `become ${formatUnits(payout)}, quote ${intent.key}: undo its hedge`,
     };
   },

@@ -1,5 +1,5 @@
 import { failuresOf } from "../../../lib/protocol/failures.ts";
-import { formatUnits } from "../../../lib/protocol/price.ts";
+import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
 /** What `--pricing barrier` refuses: the text of each code, made from the numbers in `details`. */
@@ -35,15 +35,15 @@ const TEXTS = {
     `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms (--min-duration-ms): ` +
     "choose a longer window",
   PAYOUT_TOO_LOW: (d: { betAmount: bigint; probability: number; margin: number }) =>
-    `Bet of ${formatUnits(d.betAmount)} USDC would not pay more than itself: the user wins with ` +
+    `Bet of ${usdcText(d.betAmount)} would not pay more than itself: the user wins with ` +
     `a probability of ${d.probability.toFixed(4)} and the margin is ${d.margin}; choose ` +
     "a narrower range, a longer window or a larger bet",
   PRICE_MOVED: (d: { signedPayout: bigint; kept: number; minKept: number } & CurrentPayout) =>
-    `Payout of ${formatUnits(d.signedPayout)} USDC would leave ${d.kept.toFixed(4)} of the bet ` +
+    `Payout of ${usdcText(d.signedPayout)} would leave ${d.kept.toFixed(4)} of the bet ` +
     `to the solver, below ${d.minKept.toFixed(4)}: request a new quote`,
   PRICE_IMPROVED: (d: { signedPayout: bigint; currentPayout: bigint }) =>
-    `Payout of ${formatUnits(d.signedPayout)} USDC is ` +
-    `${formatUnits(d.currentPayout - d.signedPayout)} USDC below that of a new quote: request it`,
+    `Payout of ${usdcText(d.signedPayout)} is ` +
+    `${usdcText(d.currentPayout - d.signedPayout)} below that of a new quote: request it`,
 };
 
 interface CurrentPayout {
