@@ -23,6 +23,12 @@ import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./store/storage.ts";
 
+/**
+ * Part of the time between two checkpoints in which theses that ended together are settled: the next
+ * checkpoint would wait for what is being settled, and for its commit.
+ */
+export const SETTLEMENT_MS = 70;
+
 /** Additional parts of a development chain. */
 export interface Development {
   clock: ShiftedClock;
@@ -176,7 +182,11 @@ export class CoreNode {
     if (this.#isSettling) return;
     this.#isSettling = true;
     try {
-      while (await this.#queue.run("write", ["settlement"], () => this.chain.settleDue()));
+      const untilMs = this.chain.head.timestampMs + SETTLEMENT_MS;
+      const settle = () => this.chain.settleDue();
+      while (
+        await this.#queue.run("write", ["settlement"], settle) && this.#clock.now() < untilMs
+      );
     } catch (thrown) {
       if (!(thrown instanceof NodeBusyError)) throw thrown; // the next checkpoint continues
     } finally {

@@ -29,6 +29,8 @@ export class BreachWatch {
   /** Stops watching a settled thesis. */
   remove(id: number): void {
     this.#watched.delete(id);
+    this.#lower.compact();
+    this.#upper.compact();
   }
 
   /** Removes and returns the theses whose range does not contain the price of a slot. */
@@ -67,15 +69,15 @@ class Bounds {
     const taken: Thesis[] = [];
     const isKept = (entry: Entry) => {
       const { bound, thesis } = entry;
-      if (!this.#watched.has(thesis.id) || time >= thesis.endTime) return false;
       if (bound >= value) return true;
+      if (!this.#watched.has(thesis.id) || time >= thesis.endTime) return false;
       if (time < thesis.startTime) this.#early.add(thesis.startTime, entry);
       else taken.push(thesis);
       return false;
     };
     let pops = 0;
     for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {
-      if (pops === POPS_MAX || this.#queue.length > 2 * this.#watched.size + STALE_MAX) {
+      if (pops === POPS_MAX) {
         this.#queue = queueOf(this.#queue.data.filter(isKept));
         break;
       }
@@ -84,6 +86,12 @@ class Bounds {
       pops += 1;
     }
     return taken;
+  }
+
+  /** Deletes theses that are no longer watched when they outnumber the others. */
+  compact(): void {
+    if (this.#queue.length <= 2 * this.#watched.size + STALE_MAX) return;
+    this.#queue = queueOf(this.#queue.data.filter(({ thesis }) => this.#watched.has(thesis.id)));
   }
 }
 
