@@ -96,7 +96,7 @@ export class PriceRing implements PriceReader {
   }
 
   /** Whether the slot that starts at `time` is in the ring now. */
-  holds(time: number): boolean {
+  contains(time: number): boolean {
     return this.#inRing(slotAt(time));
   }
 

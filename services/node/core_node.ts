@@ -110,25 +110,13 @@ export class CoreNode {
       queue: this.#queue,
       beforeAnswer: () => storage.records.commits.committed(),
     });
-    const clients = this.clients = new Clients({
+    this.clients = new Clients({
       dispatcher: this.dispatcher,
       subscriptions,
       clock: this.#clock,
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
-    watchNode(this.metrics.registry, {
-      unsettledTheses: () => chain.state.settler.unsettledCount,
-      thesesWithoutPrices: () => chain.state.settler.withoutPrices,
-      neededSlots: () => chain.state.neededSlots(chain.head.timestampMs),
-      freshMarkets: () =>
-        settings.markets.list.map((market) => [
-          market,
-          oraclePrices.isFresh(market, clock.now()),
-        ]),
-      clients: () => clients.count,
-      isWritable,
-      storageBytes: () => storage.bytes,
-    });
+    watchNode(this.metrics.registry, { chain, clients: this.clients, storage, clock });
   }
 
   /** Starts the checkpoints. */

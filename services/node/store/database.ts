@@ -12,6 +12,11 @@ export class StorageError extends RangemakerError {
   }
 }
 
+/** The error for a database whose contents are not what was written. */
+export function damaged(what: string): StorageError {
+  return new StorageError(`The chain is damaged (${what}): restore a backup`, { isFinal: true });
+}
+
 /** A value of a row. */
 export type SqlValue = number | string | Uint8Array;
 

@@ -158,17 +158,17 @@ Deno.test("PriceRing: an empty ring knows nothing and names all of it as missing
   });
 });
 
-Deno.test("PriceRing: holds the newest slots, with a price or without, from the first one on", () => {
+Deno.test("PriceRing: contains the newest slots, with a price or without, from the first one on", () => {
   const ring = new PriceRing(8);
-  assert.deepEqual([ring.oldest, ring.holds(0)], [0, false]);
+  assert.deepEqual([ring.oldest, ring.contains(0)], [0, false]);
   ring.append(100, 5n);
   assert.deepEqual([0, 100, 200].map((time) => ring.at(time)), [undefined, 5n, undefined]);
   for (const [newest, oldest] of [[700, 0], [800, 100], [3_000, 2_300]] as const) {
     ring.skipTo(newest);
     assert.deepEqual([ring.newest, ring.oldest], [newest, oldest]);
-    assert.deepEqual([ring.holds(oldest), ring.holds(newest)], [true, true]);
-    assert.equal(ring.holds(newest + 100), false);
-    if (oldest > 0) assert.equal(ring.holds(oldest - 100), false);
+    assert.deepEqual([ring.contains(oldest), ring.contains(newest)], [true, true]);
+    assert.equal(ring.contains(newest + 100), false);
+    if (oldest > 0) assert.equal(ring.contains(oldest - 100), false);
   }
   ring.skipTo(2_900);
   assert.equal(ring.newest, 3_000);
