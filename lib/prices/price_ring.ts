@@ -12,7 +12,7 @@ import {
 export const RING_SLOTS_DEFAULT = 65_536;
 
 /** Bytes of a slot: its time and its price, eight each. */
-export const SLOT_BYTES = 16;
+const SLOT_BYTES = 16;
 
 /**
  * The recent prices of one market: a fixed number of slots in one buffer, each with its time and its
@@ -33,7 +33,7 @@ export const SLOT_BYTES = 16;
  */
 export class PriceRing implements PriceReader {
   readonly slots: number;
-  /** The slots; a copy of these bytes is enough to restore the ring. */
+  /** The slots as they are in memory. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly #blockSlots: number;
   readonly #times: Float64Array;
@@ -62,19 +62,6 @@ export class PriceRing implements PriceReader {
     this.#blockCounts = new Uint32Array(blocks);
     this.#blockLowest = new BigUint64Array(blocks);
     this.#blockHighest = new BigUint64Array(blocks);
-  }
-
-  /**
-   * Restores a ring from its {@link bytes}. Invalid slots (a time that belongs to another slot, a price
-   * of 0) become slots without a price.
-   *
-   * @throws {RangeError} If the number of slots is not a power of two.
-   */
-  static fromBytes(bytes: Uint8Array): PriceRing {
-    const ring = new PriceRing(bytes.byteLength / SLOT_BYTES);
-    ring.bytes.set(bytes);
-    ring.#rebuild();
-    return ring;
   }
 
   /** Start of the newest slot, or undefined before the first. */
@@ -109,7 +96,7 @@ export class PriceRing implements PriceReader {
   }
 
   /** Whether the slot that starts at `time` is in the ring now. */
-  holds(time: number): boolean {
+  contains(time: number): boolean {
     return this.#inRing(slotAt(time));
   }
 
@@ -185,23 +172,6 @@ export class PriceRing implements PriceReader {
     if (first || price < this.#blockLowest[block]!) this.#blockLowest[block] = price;
     if (first || price > this.#blockHighest[block]!) this.#blockHighest[block] = price;
     this.#blockCounts[block]! += 1;
-  }
-
-  #rebuild(): void {
-    const known: number[] = [];
-    for (let index = 0; index < this.slots; index++) {
-      const time = this.#times[2 * index]!; // index is below the number of slots
-      const slot = time / SLOT_MS;
-      const isValid = Number.isSafeInteger(slot) && slot >= 0 && slot % this.slots === index &&
-        this.#prices[2 * index + 1] !== 0n;
-      if (isValid) known.push(slot);
-      else this.#times[2 * index] = -1;
-    }
-    known.sort((a, b) => a - b);
-    this.#newestSlot = known.at(-1) ?? -1;
-    for (const slot of known) {
-      if (this.#inRing(slot)) this.#summarise(slot, this.#prices[2 * (slot % this.slots) + 1]!);
-    }
   }
 }
 

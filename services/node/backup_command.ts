@@ -52,7 +52,7 @@ async function backUp(dir: string, to: string): Promise<void> {
   }
   if (statOf(dir) === undefined) throw new DataDirError(`${dir} does not exist`);
   // While no node runs, none may start: the files are those that a stopped or killed one left.
-  const lock = LockFile.isHeld(dir) ? undefined : LockFile.lock(dir);
+  const lock = LockFile.isLocked(dir) ? undefined : LockFile.lock(dir);
   try {
     if (lock !== undefined && examine(dir, LockFile.read(dir)) === "nothing") {
       throw new DataDirError(`${dir} contains no chain yet`);

@@ -132,7 +132,7 @@ function tryDataDir(path: string, settings: NodeSettings): Finding {
     const found = inspectDataDir(path, settings);
     if (found === undefined) return ok(`${path} is empty: the first start creates the chain`);
     const text = `${path} contains this chain, ${found.bytes} bytes`;
-    return ok(found.isHeld ? `${text}; a running node has it open` : text);
+    return ok(found.isLocked ? `${text}; a running node has it open` : text);
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
     const other = optionLabel(options.dataDir);

@@ -23,6 +23,12 @@ import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./store/storage.ts";
 
+/**
+ * Part of the time between two checkpoints in which theses that ended together are settled: the next
+ * checkpoint would wait for what is being settled, and for its commit.
+ */
+export const SETTLEMENT_MS = 70;
+
 /** Additional parts of a development chain. */
 export interface Development {
   clock: ShiftedClock;
@@ -104,25 +110,13 @@ export class CoreNode {
       queue: this.#queue,
       beforeAnswer: () => storage.records.commits.committed(),
     });
-    const clients = this.clients = new Clients({
+    this.clients = new Clients({
       dispatcher: this.dispatcher,
       subscriptions,
       clock: this.#clock,
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
-    watchNode(this.metrics.registry, {
-      unsettledTheses: () => chain.state.settler.unsettledCount,
-      thesesWithoutPrices: () => chain.state.settler.withoutPrices,
-      neededSlots: () => chain.state.neededSlots(chain.head.timestampMs),
-      freshMarkets: () =>
-        settings.markets.list.map((market) => [
-          market,
-          oraclePrices.isFresh(market, clock.now()),
-        ]),
-      clients: () => clients.count,
-      isWritable,
-      storageBytes: () => storage.bytes,
-    });
+    watchNode(this.metrics.registry, { chain, clients: this.clients, storage, clock });
   }
 
   /** Starts the checkpoints. */
@@ -176,7 +170,11 @@ export class CoreNode {
     if (this.#isSettling) return;
     this.#isSettling = true;
     try {
-      while (await this.#queue.run("write", ["settlement"], () => this.chain.settleDue()));
+      const untilMs = this.chain.head.timestampMs + SETTLEMENT_MS;
+      const settle = () => this.chain.settleDue();
+      while (
+        await this.#queue.run("write", ["settlement"], settle) && this.#clock.now() < untilMs
+      );
     } catch (thrown) {
       if (!(thrown instanceof NodeBusyError)) throw thrown; // the next checkpoint continues
     } finally {

@@ -1,21 +1,19 @@
 import type { Registry } from "prom-client";
-import type { Market, Markets } from "../../lib/protocol/markets.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import { createRegistry, metricsIn } from "../../lib/http/metrics.ts";
+import type { Chain } from "./chain/chain.ts";
+import type { Clients } from "./rpc/clients.ts";
+import type { Storage } from "./store/storage.ts";
 
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
-/** Values that are read at each scrape. */
-export interface NodeGauges {
-  unsettledTheses(): number;
-  thesesWithoutPrices(): number;
-  /** Slots without a price that unsettled theses need. */
-  neededSlots(): Iterable<[market: Market, slots: number]>;
-  /** Whether each market has a fresh price. */
-  freshMarkets(): Iterable<[market: Market, isFresh: boolean]>;
-  clients(): number;
-  /** Whether changes can be stored. */
-  isWritable(): boolean;
-  storageBytes(): number;
+/** What is read at each scrape. */
+export interface WatchedParts {
+  chain: Chain;
+  clients: Clients;
+  storage: Storage;
+  clock: Clock;
 }
 
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
@@ -87,24 +85,26 @@ export function createNodeMetrics({ symbols }: Markets) {
 }
 
 /** Declares gauges that read the node at each scrape. */
-export function watchNode(registry: Registry, gauges: NodeGauges): void {
+export function watchNode(registry: Registry, parts: WatchedParts): void {
+  const { chain, clients, storage, clock } = parts;
   const { reading, readings } = metricsIn(registry);
   reading(
     "node_theses_unsettled",
     "Theses that are not settled.",
-    gauges.unsettledTheses,
+    () => chain.state.settler.unsettledCount,
   );
   reading(
     "node_theses_without_prices",
     "Theses that have ended and cannot be settled until missing prices are backfilled.",
-    gauges.thesesWithoutPrices,
+    () => chain.state.settler.withoutPrices,
   );
   readings(
     "node_price_slots_needed",
     "Checkpoints without a price that open theses need, by market.",
     ["market"],
     function* () {
-      for (const [{ symbol: market }, slots] of gauges.neededSlots()) yield [{ market }, slots];
+      const needed = chain.state.neededSlots(chain.head.timestampMs);
+      for (const [{ symbol: market }, slots] of needed) yield [{ market }, slots];
     },
   );
   readings(
@@ -112,20 +112,21 @@ export function watchNode(registry: Registry, gauges: NodeGauges): void {
     "1 while a market has a fresh price, otherwise 0.",
     ["market"],
     function* () {
-      for (const [{ symbol: market }, isFresh] of gauges.freshMarkets()) {
-        yield [{ market }, isFresh ? 1 : 0];
+      const { oraclePrices } = chain;
+      for (const market of oraclePrices.markets) {
+        yield [{ market: market.symbol }, oraclePrices.isFresh(market, clock.now()) ? 1 : 0];
       }
     },
   );
   reading(
     "node_storage_writable",
     "1 while transactions and settlements can be stored, 0 after a commit failed.",
-    () => gauges.isWritable() ? 1 : 0,
+    () => storage.records.commits.failure === undefined ? 1 : 0,
   );
-  reading("node_websocket_clients", "WebSocket clients connected.", gauges.clients);
+  reading("node_websocket_clients", "WebSocket clients connected.", () => clients.count);
   reading(
     "node_storage_bytes",
     "Size of the chain's database with its log; 0 in memory.",
-    gauges.storageBytes,
+    () => storage.bytes,
   );
 }

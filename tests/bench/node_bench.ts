@@ -22,6 +22,7 @@ import {
 import { withDefaults } from "../../lib/cli/options.ts";
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";
+import { SETTLEMENT_MS } from "../../services/node/core_node.ts";
 import { options, startNode } from "../../services/node/mod.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
 import type { ChainState } from "../../services/node/chain/state.ts";
@@ -140,7 +141,10 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const settleRest = async () => {
     if (isSettling) return;
     isSettling = true;
-    while (chain.settleDue()) await new Promise((resolve) => setImmediate(resolve));
+    const untilMs = chain.head.timestampMs + SETTLEMENT_MS;
+    while (chain.settleDue() && clock.now() < untilMs) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     isSettling = false;
     if (state.settler.unsettledCount === 0) done.resolve();
   };

@@ -29,11 +29,16 @@ export class BreachWatch {
   /** Stops watching a settled thesis. */
   remove(id: number): void {
     this.#watched.delete(id);
+    this.#lower.compact();
+    this.#upper.compact();
   }
 
   /** Removes and returns the theses whose range does not contain the price of a slot. */
   broken(time: number, price: bigint): Thesis[] {
-    const broken = [...this.#lower.takeBelow(-price, time), ...this.#upper.takeBelow(price, time)];
+    const broken = [
+      ...this.#lower.removeBelow(-price, time),
+      ...this.#upper.removeBelow(price, time),
+    ];
     for (const { id } of broken) this.#watched.delete(id);
     return broken;
   }
@@ -62,20 +67,20 @@ class Bounds {
   }
 
   /** Removes the theses with a bound below a value; returns those that are watched and in their window. */
-  takeBelow(value: bigint, time: number): Thesis[] {
+  removeBelow(value: bigint, time: number): Thesis[] {
     for (const entry of this.#early.take(time)) this.#queue.push(entry);
-    const taken: Thesis[] = [];
+    const broken: Thesis[] = [];
     const isKept = (entry: Entry) => {
       const { bound, thesis } = entry;
-      if (!this.#watched.has(thesis.id) || time >= thesis.endTime) return false;
       if (bound >= value) return true;
+      if (!this.#watched.has(thesis.id) || time >= thesis.endTime) return false;
       if (time < thesis.startTime) this.#early.add(thesis.startTime, entry);
-      else taken.push(thesis);
+      else broken.push(thesis);
       return false;
     };
     let pops = 0;
     for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {
-      if (pops === POPS_MAX || this.#queue.length > 2 * this.#watched.size + STALE_MAX) {
+      if (pops === POPS_MAX) {
         this.#queue = queueOf(this.#queue.data.filter(isKept));
         break;
       }
@@ -83,7 +88,13 @@ class Bounds {
       this.#queue.pop();
       pops += 1;
     }
-    return taken;
+    return broken;
+  }
+
+  /** Deletes theses that are no longer watched when they outnumber the others. */
+  compact(): void {
+    if (this.#queue.length <= 2 * this.#watched.size + STALE_MAX) return;
+    this.#queue = queueOf(this.#queue.data.filter(({ thesis }) => this.#watched.has(thesis.id)));
   }
 }
 

@@ -4,6 +4,7 @@ import { START_AHEAD_MAX_MS, TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protoco
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { requireSigner } from "../../../lib/protocol/signature.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
 import type { Block } from "./block.ts";
@@ -17,7 +18,7 @@ import type { PermissionLists } from "../store/tables.ts";
 import { Permissions } from "./permissions.ts";
 import { isFinalAt } from "./settlement.ts";
 import { ChainState } from "./state.ts";
-import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
+import { verifyEmbeddedSignatures } from "./verify.ts";
 
 /**
  * Failures of strangers, which are not recorded ({@link Ledger.recordsFailureOf}): the newest are kept
@@ -260,7 +261,7 @@ export class Chain {
   #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
-    requireSender(tx, txHash);
+    requireSigner("Transaction signature", txHash, tx.signature, tx.from);
     const earlier = this.receipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     // One this old may have had a receipt that was deleted: it must not be accepted again.

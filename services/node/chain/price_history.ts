@@ -118,9 +118,9 @@ export class PriceHistory implements PriceReader {
   }
 
   /** Whether a backfilled price of the slot would be stored: it is missing, and as new as the ring or needed. */
-  takes(time: number, isNeeded: boolean): boolean {
+  canFill(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined || !this.backfilled.hasRoomFor(time)) return false;
-    return isNeeded || this.ring.holds(time);
+    return isNeeded || this.ring.contains(time);
   }
 
   /** Deletes backfilled pages that are older than the ring and overlap none of the spans. @returns Their numbers. */

@@ -1,17 +1,23 @@
 import TinyQueue from "tinyqueue";
 
+/** Items that are due together; those before `next` were taken. */
+interface Due<T> {
+  items: T[];
+  next: number;
+}
+
 /** Items by the time at which they are due. Many that are due together cost no more than one each. */
 export class Schedule<T> {
-  readonly #itemsByTime = new Map<number, T[]>();
+  readonly #dueByTime = new Map<number, Due<T>>();
   /** The times that have items. */
   readonly #times = new TinyQueue<number>();
 
   /** @param timeMs Unix milliseconds. */
   add(timeMs: number, item: T): void {
-    const items = this.#itemsByTime.get(timeMs);
-    if (items !== undefined) items.push(item);
+    const due = this.#dueByTime.get(timeMs);
+    if (due !== undefined) due.items.push(item);
     else {
-      this.#itemsByTime.set(timeMs, [item]);
+      this.#dueByTime.set(timeMs, { items: [item], next: 0 });
       this.#times.push(timeMs);
     }
   }
@@ -26,10 +32,12 @@ export class Schedule<T> {
     let taken: T[] = [];
     while (this.isDue(nowMs) && taken.length < max) {
       const time = this.#times.peek()!; // an item is due
-      const items = this.#itemsByTime.get(time)!; // each time has some
-      taken = taken.concat(items.splice(0, max - taken.length));
-      if (items.length > 0) continue;
-      this.#itemsByTime.delete(time);
+      const due = this.#dueByTime.get(time)!; // each time has some
+      const items = due.items.slice(due.next, due.next + max - taken.length);
+      taken = taken.concat(items);
+      due.next += items.length;
+      if (due.next < due.items.length) continue;
+      this.#dueByTime.delete(time);
       this.#times.pop();
     }
     return taken;

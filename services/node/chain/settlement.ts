@@ -116,7 +116,7 @@ export class SettlementSchedule {
   }
 
   /** Removes and returns theses whose attempt is due, at most `max`. */
-  takeDue(nowMs: number, max = Infinity): Thesis[] {
+  removeDue(nowMs: number, max = Infinity): Thesis[] {
     const ids = new Set(this.#attempts.take(nowMs, max));
     return [...ids].flatMap((id) => this.#unsettled.get(id)?.thesis ?? []);
   }

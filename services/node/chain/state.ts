@@ -72,7 +72,7 @@ export class ChainState {
     const changed: Thesis[] = [];
     const startMs = clock.now();
     for (let attempts = 0; attempts < SETTLEMENTS_PER_SLICE; attempts += SETTLEMENTS_PER_LOOK) {
-      for (const thesis of this.settler.takeDue(nowMs, SETTLEMENTS_PER_LOOK)) {
+      for (const thesis of this.settler.removeDue(nowMs, SETTLEMENTS_PER_LOOK)) {
         const outcome = this.attempt(thesis);
         if (!isFinalAt(outcome, thesis, nowMs)) continue;
         if (!this.settler.isNewOutcome(thesis, outcome)) continue;
@@ -112,7 +112,7 @@ export class ChainState {
     const spans: TimeSpan[] = [];
     let slots = 0;
     for (const { time, isNeeded } of this.#slotsOf(tx)) {
-      if (!history.takes(time, isNeeded)) continue;
+      if (!history.canFill(time, isNeeded)) continue;
       slots += 1;
       const last = spans.at(-1);
       if (last?.to === time) last.to += SLOT_MS;

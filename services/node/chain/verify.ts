@@ -18,15 +18,6 @@ export interface VerifiedTransaction {
   fault?: Refusal;
 }
 
-/**
- * Checks that `from` signed the transaction.
- *
- * @throws {SignatureError} If not. Nothing is recorded then.
- */
-export function requireSender(tx: Transaction, txHash: Hex): void {
-  requireSigner("Transaction signature", txHash, tx.signature, tx.from);
-}
-
 /** Checks the signatures inside a transaction that was signed by its sender. */
 export function verifyEmbeddedSignatures(
   tx: Transaction,

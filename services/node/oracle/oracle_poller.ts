@@ -44,9 +44,9 @@ export class OraclePoller {
 
   /** Pulls once. Never rejects. */
   async poll(): Promise<void> {
-    const result = await this.#parts.pull((body) => this.#takeLate(body));
+    const result = await this.#parts.pull((body) => this.#applyLate(body));
     if ("failure" in result) this.#fail(result.failure, result.reason);
-    else this.#take(result.body);
+    else this.#apply(result.body);
     this.#reportStaleness();
   }
 
@@ -76,7 +76,7 @@ export class OraclePoller {
     };
   }
 
-  #take(body: unknown): void {
+  #apply(body: unknown): void {
     const { prices, clock, onPull } = this.#parts;
     const nowMs = clock.now();
     try {
@@ -89,7 +89,7 @@ export class OraclePoller {
     onPull?.("ok");
   }
 
-  #takeLate(body: unknown): void {
+  #applyLate(body: unknown): void {
     const { prices, clock, onLatePrices } = this.#parts;
     try {
       if (prices.update(body, clock.now(), true) > 0) onLatePrices?.();

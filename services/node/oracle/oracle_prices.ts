@@ -47,7 +47,7 @@ export class OraclePrices {
     return this.markets.filter((market) => {
       const { success, data } = priceEntrySchema.safeParse(prices[market.symbol]);
       return success && data.base === market.base && data.quote === market.quote &&
-        this.#take(market, data, nowMs, isLate);
+        this.#apply(market, data, nowMs, isLate);
     }).length;
   }
 
@@ -94,7 +94,7 @@ export class OraclePrices {
     for (const known of this.#known.values()) known.lastUpdate += byMs;
   }
 
-  #take(market: Market, entry: PriceEntry, nowMs: number, isLate: boolean): boolean {
+  #apply(market: Market, entry: PriceEntry, nowMs: number, isLate: boolean): boolean {
     const { price, lastUpdate: reported } = entry;
     const known = this.#known.get(market);
     if (known !== undefined && reported === known.reported) {

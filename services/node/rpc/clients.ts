@@ -97,7 +97,7 @@ export class Clients {
     clearTimeout(deadline);
   }
 
-  #takesMore(socket: WebSocket): boolean {
+  #hasRoom(socket: WebSocket): boolean {
     const bytes = socket.bufferedAmount;
     if (bytes <= QUEUE_BYTES_MAX) {
       if (this.#bursts.size > 0) this.#bursts.delete(socket);
@@ -116,7 +116,7 @@ export class Clients {
     const { dispatcher, subscriptions, onSlowClient } = this.#options;
     const send = (text: string) => {
       if (socket.readyState !== WebSocket.OPEN) return;
-      if (this.#takesMore(socket)) return socket.send(text);
+      if (this.#hasRoom(socket)) return socket.send(text);
       onSlowClient();
       client.disconnect();
       socket.close(CLOSE_TRY_LATER, "Reading too slowly");

@@ -1,7 +1,7 @@
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { Accounts } from "./accounts.ts";
-import { type Database, StorageError } from "./database.ts";
+import { damaged, type Database, StorageError } from "./database.ts";
 import { PriceCells } from "./price_cells.ts";
 import {
   backfilledKey,
@@ -16,7 +16,6 @@ import {
   tablesOf,
 } from "./tables.ts";
 import { GroupCommit } from "./group_commit.ts";
-import { damaged } from "./verify.ts";
 
 /** Block numbers that are reserved ahead, once a second: 10 s of checkpoints. */
 export const BLOCKS_RESERVED = 100;

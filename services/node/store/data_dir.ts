@@ -72,7 +72,7 @@ export class LockFile {
   }
 
   /** Whether a process has the directory locked. */
-  static isHeld(dir: string): boolean {
+  static isLocked(dir: string): boolean {
     if (statOf(`${dir}/lock`) === undefined) return false;
     using file = Deno.openSync(`${dir}/lock`);
     // A shared lock: concurrent inspections must not be reported as a running node.

@@ -12,6 +12,11 @@ export class StorageError extends RangemakerError {
   }
 }
 
+/** The error for a database whose contents are not what was written. */
+export function damaged(what: string): StorageError {
+  return new StorageError(`The chain is damaged (${what}): restore a backup`, { isFinal: true });
+}
+
 /** Pages in the log that make a commit copy them to the database, unless it is done before: 64 MB. */
 const LOG_PAGES_MAX = 16_000;
 

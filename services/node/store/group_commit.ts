@@ -30,7 +30,7 @@ export class GroupCommit {
   #waiting: PromiseWithResolvers<void> | undefined;
   #failure: StorageError | undefined;
 
-  /** @param isDurable Otherwise one transaction has no end, and everything counts as committed at once. */
+  /** @param isDurable Otherwise one transaction has no end, and every change counts as committed at once. */
   constructor(db: Database, isDurable: boolean, hooks: CommitHooks) {
     this.#db = db;
     this.#isDurable = isDurable;
@@ -72,23 +72,22 @@ export class GroupCommit {
 
   /** Runs an effect when everything so far is committed; it is dropped if that fails. */
   afterCommit(effect: () => void): void {
-    if (this.#isOpen) this.#effects.push(effect);
+    if (this.#isOpen && this.#isDurable) this.#effects.push(effect);
     else effect();
   }
 
   /** Resolves when everything so far is committed. @throws {StorageError} If that failed. */
   async committed(): Promise<void> {
-    if (!this.#isOpen) return;
+    if (!this.#isOpen || !this.#isDurable) return;
     await (this.#waiting ??= Promise.withResolvers()).promise;
   }
 
   /** Commits now. Does not throw: a failure rejects {@link committed}. */
   commit(): void {
-    if (!this.#isDurable) this.flush();
     if (!this.#isOpen) return;
     try {
       this.#hooks.write();
-      this.#db.exec("COMMIT");
+      if (this.#isDurable) this.#db.exec("COMMIT");
       this.#hooks.committed();
     } catch (thrown) {
       this.#failure = asStorageError(thrown);
@@ -126,8 +125,8 @@ export class GroupCommit {
 
   #begin(): void {
     this.#changes += 1;
-    if (this.#isOpen || !this.#isDurable) return;
-    this.#db.exec("BEGIN IMMEDIATE");
+    if (this.#isOpen) return;
+    if (this.#isDurable) this.#db.exec("BEGIN IMMEDIATE");
     this.#isOpen = true;
     this.#openedMs = performance.now();
     this.#commitLater(0); // the next task of the queue begins after the first turn

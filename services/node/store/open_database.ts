@@ -164,7 +164,7 @@ function createDatabaseFile(dir: string, path: string): void {
 /** Result of {@link inspectDataDir}. */
 export interface DataDirInspection {
   /** A running node has it open. */
-  isHeld: boolean;
+  isLocked: boolean;
   bytes: number;
 }
 
@@ -180,14 +180,14 @@ export function inspectDataDir(
 ): DataDirInspection | undefined {
   const problem = folderProblem(dir);
   if (problem !== undefined) throw new DataDirError(problem);
-  const isHeld = LockFile.isHeld(dir);
+  const isLocked = LockFile.isLocked(dir);
   // A database that is open in this process must not be opened by other means.
-  if (!isHeld) {
+  if (!isLocked) {
     const record = LockFile.read(dir);
     const found = examine(dir, record);
     if (found === "nothing") return undefined;
     if (found === "chain") requireChain(dir, record, identity);
   }
   const sizes = ["", "-wal"].map((end) => statOf(`${databasePath(dir)}${end}`)?.size ?? 0);
-  return { isHeld, bytes: sizes.reduce((sum, size) => sum + size) };
+  return { isLocked, bytes: sizes.reduce((sum, size) => sum + size) };
 }

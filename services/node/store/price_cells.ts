@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { PriceRing, SLOT_BYTES } from "../../../lib/prices/price_ring.ts";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Database } from "./database.ts";
@@ -56,8 +56,7 @@ export class PriceCells {
   }
 
   #load(market: Market, slots: number): PriceRing {
-    const bytes = new Uint8Array(slots * SLOT_BYTES);
-    const view = new DataView(bytes.buffer);
+    const ring = new PriceRing(slots);
     let damagedSlots = 0;
     const sql = `SELECT cell, slots FROM ${TABLE} WHERE market = ? ORDER BY cell`;
     for (const { cell, slots: records } of this.#db.all(sql, market.symbol)) {
@@ -72,15 +71,15 @@ export class PriceCells {
         const checksum = stored.getUint32(index * RECORD_BYTES + 8);
         if (price === 0n && checksum === 0) continue;
         const slot = cell * CELL_SLOTS + index;
-        if (checksum !== checksumOf(market, slot, price)) damagedSlots += 1;
-        else {
-          view.setFloat64(slot % slots * SLOT_BYTES, slot * SLOT_MS, true);
-          view.setBigUint64(slot % slots * SLOT_BYTES + 8, price, true);
-        }
+        // In a damaged table, rows may be out of order.
+        const isNew = ring.newest === undefined || slot * SLOT_MS > ring.newest;
+        if (isNew && checksum === checksumOf(market, slot, price)) {
+          ring.append(slot * SLOT_MS, price);
+        } else damagedSlots += 1;
       }
     }
     if (damagedSlots > 0) this.damagedSlots.set(market, damagedSlots);
-    return PriceRing.fromBytes(bytes);
+    return ring;
   }
 
   #put(market: Market, ring: PriceRing, cell: number): void {

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Row, SqlValue } from "../../../lib/sqlite.ts";
-import { type Database, StorageError } from "./database.ts";
+import { damaged, type Database } from "./database.ts";
 
 /** Key of a row; that of a table with bytes as keys is their hex text. */
 export type Key = number | string;
@@ -21,15 +21,6 @@ export const SUM_MODULUS = 2 ** 48;
 export interface Codec<V> {
   encode(value: V): string;
   decode(text: string): V;
-}
-
-/** A row is not what was written. */
-export class DamagedRowError extends StorageError {
-  constructor(table: string, key: string) {
-    super(`Row ${key} of the table ${table} is damaged: restore a backup`, {
-      isFinal: true,
-    });
-  }
 }
 
 /** A row that is not written yet: `value` is undefined if it is to be deleted. */
@@ -72,7 +63,7 @@ export class Rows<V> {
     return this.get(key) !== undefined;
   }
 
-  /** @throws {DamagedRowError} */
+  /** @throws {StorageError} If the row is not what was written. */
   get(key: Key): V | undefined {
     const change = this.#changes.get(key);
     if (change !== undefined) return change.value;
@@ -117,7 +108,7 @@ export class Rows<V> {
   /**
    * The rows that the end of a query selects, as they were written last: all by default.
    *
-   * @throws {DamagedRowError}
+   * @throws {StorageError} If a row is not what was written.
    */
   select(end = "", ...values: SqlValue[]): [Key, V][] {
     return this.#db.all(`${this.#sql.select} ${end}`, ...values).map((row) => [
@@ -139,7 +130,7 @@ export class Rows<V> {
     const keyText = key instanceof Uint8Array ? key.toHex() : `${key}`;
     const text = `${value}`;
     if (checksumOf(this.#table, keyText, text) === crc) return this.#codec.decode(text);
-    throw new DamagedRowError(this.#table, keyText);
+    throw damaged(`row ${keyText} of the table ${this.#table}`);
   }
 
   #count(rows: number, sum: number): void {

@@ -3,11 +3,11 @@ import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords, type ResumePoint } from "./chain_records.ts";
-import { Database, StorageError } from "./database.ts";
+import { damaged, Database, StorageError } from "./database.ts";
 import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
 import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
 import type { Head, PermissionLists } from "./tables.ts";
-import { type BackgroundCheck, checkInBackground, damaged, requireUndamaged } from "./verify.ts";
+import { type BackgroundCheck, checkInBackground, requireUndamaged } from "./verify.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;

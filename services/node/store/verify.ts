@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { databasePath } from "./data_dir.ts";
-import { type Database, StorageError } from "./database.ts";
+import { damaged, type Database } from "./database.ts";
 import { SUM_MODULUS } from "./rows.ts";
 import { TABLE_NAMES } from "./tables.ts";
 
@@ -56,11 +56,6 @@ export function requireUndamaged(db: Database): void {
     isStopped: () => false,
   });
   if (damage !== undefined) throw damaged(damage);
-}
-
-/** The error for a database whose contents are not what was written. */
-export function damaged(what: string): StorageError {
-  return new StorageError(`The chain is damaged (${what}): restore a backup`, { isFinal: true });
 }
 
 /** A check of a whole database that is going on. */

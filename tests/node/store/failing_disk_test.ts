@@ -1,7 +1,8 @@
+import { setImmediate } from "node:timers";
 /** What the node answers and logs while its disk is full. */
 import assert from "node:assert/strict";
 import { toWire } from "../../../lib/protocol/scalars.ts";
-import { CoreNode } from "../../../services/node/core_node.ts";
+import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import type { Database } from "../../../services/node/store/database.ts";
@@ -214,20 +215,27 @@ Deno.test("Chain: a settlement whose commit fails is announced once it is stored
     await disk.close();
   }));
 
-Deno.test("Node: theses that end together are settled in turns, without waiting for more checkpoints", async () => {
+Deno.test("Node: theses that end together are settled in turns, but not when the next checkpoint is near", async () => {
   await withNode(async (node) => {
-    node.openTheses(3 * SETTLEMENTS_PER_SLICE + 1);
+    const count = 4 * SETTLEMENTS_PER_SLICE + 1;
+    node.openTheses(count);
     const { chain } = node.core;
-    node.core.start();
-    for (let made = 0; made < 3; made++) {
-      node.clock.advance(100);
-      chain.oraclePrices.update(pricesBody(node.clock.now()), node.clock.now());
-      const isSealed = () => chain.head.timestampMs === node.clock.now();
-      await eventually("a checkpoint", () => isSealed() || undefined);
-    }
     const { settler } = chain.state;
-    await eventually("settlement", () => settler.unsettledCount === 0 || undefined);
-    assert.equal(chain.head.timestampMs, node.clock.now());
+    const checkpoint = async (lateMs: number) => {
+      node.clock.advance(100 - node.clock.now() % 100);
+      const dueMs = node.clock.now();
+      node.clock.jump(lateMs);
+      chain.oraclePrices.update(pricesBody(dueMs), dueMs);
+      await eventually("a checkpoint", () => chain.head.timestampMs === dueMs || undefined);
+    };
+    node.core.start();
+    for (const lateMs of [0, 0, SETTLEMENT_MS]) await checkpoint(lateMs);
+    const left = () => settler.unsettledCount;
+    await eventually("a turn", () => left() <= count - 2 * SETTLEMENTS_PER_SLICE || undefined);
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(left(), count - 2 * SETTLEMENTS_PER_SLICE);
+    await checkpoint(0);
+    await eventually("settlement", () => left() === 0 || undefined);
     await node.core.stop();
   });
 });

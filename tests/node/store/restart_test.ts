@@ -330,7 +330,7 @@ Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
     const identity = (chainId: number) => ({ chainId, balances: undefined });
     assert.equal(inspectDataDir(path, identity(1337)), undefined);
     const disk = new DiskChain(path, new FakeClock());
-    assert.equal(inspectDataDir(path, identity(1337))?.isHeld, true);
+    assert.equal(inspectDataDir(path, identity(1337))?.isLocked, true);
     disk.run(1);
     disk.deposit(1);
     disk.kill(`${directory}/killed`);
@@ -341,7 +341,7 @@ Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
       });
     const before = sizes();
     const found = inspectDataDir(`${directory}/killed`, identity(1337));
-    assert.ok(found !== undefined && !found.isHeld && found.bytes > 0);
+    assert.ok(found !== undefined && !found.isLocked && found.bytes > 0);
     assert.throws(() => inspectDataDir(`${directory}/killed`, identity(2)), /another genesis/);
     assert.deepEqual(sizes(), before);
   }));

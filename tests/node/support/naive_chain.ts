@@ -97,10 +97,10 @@ export class NaiveChain {
     const taken: number[] = [];
     for (const [index, price] of tx.prices.entries()) {
       const slot = tx.startTime / 100 + index;
-      const isHeld = this.theses.some((thesis) =>
+      const isNeeded = this.theses.some((thesis) =>
         !isSettled(thesis) && slot * 100 >= thesis.start && slot * 100 < thesis.end
       );
-      if (this.#at(slot) !== undefined || !(isHeld || this.#inRing(slot))) continue;
+      if (this.#at(slot) !== undefined || !(isNeeded || this.#inRing(slot))) continue;
       this.#filled.set(slot, price);
       taken.push(slot);
     }
