@@ -2,6 +2,7 @@ import type { RandomSource } from "../../lib/clock.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { gaussian } from "../../lib/random.ts";
 import type { Trade, TradeSource } from "./trades.ts";
+import { YEAR_MS } from "../../lib/time.ts";
 
 /** Start price and moves of a market. */
 interface Character {
@@ -18,8 +19,6 @@ const CHARACTERS: Readonly<Record<string, Character>> = {
 
 /** Used for a market that is not in the table. */
 const PLAIN: Character = { startPrice: 100, volatility: 0.6 };
-
-const YEAR_MS = 365 * 86_400_000;
 
 /** Mean time between two jumps of a market. */
 const JUMP_EVERY_MS = 15 * 60_000;

@@ -16,11 +16,10 @@ import {
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { pricingOptions } from "./pricing/options.ts";
 import { optionsFor } from "../../lib/cli/variables.ts";
+import { DAY_MS } from "../../lib/time.ts";
 
 /** Longest simulated hedge; a longer one would outlive most quotes. */
 const HEDGE_DELAY_MS_MAX = 60_000;
-
-const DAY_MS = 86_400_000;
 
 const MULTIPLIER_RULE = "Expected a ratio from 1.0 to 10.0";
 

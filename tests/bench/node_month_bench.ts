@@ -18,8 +18,8 @@ import { openStorage } from "../../services/node/store/storage.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { actors, CHAIN_ID, ETH, hashOf } from "../node/support/actors.ts";
 import { pricesBody } from "../node/support/fake_oracle.ts";
+import { DAY_MS } from "../../lib/time.ts";
 
-const DAY_MS = 86_400_000;
 const MONTH_MS = 30 * DAY_MS;
 const RETAIN_MS = 7 * DAY_MS;
 const REPORTS = 10;

@@ -13,11 +13,11 @@ import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.
 import { boxProbability } from "../../services/solver/pricing/box_probability.ts";
 import { StillPrices } from "../../services/solver/pricing/still_prices.ts";
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
-import { YEAR_MS } from "../../services/solver/pricing/units.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
+import { YEAR_MS } from "../../lib/time.ts";
 
 const prices = Number(Deno.args[0] ?? 50_000);
 const openBets = Number(Deno.args[1] ?? 1_000);

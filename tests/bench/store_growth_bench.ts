@@ -11,9 +11,8 @@ import { encodePayload } from "../../services/bridge/depositor.ts";
 import { encodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, CHAIN_ID, hashOf } from "../node/support/actors.ts";
 import { signedExecution, termsAt } from "../solver/theses.ts";
+import { DAY_MS, HOUR_MS } from "../../lib/time.ts";
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const DAYS = 14;
 const RETAIN_MS = 7 * DAY_MS;
 const PER_DAY = Number(Deno.args[0] ?? 10_000);

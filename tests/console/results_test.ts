@@ -9,6 +9,7 @@ import {
   resultsByPeriod,
   resultsOf,
 } from "../../services/console/page/data/results.ts";
+import { DAY_MS } from "../../lib/time.ts";
 
 const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
 const SOLVER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -90,7 +91,6 @@ Deno.test("Results: the distance to the nearer bound is negative outside the box
 });
 
 Deno.test("Results: a period has the bets that were decided in it, by the node or by the page", () => {
-  const DAY_MS = 86_400_000;
   const theses = [
     thesisOf(1, "won", { settledAt: 0 }),
     thesisOf(2, "lost", { settledAt: 40 * DAY_MS - 1 }),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { median } from "../../services/oracle/aggregation.ts";
 import { JumpGuard } from "../../services/oracle/jump_guard.ts";
+import { MINUTE_MS } from "../../lib/time.ts";
 
 const USD = 1_000_000n;
 
@@ -42,7 +43,6 @@ Deno.test("JumpGuard: with as many sources as before, every price counts", () =>
 });
 
 Deno.test("JumpGuard: sources that have been missing for an hour no longer count", () => {
-  const MINUTE_MS = 60_000;
   const accepts = guardAfterFour();
   // For at least half an hour they are only missing, and a jump waits for a second source.
   for (let minute = 1; minute < 30; minute += 1) assert(!accepts(minute * MINUTE_MS, 70_000));

@@ -15,8 +15,7 @@ import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import { NaiveModel, Wire } from "./oracle_world.ts";
-
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../lib/time.ts";
 
 const RUN_MS = 60 * MINUTE_MS;
 

@@ -10,8 +10,7 @@ import { withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, quoteOnPrices, SPOT } from "./prices.ts";
 import { CHAIN_ID, quoteRequest, user, withSolver } from "./support.ts";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../../lib/time.ts";
 
 function around(spot: number): Record<string, string> {
   return {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { HOUR_MS } from "../../../lib/time.ts";
 
 const tradeSchema = z.object({
   e: z.literal("aggTrade"),
@@ -33,8 +34,6 @@ const readers = [
     () => ({ kind: "closing", reason: "serverShutdown" }),
   ),
 ];
-
-const HOUR_MS = 3_600_000;
 
 /** Binance, aggregate trade streams: every trade, numbered without gaps. */
 export const binance: Provider = {

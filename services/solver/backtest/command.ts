@@ -23,12 +23,11 @@ import { BaseRate, TerminalOnly } from "./rivals/simple.ts";
 import { BacktestError, type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
 import { TapeMarket } from "./tape_market.ts";
+import { MINUTE_MS } from "../../../lib/time.ts";
 
 export { options };
 
 type BacktestOptions = OptionsOf<typeof options>;
-
-const MINUTE_MS = 60_000;
 
 /** Default boxes by the kind of data: shorter ones need finer prices. */
 const DEFAULTS = {

@@ -3,6 +3,7 @@
  * are calculated from; boxes of a day may reach into the next and volatility lasts for days, so days may
  * be correlated (Newey and West, 1987, three lags).
  */
+import { DAY_MS } from "../../../lib/time.ts";
 
 /** A mean with the error that comes from the choice of days. */
 export interface DailyMean {
@@ -24,8 +25,6 @@ export interface DailyPath extends DailyMean {
   /** Deepest fall of the running sum from its highest value before. */
   drawdown: number;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Days whose correlation counts. */
 const LAGS = 3;

@@ -1,5 +1,4 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { YEAR_MS } from "../pricing/units.ts";
 import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
 import { formatDuration } from "./report_text.ts";
@@ -7,6 +6,7 @@ import { ReturnVolatility } from "./return_volatility.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./tape_market.ts";
 import { decide, type QuotedMaker, type UserPlan } from "./users.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The plan of a backtest: which boxes are tried. */
 export interface BacktestPlan extends UserPlan {

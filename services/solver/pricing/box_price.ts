@@ -1,7 +1,7 @@
 import { LIMITS } from "../limits.ts";
 import { checksOf, noTouchAtChecks, noTouchUpTo, type OpenBox } from "./box_probability.ts";
-import { YEAR_MS } from "./units.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The charges of the maker. */
 export interface Charges {

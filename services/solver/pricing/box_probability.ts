@@ -4,7 +4,7 @@ import { noTouchByStep } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { forwardNoTouchProbability } from "./forward_start.ts";
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
-import { YEAR_MS } from "./units.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 /** A box thesis at one moment, not broken so far. */
 export interface OpenBox {

@@ -1,6 +1,5 @@
 import { z } from "zod";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../../../lib/time.ts";
 
 /** Observations of one batch count as one: those of a day share its market. */
 const BATCH_OBSERVATIONS = 4;

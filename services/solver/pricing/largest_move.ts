@@ -12,7 +12,7 @@ import { barrierShift } from "./barrier_shift.ts";
 import { noTouchAtChecks } from "./box_probability.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
-import { YEAR_MS } from "./units.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The logarithm of an uncertain deviation. */
 export interface LogDeviation {

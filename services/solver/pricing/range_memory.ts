@@ -10,8 +10,7 @@
  */
 import { z } from "zod";
 import { DecayedMean, decayedMeanSchema } from "./decayed_mean.ts";
-
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../../lib/time.ts";
 
 /** Half-lives of the memories, each twelve times the one before: 5 minutes to 72 days. */
 const HALF_LIVES_MS = [5, 60, 720, 8_640, 103_680].map((minutes) => minutes * MINUTE_MS);

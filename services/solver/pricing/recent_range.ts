@@ -1,11 +1,10 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { CandleBuilder, type JoinedCandle, rangeOf, unitRange } from "./candle.ts";
 import { DecayedMean } from "./decayed_mean.ts";
+import { MINUTE_MS } from "../../../lib/time.ts";
 
 /** Length of the candles whose ranges are averaged. */
 const CANDLE_MS = 5_000;
-const MINUTE_MS = 60_000;
-
 /** Memory of the mean: the last minute, which candles of a minute do not contain yet. */
 const HALF_LIFE_MS = 60_000;
 

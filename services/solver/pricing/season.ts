@@ -6,9 +6,7 @@
  * 15, 30 and 45 (Hansen, Kim and Kimbrough, "Periodicity in cryptocurrency volatility", 2024).
  */
 import { z } from "zod";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** One cell counts at most as this many times the mean of its cycle. */
 const RATIO_MAX = 4;

@@ -1,6 +1,5 @@
 import { z } from "zod";
-
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from "../../../lib/time.ts";
 
 /** Windows of one minute of the hour after which older ones lose weight: those of two months. */
 const MEMORY_WINDOWS = 1_440;

@@ -6,13 +6,13 @@ import type { LogDeviation } from "./largest_move.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
 import { RecentRange } from "./recent_range.ts";
 import { Season, seasonStateSchema } from "./season.ts";
-import { YEAR_MS } from "./units.ts";
 import {
   forecastOf,
   type VolatilityForecast,
   type VolatilityForecaster,
 } from "./volatility_forecast.ts";
 import { type Calibration, outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 export interface VolatilityOptions {
   /** Lowest annualised volatility of a forecast: a still price is no evidence of a low one. */

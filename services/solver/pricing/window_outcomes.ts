@@ -10,10 +10,7 @@ import {
   type LogDeviation,
 } from "./largest_move.ts";
 import { StartSeason, startSeasonSchema } from "./start_season.ts";
-
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** The histogram of logarithms: from -3 to 3 in tenths. */
 const BIN = 0.1;

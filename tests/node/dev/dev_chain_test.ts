@@ -7,9 +7,9 @@ import { DevChain, SNAPSHOTS_MAX } from "../../../services/node/dev/dev_chain.ts
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { GENESIS, TestChain } from "../support/chain_in_memory.ts";
+import { MINUTE_MS } from "../../../lib/time.ts";
 
 const { user, solver } = actors;
-const MINUTE_MS = 60_000;
 const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
 

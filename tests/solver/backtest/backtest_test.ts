@@ -10,10 +10,9 @@ import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
 import { MAKERS, plan, runMakers, simulatedTape, START_MS } from "./support.ts";
+import { HOUR_MS } from "../../../lib/time.ts";
 
 const VOLATILITY = 0.6;
-const HOUR_MS = 3_600_000;
-
 function simulated(random: RandomSource, hours: number): SlotSource {
   return tradeSlots(simulatedTape(random, { volatility: VOLATILITY, durationMs: hours * HOUR_MS }));
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { DailySeries } from "../../../services/solver/backtest/daily_series.ts";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../../../lib/time.ts";
 
 function seriesOf(days: readonly (readonly number[])[]): DailySeries {
   const series = new DailySeries();

@@ -3,8 +3,8 @@ import type { Trial } from "../../../services/solver/backtest/maker.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import { partsOf, Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 
-const DAY_MS = 86_400_000;
 const kind = { durationMs: 60_000, width: 1 };
 const plan = {
   makers: ["own", "other"],

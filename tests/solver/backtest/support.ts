@@ -16,7 +16,7 @@ import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 /** A midnight. */
 export const START_MS = 1_699_920_000_000;

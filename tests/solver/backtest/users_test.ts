@@ -6,8 +6,8 @@ import { ReturnVolatility } from "../../../services/solver/backtest/return_volat
 import { BacktestError } from "../../../services/solver/backtest/slots.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { plan } from "./support.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 const PRICE = 1_000_000_000;
 const QUOTED_MS = 200_000;

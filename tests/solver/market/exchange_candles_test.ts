@@ -6,8 +6,8 @@ import {
   exchangeCandles,
 } from "../../../services/solver/market/exchange_candles.ts";
 import { market } from "../support.ts";
+import { MINUTE_MS } from "../../../lib/time.ts";
 
-const MINUTE_MS = 60_000;
 const from = 1_000 * MINUTE_MS;
 
 /** Rows of these minutes, counted from `from`. */

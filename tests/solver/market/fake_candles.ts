@@ -1,6 +1,5 @@
 import { listen } from "../../../lib/http/listener.ts";
-
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../../lib/time.ts";
 
 /**
  * An exchange's history that answers as Binance's `GET /api/v3/klines` does, over real HTTP. The price

@@ -12,9 +12,8 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
 import { startFakeCandles } from "./fake_candles.ts";
+import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 const settings = { floor: 0.01, minHistoryMs: 60_000 };
 
 /** One run of a solver on a store: what it loads, and the market data that it continues with. */

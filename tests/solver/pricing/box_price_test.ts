@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { leadPays, priceBox } from "../../../services/solver/pricing/box_price.ts";
 import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const VOLATILITY = 0.5;

@@ -9,8 +9,8 @@ import {
   type OpenBox,
   type PriceMotion,
 } from "../../../services/solver/pricing/box_probability.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { latticeProbability } from "./no_free_bet.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 type BoxView = OpenBox & PriceMotion;
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { CandleBuilder, unitRange } from "../../../services/solver/pricing/candle.ts";
-
-const MINUTE_MS = 60_000;
+import { MINUTE_MS } from "../../../lib/time.ts";
 
 Deno.test("Candle: prices of a minute are one candle, complete with the first price after it", () => {
   const builder = new CandleBuilder();

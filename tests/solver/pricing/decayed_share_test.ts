@@ -5,9 +5,7 @@ import {
   DecayedShare,
   decayedShareSchema,
 } from "../../../services/solver/pricing/decayed_share.ts";
-
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
+import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
 
 /** Days of hourly observations; `share` draws each day's chance to hold. */
 function observe(share: DecayedShare, days: number, random: RandomSource, chance: () => number) {

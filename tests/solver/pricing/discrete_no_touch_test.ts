@@ -9,8 +9,8 @@ import {
   STEPS_WIDE_MAX,
 } from "../../../services/solver/pricing/discrete_no_touch.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { simulateChecks } from "./simulation.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 const unit = { variance: 1, drift: 0 };
 const atOnce = { variance: 0, drift: 0 };

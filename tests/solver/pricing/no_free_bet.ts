@@ -7,8 +7,8 @@ import fc from "fast-check";
 import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 import { payoutFor, priceBox } from "../../../services/solver/pricing/box_price.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const SLOT_MS = 100;

@@ -6,10 +6,10 @@ import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { noTouchAtChecks } from "../../../services/solver/pricing/box_probability.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 const SLOT_MS = 100;
 const SPOT = 1_000_000_000_000;

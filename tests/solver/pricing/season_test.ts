@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
 import { Season, seasonStateSchema } from "../../../services/solver/pricing/season.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 function assertNear(actual: number, expected: number, what: string): void {
   assert.ok(Math.abs(actual - expected) < 1e-9 * expected, `${what}: ${actual}, not ${expected}`);

@@ -2,7 +2,7 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian } from "../../../lib/random.ts";
 import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 
 const MINUTE_DEVIATION = 0.6 * Math.sqrt(CANDLE_MS / YEAR_MS);
 const START_PRICE = 1e9;

@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { StartSeason, startSeasonSchema } from "../../../services/solver/pricing/start_season.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** Adds windows of every minute whose logarithms differ by 0.5, and by `differenceOf` their minutes. */
 function learn(hours: number, differenceOf: (minute: number) => number): StartSeason {

@@ -4,17 +4,14 @@ import { gaussian, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 import { CandleMoves } from "../../../services/solver/pricing/candle_moves.ts";
 import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { RangeMemory } from "../../../services/solver/pricing/range_memory.ts";
 import {
   MarketVolatility,
   volatilityStateSchema,
 } from "../../../services/solver/pricing/volatility.ts";
+import { HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 
 const START_MS = 1_699_920_000_000;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-
 const settings = { floor: 0.01, minHistoryMs: 60_000 };
 
 interface Walk {

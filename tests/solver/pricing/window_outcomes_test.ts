@@ -2,16 +2,15 @@ import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { noTouchAtChecks } from "../../../services/solver/pricing/box_probability.ts";
 import type { LogDeviation } from "../../../services/solver/pricing/largest_move.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import {
   outcomesStateSchema,
   WATCHED_ODDS,
   WindowOutcomes,
 } from "../../../services/solver/pricing/window_outcomes.ts";
+import { MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 
 const PRIOR: LogDeviation = { middle: -0.43, below: 0.1, above: 0.1 };
-const MINUTE_MS = 60_000;
 const CHECKS = 600;
 
 const EXPECTED = { deviation: Math.exp(-7), moves: 600 };

@@ -2,12 +2,12 @@ import { checksOf, noTouchAtChecks, type OpenBox } from "../../pricing/box_proba
 import { type Candle, CandleBuilder } from "../../pricing/candle.ts";
 import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { Season } from "../../pricing/season.ts";
-import { YEAR_MS } from "../../pricing/units.ts";
 import { forecastOf } from "../../pricing/volatility_forecast.ts";
 import type { SlotPrice } from "../slots.ts";
 import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
+import { YEAR_MS } from "../../../../lib/time.ts";
 
 /** Memory of the variances that the forecast is made of: ten minutes, an hour, six hours, a day. */
 const HALF_LIVES_MS = [600_000, 3_600_000, 21_600_000, 86_400_000];

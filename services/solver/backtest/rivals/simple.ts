@@ -1,9 +1,9 @@
 /** Baselines that a serious model has to beat. */
 import { normalBetween } from "../../pricing/normal.ts";
-import { YEAR_MS } from "../../pricing/units.ts";
 import type { SlotPrice } from "../slots.ts";
 import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { ReturnVolatility } from "../return_volatility.ts";
+import { YEAR_MS } from "../../../../lib/time.ts";
 
 const RETURNS_HALF_LIFE_MS = 600_000;
 

@@ -1,0 +1,7 @@
+/** Lengths of time in milliseconds. */
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
+/** The year of an annualised volatility: 365 days. */
+export const YEAR_MS = 365 * DAY_MS;
