@@ -40,9 +40,7 @@ export function logStart(
       permission: account === undefined
         ? "an unknown permission"
         : `${isRelayer ? "the" : "no"} relayer permission`,
-      balance: account === undefined
-        ? "an unknown balance"
-        : usdcText(account.balance),
+      balance: account === undefined ? "an unknown balance" : usdcText(account.balance),
       limits: `${limitText(rateLimit)} from one address and ${limitText(rateLimitTotal)} in all`,
       rpcUrl: redactUrls(rpcUrl),
       database: redactUrls(database),

@@ -51,7 +51,9 @@ const TEXTS = {
     reserved: bigint;
     missing: bigint;
   }) =>
-    `Balance of ${usdcText(d.balance)} of user ${d.user} is ${usdcText(d.missing)} short of the bet of ` +
+    `Balance of ${usdcText(d.balance)} of user ${d.user} is ${
+      usdcText(d.missing)
+    } short of the bet of ` +
     `${usdcText(d.betAmount)}${
       d.reserved === 0n ? "" : ` and ${usdcText(d.reserved)} in executions under way`
     }` +
