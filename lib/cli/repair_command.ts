@@ -26,7 +26,7 @@ import type {
 } from "./shared_options.ts";
 
 /** Intents that are read at once. */
-const PAGE = 500;
+const INTENTS_PER_PAGE = 500;
 
 /** The options of a service that its repair needs. */
 type RepairTable = typeof keystoreOptions & {
@@ -149,7 +149,7 @@ async function repairAll(
       print(`The database is that of ${owner}: what is missing is signed by ${signer.address}`);
     }
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
-      const page = await store.page(after, PAGE);
+      const page = await store.page(after, INTENTS_PER_PAGE);
       after = page.last;
       for (const intent of page.intents) {
         if (intent.state === "committed") counts[await repairOne(intent)] += 1;

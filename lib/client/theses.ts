@@ -35,7 +35,7 @@ const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 const OPEN_TIMEOUT_MS = 10_000;
 
 /** Theses in one answer. */
-const PAGE = 100;
+const THESES_PER_PAGE = 100;
 
 /** How long a thesis that was just executed may take to reach the node that answers. */
 const APPEARS_MS = 3_000;
@@ -188,7 +188,7 @@ export class ThesisWatch {
   /** The first read after a connect takes all theses, later ones those that may still change. */
   async #read(signal: AbortSignal): Promise<void> {
     if (this.#state === "live") return await this.#refresh(signal);
-    const filter = { ...this.#party, limit: PAGE };
+    const filter = { ...this.#party, limit: THESES_PER_PAGE };
     const read = (cursor?: string) => this.#context.node.getTheses({ ...filter, cursor });
     for await (const page of pagesOf(read)) {
       if (signal.aborted) return;

@@ -15,7 +15,7 @@ const RETRY_AFTER_MS = 1_000;
 const INTERVAL_MS = 1_000;
 
 /** Most intents that are retried at the same time. */
-const PAGE = 50;
+const INTENTS_PER_PAGE = 50;
 
 /** The part of a submitter that its {@link retryLoop} uses. */
 export interface Retrying {
@@ -85,7 +85,7 @@ async function retryAll(
   let after = 0;
   while (!signal.aborted) {
     const isProbe = submitter.nodeLost;
-    const limit = isProbe ? 1 : PAGE;
+    const limit = isProbe ? 1 : INTENTS_PER_PAGE;
     const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
     await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
     if (page.length < limit || submitter.nodeLost) return;

@@ -43,10 +43,12 @@ export interface IntentWork {
   beforeSigning?(intent: Intent): Promise<void>;
   /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
   isOnChain(intent: Intent): Promise<boolean>;
-  /** Called after each attempt that got no answer, and after each final state that this process set. */
-  observe?(event: "retry" | "final", intent: Intent): void;
+  /** Called after each attempt that got no answer. */
+  onRetry?(intent: Intent): void;
+  /** Called after this process has set a final state. */
+  onFinished?(intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
-  ended?(intent: Intent): void;
+  onFinal?(intent: Intent): void;
 }
 
 export interface SubmitterOptions {

@@ -103,7 +103,7 @@ export class Submitter {
     try {
       const finished = await this.#sendOrLookUp(intent, isNew);
       if (finished.state === "committed") guard?.committed(finished);
-      work.ended?.(finished);
+      work.onFinal?.(finished);
       return finished;
     } catch (thrown) {
       const unknown = (cause: unknown) =>
@@ -111,7 +111,7 @@ export class Submitter {
       // The intent is durable, so a retry can finish it once the store works again.
       if (thrown instanceof StoreError) throw unknown(thrown);
       if (!(thrown instanceof OutcomeUnknownError) && !isNodeAway(thrown)) throw thrown;
-      work.observe?.("retry", intent);
+      work.onRetry?.(intent);
       await store.recordAttempt(intent.key, clock.now()).catch((cause) => {
         throw unknown(cause);
       });
@@ -282,7 +282,7 @@ export class Submitter {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    work.observe?.("final", finished);
+    work.onFinished?.(finished);
     return finished;
   }
 }

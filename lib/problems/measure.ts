@@ -112,7 +112,7 @@ export function absolute(measure: Measure): Measure {
 }
 
 /** The values of both. */
-export function either(one: Measure, other: Measure): Measure {
+export function union(one: Measure, other: Measure): Measure {
   return {
     promql: `(${one.promql} or ${other.promql})`,
     read: (figures) => [...one.read(figures), ...other.read(figures)],

@@ -1,6 +1,5 @@
 import {
   absolute,
-  either,
   gauge,
   increase,
   lowest,
@@ -8,6 +7,7 @@ import {
   rate,
   ratio,
   shareOfHighest,
+  union,
 } from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
@@ -16,7 +16,7 @@ export const STORES: readonly Problem[] = [
   {
     name: "HealthFailed",
     title: "Failed health checks",
-    measure: either(gauge("bridge_problem"), gauge("solver_problem")),
+    measure: union(gauge("bridge_problem"), gauge("solver_problem")),
     bound: { op: ">", limit: 0 },
     severity: "critical",
     afterS: 15,

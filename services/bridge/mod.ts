@@ -68,8 +68,8 @@ export async function startBridge(
     const service = startService({ name: "bridge", ...shared });
     intents.start({
       ...depositWork(intents, chainId),
-      observe(event, intent) {
-        if (event === "retry") return metrics.retried();
+      onRetry: () => metrics.retried(),
+      onFinished(intent) {
         metrics.ended(intent);
         depositLog.ended(intent);
       },

@@ -34,19 +34,20 @@ export const checks: ServiceChecks<typeof options> = {
     // Another check reports an option without a value.
     const given = withDefaults(options, values);
     const read = async () => resolveSettings(given, await readMarkets(values.markets));
-    const settled = (judge: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
-      await judge(await read().catch(blockedIfWrong));
+    const withSettings =
+      (judge: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
+        await judge(await read().catch(blockedIfWrong));
     return [
-      check("genesis", read, settled(judgeGenesis)),
-      check("oracle", read, settled((settings) => tryOracle(settings, context))),
-      check("clock", read, settled((settings) => compareClocks(settings, context))),
+      check("genesis", read, withSettings(judgeGenesis)),
+      check("oracle", read, withSettings((settings) => tryOracle(settings, context))),
+      check("clock", read, withSettings((settings) => compareClocks(settings, context))),
       check(
         "data dir",
         values.dataDir,
         (path) =>
           path === IN_MEMORY
             ? Promise.resolve(chainInMemory())
-            : settled((settings) => tryDataDir(path, settings))(),
+            : withSettings((settings) => tryDataDir(path, settings))(),
       ),
     ];
   },

@@ -187,7 +187,7 @@ export class CoreNode {
     this.chain.oraclePrices.clamp(this.#clock.now());
     if (this.#isClockBehind) return;
     this.#isClockBehind = true;
-    this.#log.warning(
+    this.#log.warn(
       "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed it again",
       { byMs },
     );
@@ -196,7 +196,7 @@ export class CoreNode {
   /** Logged once. The next line is that of the checkpoints that were missed. */
   #clockAhead(byMs: number): void {
     if (this.#clockAheadMs === undefined) {
-      this.#log.warning(
+      this.#log.warn(
         "The clock was set forward by {byMs} ms: no block, bet or settlement until it is set back or {waitMs} ms have passed",
         { byMs, waitMs: CLOCK_AHEAD_WAIT_MS },
       );
@@ -207,7 +207,7 @@ export class CoreNode {
   #missed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
     const cause = this.#clockAheadMs === undefined ? "Process was blocked" : "The clock was set";
-    this.#log.warning("{cause}: missed {missedMs} ms of checkpoints from {from}", {
+    this.#log.warn("{cause}: missed {missedMs} ms of checkpoints from {from}", {
       cause,
       missedMs: toMs - fromMs,
       from: new Date(fromMs).toISOString(),
@@ -233,7 +233,7 @@ export class CoreNode {
       onPull: (outcome) => this.metrics.pulls.inc({ outcome }),
       onLatePrices: () => this.metrics.lateAnswers.inc(),
       onStale: (symbols, reason) =>
-        this.#log.warning("No fresh price of {markets} from the oracle at {url}: {reason}", {
+        this.#log.warn("No fresh price of {markets} from the oracle at {url}: {reason}", {
           event: "prices_stale",
           markets: symbols.join(", "),
           url,

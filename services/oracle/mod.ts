@@ -61,7 +61,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
 /** With fewer than three sources, one of them alone can set or move a price. */
 function warnOfFewSources({ minSources, providers }: OracleOptions): void {
   if (minSources >= MIN_SOURCES_SAFE) return;
-  serviceLog("oracle").warning(
+  serviceLog("oracle").warn(
     "{minSources} of {providers} sources are enough for a price, so one that lies can set it: " +
       "use --min-sources {safe}",
     { minSources, providers: providers.length, safe: MIN_SOURCES_SAFE },

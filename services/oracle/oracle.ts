@@ -89,7 +89,7 @@ export class Oracle {
 }
 
 function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
-  serviceLog("oracle").warning(
+  serviceLog("oracle").warn(
     "Price of {pair} withheld: it jumped to {price} with {sources} alone; waiting for a second source",
     { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
   );

@@ -1,6 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
-import { isFinal } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentWork } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
@@ -69,14 +68,13 @@ export function createExecution(
     termsOf: (intent) => executor.termsOf(intent),
     beforeSigning: (intent) => executor.prepare(intent),
     isOnChain: (intent) => isBetOnChain(plainNode, intent, clock.now()),
-    observe(event, intent) {
-      if (event !== "final" || !isFinal(intent.state)) return;
+    onFinished(intent) {
       metrics.executionEnded(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
       businessLog.ended(intent);
     },
-    ended: (intent) => reservations.ended(intent),
+    onFinal: (intent) => reservations.ended(intent),
   };
   return { executor, reservations, work };
 }

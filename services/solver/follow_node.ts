@@ -17,7 +17,7 @@ import type { MinimumBet } from "./limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** Theses in one answer of the node: its own limit. */
-const PAGE = 1_000;
+const THESES_PER_PAGE = 1_000;
 
 /** The node sends prices at every checkpoint, ten times a second: silence means that it is gone. */
 const SILENCE_MS = 10_000;
@@ -135,7 +135,8 @@ export async function readOpenTheses(
   const theses: Thesis[] = [];
   // In this order, a thesis that changes its state between the two reads is not missed.
   for (const status of ["open", "needs_backfill"] as const) {
-    const read = (cursor?: string) => node.getTheses({ solver, status, limit: PAGE, cursor });
+    const read = (cursor?: string) =>
+      node.getTheses({ solver, status, limit: THESES_PER_PAGE, cursor });
     for await (const page of pagesOf(read)) theses.push(...page.theses);
   }
   if (!signal.aborted) book.endReading(theses);

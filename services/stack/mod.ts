@@ -67,7 +67,7 @@ export const options = {
 
 /** Logs that the keys in use are publicly known. */
 export function warnOfDevelopmentKeys(): void {
-  serviceLog("stack").warning(
+  serviceLog("stack").warn(
     "Development keys only: the accounts are publicly known, anyone can spend from them",
   );
 }

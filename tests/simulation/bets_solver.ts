@@ -85,7 +85,7 @@ export class BetsSolver {
       work: {
         termsOf: (intent) => this.#executor.termsOf(intent),
         beforeSigning: (intent) => this.#executor.prepare(intent),
-        ended: (intent) => this.#reservations.ended(intent),
+        onFinal: (intent) => this.#reservations.ended(intent),
       },
     });
     const hedge = hedgeOf(world);

@@ -9,7 +9,7 @@ export type PullResult = { body: unknown } | { failure: "timeout" | "error"; rea
 export const LATE_ANSWER_MAX_MS = 1_000;
 
 /** Longest answer of an oracle: thousands of markets. */
-const ANSWER_BYTES_MAX = 1024 * 1024;
+const PRICES_BYTES_MAX = 1024 * 1024;
 
 /** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
 export function isServiceUrl(text: string): boolean {
@@ -74,7 +74,7 @@ export class OracleClient {
 }
 
 async function readJson(url: string, signal: AbortSignal): Promise<unknown> {
-  const { status, text } = await request(url, { signal, maxBytes: ANSWER_BYTES_MAX });
+  const { status, text } = await request(url, { signal, maxBytes: PRICES_BYTES_MAX });
   if (status !== 200) throw new Error(`status ${status}`);
   return JSON.parse(text);
 }

@@ -126,7 +126,7 @@ class DiskStorage implements Storage {
     if (isChecked) requireUndamaged(db);
     requireConsistent(records, markets, dir);
     if (isNew) this.#log.info("New chain in {dir}", { dir });
-    if (isRestored) this.#log.warning("The chain in {dir} is a restored backup", { dir });
+    if (isRestored) this.#log.warn("The chain in {dir} is a restored backup", { dir });
     this.#applyPermissions(permissions);
     if (this.resumeFrom !== undefined) {
       records.saveHead(this.resumeFrom.head, this.resumeFrom.announcedTo + 1);
@@ -180,7 +180,7 @@ class DiskStorage implements Storage {
     if (before !== undefined && permissionsText(before) === permissionsText(permissions)) return;
     this.records.recordPermissions(this.#clock.now(), permissions);
     if (before === undefined) return;
-    this.#log.warning("Permissions changed from {before} to {now}", {
+    this.#log.warn("Permissions changed from {before} to {now}", {
       before: permissionsText(before),
       now: permissionsText(permissions),
     });
@@ -189,7 +189,7 @@ class DiskStorage implements Storage {
   #reportDamagedSlots(): void {
     const { damagedSlots } = this.records.prices;
     if (damagedSlots.size === 0) return;
-    this.#log.warning("Prices are damaged; these slots count as missing: {slots}", {
+    this.#log.warn("Prices are damaged; these slots count as missing: {slots}", {
       slots: Array.from(damagedSlots, ([{ symbol }, count]) => `${symbol} ${count}`).join(", "),
     });
   }

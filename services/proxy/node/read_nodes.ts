@@ -12,7 +12,7 @@ export const MOVE_EVERY_MS = 30_000;
 export const BEHIND_MS = 120_000;
 
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */
-const SLOWER_MS = 50;
+const SLOWER_LEADER_MS = 50;
 
 /** Nodes this close to the fastest count as equally fast; one of them is chosen at random. */
 const AS_FAST_MS = 5;
@@ -248,7 +248,7 @@ export class ReadNodes {
     if (leader.removedFor !== undefined) {
       return this.#replaceLeader(leader.removedFor, { isUrgent: leader.isDead });
     }
-    const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_MS);
+    const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_LEADER_MS);
     const isSlow = this.#indexes().some((index) =>
       this.#serves(index, -1) && this.#at(index).tookMs < limitMs
     );

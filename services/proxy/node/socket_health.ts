@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 
 /** A check over the socket is slow if it takes over twice as long as over HTTP, and this much more. */
-const SLOWER_MS = 5;
+const SLOWER_THAN_HTTP_MS = 5;
 
 /** Checks in a row that are slow before reads go over HTTP. */
 const SLOW_CHECKS_MAX = 10;
@@ -87,7 +87,7 @@ export class SocketHealth {
     if (check === undefined) return;
     const socketMs = atMs - check.atMs;
     const httpMs = await check.httpMs;
-    this.#slowChecks = socketMs > 2 * httpMs + SLOWER_MS ? this.#slowChecks + 1 : 0;
+    this.#slowChecks = socketMs > 2 * httpMs + SLOWER_THAN_HTTP_MS ? this.#slowChecks + 1 : 0;
     if (this.#slowChecks < SLOW_CHECKS_MAX) return;
     const [slow, fast] = [socketMs, httpMs].map((ms) => ms.toFixed(1));
     this.pause(`a call takes ${slow} ms over its WebSocket, and ${fast} ms over HTTP`);

@@ -41,7 +41,7 @@ export class SimulatedHedge implements Hedge {
 const REASON_LENGTH_MAX = 200;
 
 /** Longest answer of a hedging service. */
-const ANSWER_BYTES_MAX = 64 * 1024;
+const HEDGE_ANSWER_BYTES_MAX = 64 * 1024;
 
 const answerSchema = z.discriminatedUnion("hedged", [
   z.object({ hedged: z.literal(true) }),
@@ -80,7 +80,7 @@ export class HttpHedge implements Hedge {
     const risk = String(riskOf(quote));
     const json = { quoteHash, quote: quoteToWire(quote), risk };
     const headers = { "idempotency-key": quoteHash };
-    const maxBytes = ANSWER_BYTES_MAX;
+    const maxBytes = HEDGE_ANSWER_BYTES_MAX;
     let answer: { status: number; text: string };
     try {
       answer = await request(url, { json, headers, timeoutMs, maxBytes });

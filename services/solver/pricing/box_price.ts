@@ -1,5 +1,5 @@
 import { LIMITS } from "../limits.ts";
-import { checksOf, noTouchAtChecks, noTouchUpTo, type OpenBox } from "./box_probability.ts";
+import { noTouchAtChecks, noTouchUpTo, type OpenBox, priceChecksOf } from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
@@ -76,7 +76,7 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
  */
 export function leadPays(box: OpenBox, model: MarketModel, leadMs: number, worth: number): boolean {
   if (leadMs <= 0) return false;
-  const later = checksOf({ ...box, nowMs: box.nowMs + leadMs });
+  const later = priceChecksOf({ ...box, nowMs: box.nowMs + leadMs });
   if (later === undefined) return true;
   const { forecast: { volatility }, stillShare, startFactor } = model;
   const reach = LEAD_REACH * volatility * Math.sqrt(leadMs / YEAR_MS);
@@ -108,14 +108,14 @@ function mixedNoTouch(
   box: OpenBox,
   { forecast, stillShare, startFactor }: MarketModel,
 ): (endMs: number) => number {
-  const checks = checksOf(box);
+  const checks = priceChecksOf(box);
   if (checks === undefined) return () => 1;
   const nodes = forecast.nodes.map(({ volatility, weight }) => ({
     weight,
     noTouch: noTouchUpTo(checks, { volatility, stillShare, startFactor }),
   }));
   return (endMs) => {
-    const steps = checksOf({ ...box, endMs })?.steps;
+    const steps = priceChecksOf({ ...box, endMs })?.steps;
     if (steps === undefined) return 1;
     return Math.min(
       1,

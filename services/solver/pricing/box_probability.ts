@@ -56,7 +56,7 @@ const STILL_SHARE_MAX = 0.9999;
  *
  * @returns Undefined if no check is left.
  */
-export function checksOf(
+export function priceChecksOf(
   { spot, lower, upper, nowMs, startMs, endMs }: OpenBox,
 ): Checks | undefined {
   const firstSlot = Math.max(slotFrom(startMs), slotFrom(nowMs));
@@ -76,7 +76,7 @@ export function checksOf(
  * without a trend.
  */
 export function boxProbability(box: OpenBox & PriceMotion): number {
-  const checks = checksOf(box);
+  const checks = priceChecksOf(box);
   return checks === undefined ? 1 : noTouchAtChecks(checks, box);
 }
 

@@ -81,7 +81,6 @@ Deno.test("IntentService: a failure is logged though nobody asks, checked once a
     service.start({
       termsOf: () => assert.fail("Nothing is submitted"),
       isOnChain: () => Promise.resolve(true),
-      observe() {},
     });
     await Promise.all([service.problem(), service.problem()]);
     let checks = 0;

@@ -102,13 +102,16 @@ export class World {
       },
       work: {
         termsOf: () => TERMS,
-        observe: (event, intent) => {
-          this.events.push(`${event} ${intent.state}`);
-          for (const wake of this.#waiting.splice(0)) wake();
-        },
-        ended: ({ state }) => this.ended.push(state),
+        onRetry: (intent) => this.#report("retry", intent),
+        onFinished: (intent) => this.#report("final", intent),
+        onFinal: ({ state }) => this.ended.push(state),
       },
     });
+  }
+
+  #report(event: string, { state }: Intent): void {
+    this.events.push(`${event} ${state}`);
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   /** A transaction with the present time. */

@@ -92,7 +92,7 @@ export async function withExecutor(
     work: {
       termsOf: (intent) => executor.termsOf(intent),
       beforeSigning: (intent) => executor.prepare(intent),
-      ended: (intent) => reservations.ended(intent),
+      onFinal: (intent) => reservations.ended(intent),
     },
     node: {
       getTransaction: () => Promise.resolve(null),

@@ -4,9 +4,9 @@ import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import {
   boxProbability,
-  checksOf,
   noTouchAtChecks,
   type OpenBox,
+  priceChecksOf,
   type PriceMotion,
 } from "../../../services/solver/pricing/box_probability.ts";
 import { latticeProbability } from "./no_free_bet.ts";
@@ -168,7 +168,7 @@ Deno.test("Box: the last slot of the window ends the risk, the slot of now has n
 Deno.test("Box: the last slot is checked too, and after it no check is left", () => {
   const box = { spot: 10n, lower: 9n, upper: 11n, startMs: 0, endMs: 200 };
   const left = [0, 1, 100, 101].map((nowMs) => {
-    const checks = checksOf({ ...box, nowMs });
+    const checks = priceChecksOf({ ...box, nowMs });
     return checks && [checks.waitMs, checks.steps];
   });
   assert.deepEqual(left, [[0, 1], [99, 0], [0, 0], undefined]);

@@ -1,4 +1,4 @@
-import { checksOf, noTouchAtChecks, type OpenBox } from "../../pricing/box_probability.ts";
+import { noTouchAtChecks, type OpenBox, priceChecksOf } from "../../pricing/box_probability.ts";
 import { type Candle, CandleBuilder } from "../../pricing/candle.ts";
 import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { Season } from "../../pricing/season.ts";
@@ -131,7 +131,7 @@ export class HarModel extends ModelMaker {
     );
     const factor = this.#season.squareOver(nowMs, Math.max(nowMs + 1, box.endMs));
     const volatility = Math.sqrt(Math.exp(log) * factor * YEAR_MS);
-    const checks = checksOf(boxOf(box, this.#spot, nowMs));
+    const checks = priceChecksOf(boxOf(box, this.#spot, nowMs));
     if (checks === undefined) return 1;
     let sum = 0;
     for (const node of forecastOf(volatility, spreadOver(durationMs)).nodes) {
