@@ -3,7 +3,7 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { formatPrice, usdcText } from "../../lib/protocol/price.ts";
+import { usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { decodePayload } from "./depositor.ts";
@@ -72,10 +72,10 @@ export const depositLog = {
     const deposit = decodePayload(payload);
     const facts = { ...fieldsOf(deposit), txHash: transaction?.txHash };
     if (state === "committed") {
-      log.info("Deposit committed: {usdc} USDC for {user}", {
+      log.info("Deposit committed: {usdc} for {user}", {
         event: "deposit_committed",
         ...facts,
-        usdc: formatPrice(deposit.amount),
+        usdc: usdcText(deposit.amount),
       });
     } else {
       log.info("Deposit for {user} failed, {code}: {reason}", {

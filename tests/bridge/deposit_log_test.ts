@@ -3,7 +3,7 @@ import type { IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
-import { formatPrice } from "../../lib/protocol/price.ts";
+import { usdcText } from "../../lib/protocol/price.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { depositLog, logStart } from "../../services/bridge/deposit_log.ts";
@@ -64,7 +64,7 @@ Deno.test("depositLog: the end of a deposit is a line with its fields, and so is
     await store.close();
     assert.deepEqual(records.map(({ properties }) => properties), [
       { event: "deposit_refused", ...deposit, code: "NONCE_USED", reason: "It is used" },
-      { event: "deposit_committed", ...deposit, txHash, usdc: formatPrice(amount) },
+      { event: "deposit_committed", ...deposit, txHash, usdc: usdcText(amount) },
       { event: "deposit_failed", ...deposit, txHash, code: failure.code, reason: failure.message },
       {
         event: "deposit_failed",

@@ -40,7 +40,7 @@ Deno.test("Quoter: a quote has the terms that were asked for, its payout, and th
     assert.equal(pricing, details);
     assert.deepEqual(records.map(({ properties }) => properties), [{
       ...{ event: "quoted", user: user.address, quoteHash, betAmount: "100", payout: "130" },
-      ...{ bet: "0.000100 USDC", pays: "0.000130 USDC" },
+      ...{ bet: "0.0001 USDC", pays: "0.00013 USDC" },
     }]);
     return Promise.resolve();
   }));
