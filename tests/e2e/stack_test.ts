@@ -62,7 +62,7 @@ Deno.test("stack --port-offset: moves every port; the accounts come with keys an
   assert.match(text, /^Accounts with their private keys\. Everyone knows these keys: /m);
 });
 
-Deno.test("stack: taken ports are one line with the service, what has it, and the option", async () => {
+Deno.test("stack: a taken port is one line with the service, its owner, and the option", async () => {
   const running = await startStack({ ports: FREE_PORTS, seed: 1 });
   const other = Deno.serve({ port: 0, onListen() {} }, () => new Response("hello"));
   try {

@@ -11,7 +11,7 @@ Deno.test("postgresServers: a URL for each host, with all but the role of the se
   assert.deepEqual(postgresServers("postgresql://h").map(String), ["postgresql://h"]);
 });
 
-Deno.test("databaseSchema: a file, or a URL whose hosts are valid and whose role is that of a primary", () => {
+Deno.test("databaseSchema: accepts a file, or a URL with valid hosts that asks for a primary", () => {
   const isTaken = (text: string) => databaseSchema.safeParse(text).success;
   for (
     const role of ["", "?a=1", "?target_session_attrs=primary", "?target_session_attrs=read-write"]

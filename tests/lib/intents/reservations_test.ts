@@ -117,7 +117,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     assert.deepEqual(await heldKeys(store), []);
   });
 
-  test("what is refused leaves nothing, and a taken key is not asked again", async (store) => {
+  test("a refused reservation leaves nothing, and an existing key is not asked again", async (store) => {
     const count = new Count(10);
     const reserve = (key: string, amount: number) => count.reserve(store, key, amount);
     const answers = await Promise.allSettled([
@@ -196,36 +196,43 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     assert.equal(count.sum, 3);
   });
 
-  test("a decision knows what was under way since its caller last looked", async (store, other) => {
-    const seen: string[][] = [];
-    const count = new Count(1_000);
-    const decideSince = async (key: string, before: InFlight) => {
-      const admission = count.admission(key, 1);
-      const decide = (inFlight: ReadonlySet<string>, isRefreshed: boolean) => {
-        seen.push([...inFlight].sort());
-        admission.decide(inFlight, isRefreshed);
+  test(
+    "a decision sees executions that began after its caller last looked",
+    async (store, other) => {
+      const seen: string[][] = [];
+      const count = new Count(1_000);
+      const decideSince = async (key: string, before: InFlight) => {
+        const admission = count.admission(key, 1);
+        const decide = (inFlight: ReadonlySet<string>, isRefreshed: boolean) => {
+          seen.push([...inFlight].sort());
+          admission.decide(inFlight, isRefreshed);
+        };
+        const options = { reserves: true, admission: { ...admission, before, decide } };
+        await store.insert(newIntent(key), options);
       };
-      const options = { reserves: true, admission: { ...admission, before, decide } };
-      await store.insert(newIntent(key), options);
-    };
-    const record = async (key: string) => (await count.reserve(other, key, 1)).intent;
-    await other.finish(await record("long over"), committed, 3);
-    const during = await record("ends meanwhile");
-    await record("goes on");
-    const { inFlight: before } = await store.lookUp("a");
-    assert.deepEqual([...before.keys].sort(), ["ends meanwhile", "goes on"]);
-    await other.finish(during, committed, 3);
-    await other.finish(await record("begins and ends meanwhile"), committed, 3);
-    await decideSince("a", before);
-    assert.deepEqual(seen.splice(0), [["begins and ends meanwhile", "ends meanwhile", "goes on"]]);
-    const { inFlight: later } = await store.lookUp("b");
-    await Promise.all([decideSince("b", later), decideSince("c", later)]);
-    assert.deepEqual(seen.splice(0), [["a", "goes on"], ["a", "b", "goes on"]]);
-    const { inFlight: newest } = await store.lookUp("d");
-    await Promise.all([decideSince("d", newest), decideSince("e", before)]);
-    const [, ofEarlier] = seen; // one transaction looks back as far as the earlier of the two
-    assert.ok(ofEarlier?.includes("begins and ends meanwhile"));
-  });
+      const record = async (key: string) => (await count.reserve(other, key, 1)).intent;
+      await other.finish(await record("long over"), committed, 3);
+      const during = await record("ends meanwhile");
+      await record("goes on");
+      const { inFlight: before } = await store.lookUp("a");
+      assert.deepEqual([...before.keys].sort(), ["ends meanwhile", "goes on"]);
+      await other.finish(during, committed, 3);
+      await other.finish(await record("begins and ends meanwhile"), committed, 3);
+      await decideSince("a", before);
+      assert.deepEqual(seen.splice(0), [[
+        "begins and ends meanwhile",
+        "ends meanwhile",
+        "goes on",
+      ]]);
+      const { inFlight: later } = await store.lookUp("b");
+      await Promise.all([decideSince("b", later), decideSince("c", later)]);
+      assert.deepEqual(seen.splice(0), [["a", "goes on"], ["a", "b", "goes on"]]);
+      const { inFlight: newest } = await store.lookUp("d");
+      await Promise.all([decideSince("d", newest), decideSince("e", before)]);
+      const [, ofEarlier] = seen; // one transaction looks back as far as the earlier of the two
+      assert.ok(ofEarlier?.includes("begins and ends meanwhile"));
+    },
+  );
 
   test("a refreshed book counts exactly what the database has", async (store, other) => {
     const count = new Count(1_000);

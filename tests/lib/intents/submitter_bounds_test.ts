@@ -275,7 +275,7 @@ Deno.test("Submitter: a store that does not report its chain leaves the outcome 
     assert.equal(world.submitter.nodeLost, false);
   }));
 
-Deno.test("Submitter: an error that is no RangemakerError is thrown unchanged", () =>
+Deno.test("Submitter: an error of another class is thrown unchanged", () =>
   withWorld(async (world) => {
     const mistake = new TypeError("test");
     const intent = await world.record();
@@ -305,7 +305,7 @@ Deno.test("Submitter: a node that is lost between a refusal and the lookup leave
     await assert.rejects(world.submitter.submit(intent), mistake);
   }));
 
-Deno.test("Submitter: a retry writes to the store before it acts on what it has read", () =>
+Deno.test("Submitter: a retry writes to the store before it acts on a row that it has read", () =>
   withWorld(async (world) => {
     const order: string[] = [];
     const recordAttempt = world.store.recordAttempt.bind(world.store);

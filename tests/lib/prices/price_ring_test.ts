@@ -184,7 +184,7 @@ Deno.test("PriceRing: a window counts the slots that start inside it", () => {
   assert.equal(ring.checkRange(1_001, 1_100, { lower: 7n, upper: 7n }).outside, undefined);
 });
 
-Deno.test("PriceRing: the example of its docstring gives what it says", async () => {
+Deno.test("PriceRing: the example of the docstring gives the stated result", async () => {
   const source = await Deno.readTextFile(
     new URL("../../../lib/prices/price_ring.ts", import.meta.url),
   );

@@ -78,7 +78,7 @@ for (const [name, schema, values] of refused) {
   }
 }
 
-Deno.test("uint64Schema, uint256Schema: their JSON Schema takes what they take, up to the last number", () => {
+Deno.test("uint64Schema, uint256Schema: their JSON Schema accepts the same numbers, up to the largest", () => {
   for (const [schema, max] of [[uint64Schema, UINT64_MAX], [uint256Schema, UINT256_MAX]] as const) {
     const { $defs = {} } = z.toJSONSchema(schema, { io: "input" });
     const pattern = new RegExp(Object.values($defs)[0]?.pattern ?? assert.fail("No pattern"));

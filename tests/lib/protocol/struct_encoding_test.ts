@@ -94,7 +94,7 @@ Deno.test("keccak256: agrees with ethers on more than the library takes in one p
   assert.equal(`0x${keccak256(message).toHex()}`, keccakOfEthers(message));
 });
 
-Deno.test("keccak256: a hash stays what it is while others are made", () => {
+Deno.test("keccak256: later hashes do not overwrite a returned one", () => {
   const first = keccak256(new Uint8Array([1]));
   const kept = first.slice();
   keccak256(new Uint8Array([2]));

@@ -114,7 +114,7 @@ Deno.test("quoteTermsOf: the quote inside an RfqSubmit has the hash of the quote
   assert.equal(hashQuote(quoteSchema.parse(wire), 1337), hashQuote(terms, 1337));
 });
 
-Deno.test("signTransaction: signs the hash of what it is given, and leaves the rest as it is", () => {
+Deno.test("signTransaction: signs the hash of the given fields, and changes none of them", () => {
   const { signature: _none, ...unsigned } = transactionSchema.parse(deposit);
   const { tx, txHash } = signTransaction(unsigned, new Signer(relayer.privateKey), 1337);
   assert.equal(txHash, hashTransaction(unsigned, 1337));

@@ -163,7 +163,7 @@ for (const [code, what, fields] of refusedQuotes) {
   });
 }
 
-Deno.test("Chain: a quote at its deadline is taken, and one whose solver stakes nothing", () => {
+Deno.test("Chain: accepts a quote at its deadline, and a quote without collateral", () => {
   const test = fundedChain();
   const last = rfqSubmit({ timestamp: test.now, deadline: test.now });
   assert.equal(test.chain.submit(last).status, "committed");

@@ -77,7 +77,7 @@ Deno.test("CheckpointLoop: a short delay is made up for without pulls", async ()
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: after a long delay what was missed is given up", async () => {
+Deno.test("CheckpointLoop: after a long delay missed checkpoints are skipped", async () => {
   const { clock, loop, seals, missed } = startLoop();
   await advance(clock, 80);
   clock.jump(CHECKPOINT_LATE_MAX_MS + 3_200);

@@ -9,7 +9,7 @@ import {
 const PAGE_MS = 25_600;
 const START = 1_700_000_000_000 - 1_700_000_000_000 % PAGE_MS;
 
-Deno.test("BackfilledSlots: returns what it stores, over pages and holes", () => {
+Deno.test("BackfilledSlots: returns stored prices across pages and gaps", () => {
   const held = new BackfilledSlots();
   for (const offset of [0, 100, PAGE_MS - 100, PAGE_MS, 3 * PAGE_MS]) {
     held.put(START + offset, BigInt(offset + 1));

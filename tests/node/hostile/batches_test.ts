@@ -162,7 +162,7 @@ Deno.test("Node: every call that takes long waits for its turn", () => {
   ]);
 });
 
-Deno.test("Dispatcher: a batch whose answers are long runs no further calls", async () => {
+Deno.test("Dispatcher: a batch stops after its answers are too long", async () => {
   let calls = 0;
   const page = fullPage();
   const pageChars = JSON.stringify(page).length;

@@ -100,7 +100,7 @@ for (const [what, change] of badEntries) {
   });
 }
 
-Deno.test("OraclePrices: a body without prices is refused, and what was known stays", () => {
+Deno.test("OraclePrices: a body without prices is refused, and known prices stay", () => {
   const latest = new OraclePrices(3_000);
   latest.update(pricesBody(NOW), NOW);
   for (const body of [null, 1, [], {}, { prices: [] }, { prices: "none" }]) {

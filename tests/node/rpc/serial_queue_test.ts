@@ -71,7 +71,7 @@ Deno.test("SerialQueue: nothing passes while it is closed", async () => {
   assert.deepEqual(done, ["before", "during"]);
 });
 
-Deno.test("SerialQueue: opens again after what it was closed for failed", async () => {
+Deno.test("SerialQueue: opens again after the task that closed it failed", async () => {
   const { queue, turn } = newQueue();
   await assert.rejects(queue.closedDuring(() => Promise.reject(new TypeError("pull"))));
   const passing = queue.run("write", BRIDGE, () => 1);

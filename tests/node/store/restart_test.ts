@@ -324,7 +324,7 @@ Deno.test("Data directory: settled theses and receipts are deleted when they are
     await disk.close();
   }));
 
-Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
+Deno.test("inspectDataDir: reports the chain of a directory, and changes nothing", () =>
   withFolder(async (directory) => {
     const path = `${directory}/node`;
     const identity = (chainId: number) => ({ chainId, balances: undefined });

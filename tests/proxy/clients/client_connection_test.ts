@@ -41,7 +41,7 @@ class FakeSocket implements NativeSocket {
   }
 }
 
-Deno.test("NativeConnection: room is exactly what is free in its queue", () => {
+Deno.test("NativeConnection: reports exactly the free bytes of its queue", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   const message = new OutgoingMessage("é".repeat(500)); // 1,000 bytes

@@ -128,7 +128,7 @@ Deno.test("HttpPool: a plain read on a kept connection that ends without an answ
   });
 });
 
-Deno.test("HttpPool: a connection whose request was answered unread is not used again", async () => {
+Deno.test("HttpPool: a connection that answered before it read the request is not reused", async () => {
   const large = "a".repeat(64 * 1024 * 1024); // more than the buffers of both sockets
   let opened = 0;
   const sockets: Socket[] = [];

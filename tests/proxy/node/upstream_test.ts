@@ -111,7 +111,7 @@ Deno.test("Upstream: sends and receives frames; one that is not JSON-RPC counts 
     assert.deepEqual(await scene.counts(), [1, 0, 1]);
   }));
 
-Deno.test("Upstream: five close codes count as a refusal of what was sent", () =>
+Deno.test("Upstream: five close codes count as a refusal of the sent message", () =>
   Scene.play(async (scene) => {
     await scene.next();
     for (

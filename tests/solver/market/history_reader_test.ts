@@ -67,7 +67,7 @@ Deno.test("History: the first read gets all that the node has, page by page", as
   await history.stop();
 });
 
-Deno.test("History: later reads get what is new, and slots that are recorded late", async () => {
+Deno.test("History: later reads get new slots, and slots that are recorded late", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();

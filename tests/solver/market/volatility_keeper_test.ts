@@ -88,7 +88,7 @@ Deno.test("Volatility keeper: saves every minute, so a killed process loses a mi
   await store.close();
 });
 
-Deno.test("Volatility keeper: a dry run uses what is saved, and saves nothing", async () => {
+Deno.test("Volatility keeper: a dry run uses the saved state, and saves nothing", async () => {
   const store = await memoryStore();
   const first = await run(store);
   await first.keeper.start(first.marketData);

@@ -42,7 +42,7 @@ Deno.test("Barrier: each further bet on the same box pays less, and no more than
   assert.equal(skew, 0.5, "a full book withholds no more than the share");
 });
 
-Deno.test("Barrier: bets without a common price, time or market pay what they pay with an empty book", () => {
+Deno.test("Barrier: bets without a common price, time or market pay as with an empty book", () => {
   const { strategy, bet, hold } = skewed();
   const above = { ...bet, lowerPrice: bet.lowerPrice + 5_000_000n };
   const alone = strategy.price(above);

@@ -57,7 +57,7 @@ Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; a hopeless one
   assert.equal(strategy.price(hopeless).payout, bet.betAmount * LIMITS.maxPayoutRatio);
 });
 
-Deno.test("Barrier: payouts lie above the bet and within the limit, or there is none", () => {
+Deno.test("Barrier: a payout is above the bet and within the limit, or the quote is refused", () => {
   fc.assert(fc.property(
     fc.bigInt({ min: LIMITS.minBetAmount, max: LIMITS.maxBetAmount }),
     fc.double({ min: 0, max: 1, noNaN: true }),
@@ -98,7 +98,7 @@ Deno.test("Barrier: without a price an execution is held for the lead and the ol
   assert.equal(strategy.holdMs(bet, 2n * bet.betAmount), 2_700);
 });
 
-Deno.test("Barrier: the recheck after the hold prices what is left of the box, without a charge", () => {
+Deno.test("Barrier: the recheck after the hold prices the rest of the box, without a charge", () => {
   const { strategy, bet, view, clock, ring } = barrier({}, { userLeadMs: 1_000 });
   const near = { ...bet, upperPrice: SPOT + 300_000n, endTime: bet.startTime + 20_000 };
   const { payout, details } = strategy.price(near);

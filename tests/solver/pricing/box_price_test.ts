@@ -27,7 +27,7 @@ Deno.test("Price of a box: charged is the probability of those that survive thei
   assert.ok(survives < 0.8 && Math.abs(chargedProbability - probability / survives) < 1e-12);
 });
 
-Deno.test("Price of a box: the charge falls with the distance to the bounds, and there is none in the middle", () => {
+Deno.test("Price of a box: the charge falls with the distance to the bounds, to zero in the middle", () => {
   const charge = (below: number) => {
     const { probability, chargedProbability } = priceBox(
       box(below, 15 - below),

@@ -31,7 +31,7 @@ Deno.test("Box: watched every 100 ms it holds a little more often than watched a
   assert.ok(probability > 0.99762745 && probability < 0.9978, `${probability}`);
 });
 
-Deno.test("Box: a window that has begun is worth what is left of it", () => {
+Deno.test("Box: of a window that has begun, only the rest counts", () => {
   const begun = { ...fiveMinutes, startMs: NOW_MS - 3_600_000 };
   assert.equal(boxProbability(begun), boxProbability(fiveMinutes));
   const almostOver = { ...fiveMinutes, endMs: NOW_MS + 1 };

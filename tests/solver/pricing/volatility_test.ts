@@ -314,7 +314,7 @@ Deno.test("Volatility: a gap in the prices does not count as a move", () => {
   assertNear(after, before, 0.3, "after the gap");
 });
 
-Deno.test("Volatility: the step from one candle to the next is a move, that over a gap is none", () => {
+Deno.test("Volatility: a step between adjacent candles is a move, a step over a gap is not", () => {
   for (const [laterMs, isMove] of [[MINUTE_MS, true], [2 * MINUTE_MS, false]] as const) {
     const volatility = new MarketVolatility(settings);
     for (const [timeMs, price] of [[START_MS, 100], [START_MS + laterMs, 102]] as const) {

@@ -52,7 +52,7 @@ Deno.test("Exposure: a bet of any solver counts once, whether the database or th
   assert.equal(book.total, 40n);
 });
 
-Deno.test("Exposure: a reading drops what settled unseen, and keeps what was reported meanwhile", () => {
+Deno.test("Exposure: a reading drops bets that settled unnoticed, and keeps bets reported meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
   book.invalidate();
   book.reserve(quoteHashOf(5), stakeOf(10n));
