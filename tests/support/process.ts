@@ -44,6 +44,9 @@ async function bundleProgram(): Promise<Launch> {
   };
 }
 
+/** How long a program may take to print what a test waits for, on a busy machine. */
+const UNTIL_MS = 90_000;
+
 /** A run of the program, its output collected as it comes. */
 export class Program {
   readonly #child: Deno.ChildProcess;
@@ -78,16 +81,22 @@ export class Program {
     ]);
   }
 
-  /** Resolves when `fits` is true of the output. @throws {Error} If the program ends before that. */
+  /** Resolves when `fits` is true of the output. @throws {Error} With the output, if it never is. */
   async until(fits: (program: Program) => boolean): Promise<void> {
-    let ended = false;
-    this.#ended.then(() => {
-      ended = true;
+    let problem: string | undefined;
+    const giveUp = (reason: string) => {
+      problem = reason;
       this.#wake();
-    });
-    while (!fits(this)) {
-      if (ended) throw new Error(`Program ended first:\n${this.stdout}\n${this.stderr}`);
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    };
+    const timer = setTimeout(() => giveUp(`Not printed in ${UNTIL_MS} ms`), UNTIL_MS);
+    this.#ended.then(() => giveUp("Program ended first"));
+    try {
+      while (!fits(this)) {
+        if (problem !== undefined) throw new Error(`${problem}:\n${this.stdout}\n${this.stderr}`);
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 
