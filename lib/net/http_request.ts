@@ -5,7 +5,7 @@ import { redactUrls } from "../redact.ts";
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** Longest answer, unless the caller says otherwise: a page of a node's price history has 2 MB. */
-export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * No answer came: the service is down, unreachable or too slow. Whether it acted is unknown, so

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
 
-export const VENUE_FAULTS = {
+const VENUE_FAULTS = {
   stall: "sends nothing, though the socket stays open",
   mute: "sends no trades, though heartbeats and pongs go on",
   stuck_time: "keeps sending the same exchange time",

@@ -35,7 +35,7 @@ const SHORT_ANSWER_CHARS = 16 * 1024;
 export const REQUESTS_UNDER_WAY_MAX = 100;
 
 /** How long clients may take to answer a close frame when the node stops. */
-export const CLOSE_WAIT_MS = 1_000;
+const CLOSE_WAIT_MS = 1_000;
 
 const CLOSE_RESTARTING = 1012;
 const CLOSE_TRY_LATER = 1013;

@@ -4,7 +4,7 @@ import type { CandleSource } from "./candle_bridge.ts";
 import { BacktestError } from "./slots.ts";
 
 /** The first line of every file of candles. */
-export const CANDLE_HEADER = "time_ms,open,high,low,close";
+const CANDLE_HEADER = "time_ms,open,high,low,close";
 
 /** Read from the end of the file to find its last line. */
 const TAIL_BYTES = 4_096;

@@ -3,7 +3,7 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 
 /** Quotes in the cache: about 8 MB, or those of 20 s at the default `--rate-limit-total`. */
-export const CACHED_MAX = 20_000;
+const CACHED_MAX = 20_000;
 
 /**
  * Signs quotes and verifies them later. Most executions follow their quote at once, and recovering the
