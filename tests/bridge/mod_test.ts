@@ -33,7 +33,7 @@ Deno.test("Bridge: without a key or with a database that cannot be opened it doe
     await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
   }));
 
-Deno.test("Bridge: a start without the relayer permission logs what is missing", () =>
+Deno.test("Bridge: a start without the relayer permission logs the missing permission", () =>
   withLogs("warning", async (records) => {
     await using node = FakeNode.start();
     node.permissions = [];

@@ -86,7 +86,7 @@ export function checksOf(
         (url) => tryNode(url, option, context, chain?.value),
       )
     ),
-    // Whoever signs transactions for a node needs its write port, and a clock that agrees with it.
+    // A service that signs transactions needs the write port of its node, and a clock that agrees with it.
     ...(signs ? nodes : []).flatMap(({ option, value }) => [
       check("writes", value, (url) => tryWrites(url, option, context)),
       check("clock", value, (url) => tryNodeClock(url, context)),

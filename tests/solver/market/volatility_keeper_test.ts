@@ -213,7 +213,7 @@ Deno.test("Volatility keeper: a store that fails is a cold start, and logged onc
   });
 });
 
-Deno.test("Volatility keeper: a start reads a week of candles, and after a stop only what is missing", async () => {
+Deno.test("Volatility keeper: a start reads a week of candles, and after a stop only the missing ones", async () => {
   const exchange = startFakeCandles();
   const store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
