@@ -24,7 +24,12 @@ Deno.test("exposureGrid: begins now, ends with the last box, spans all prices, a
   const grid = exposureGrid([bet(1, 100, 104, 0, 3_600_000), bet(2, 108, 112, 0, 60_000)], 30_000);
   assert(grid);
   const { cells, low, high, timesMs, worst } = grid;
-  assert.deepEqual([low, high, timesMs[0], Math.round(timesMs[24]!)], [100, 112, 30_000, 3_600_000]);
+  assert.deepEqual([low, high, timesMs[0], Math.round(timesMs[24]!)], [
+    100,
+    112,
+    30_000,
+    3_600_000,
+  ]);
   const ends = timesMs.findIndex((timeMs) => timeMs >= 60_000);
   assert(ends >= 3, "the first half minute has some columns of an hour");
   const rows = [0, 3, 4, 7, 8, 11].map((row) => [cells[row]?.[ends - 1], cells[row]?.[ends]]);
@@ -49,7 +54,9 @@ Deno.test("exposureGrid: no loss at any price and time, and none that stays, is 
         (time === undefined || startTime <= time && time < endTime)
       ).length * 15;
     const prices = theses.map(({ lowerPrice }) => lowerPrice);
-    const naive = theses.flatMap(({ startTime }) => prices.map((price) => lossAt(price, startTime)));
+    const naive = theses.flatMap(({ startTime }) =>
+      prices.map((price) => lossAt(price, startTime))
+    );
     assert.equal(Math.max(...grid.cells.flat()), Math.max(...naive));
     assert.equal(grid.worst, Math.max(...prices.map((price) => lossAt(price))));
     for (let probe = 0; probe < 20; probe++) {

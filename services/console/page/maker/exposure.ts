@@ -76,7 +76,7 @@ const lossOf = ({ betAmount, payout }: Pick<Thesis, "betAmount" | "payout">) =>
   toNumber(payout - betAmount);
 
 /** Moves of the price that are tried, as shares of it. */
-export const MOVES = [-0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01] as const;
+export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03] as const;
 
 /**
  * Profit and loss on the open bets of a market if the price moves and then stays: bets whose window has
