@@ -75,6 +75,12 @@ Deno.test("exposureGrid: without open bets there is no grid", () => {
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);
   assert.notEqual(exposureGrid([ended], 999), undefined);
+  const waiting = bet(3, 1, 2, 0, 1_000);
+  assert.equal(
+    exposureGrid([waiting, bet(4, 2, 3, 0, 9_000)], 5_000)?.worst,
+    30,
+    "not yet settled",
+  );
 });
 
 Deno.test("profitAfter: boxes around the moved price are won by their users, all others lost", () => {

@@ -11,7 +11,7 @@ export interface ExposureGrid {
   high: number;
   /** Where columns begin and the last one ends, Unix milliseconds: the next minute is the widest. */
   timesMs: readonly number[];
-  /** The largest loss if the price stays at one place until all bets have ended. */
+  /** The largest loss if the price is at one place in all windows, those that await prices included. */
   worst: number;
 }
 
@@ -27,15 +27,15 @@ export const placeOf = (inMs: number, allMs: number) =>
 
 /** What the open bets of one market cost where the price is inside their boxes; undefined without bets. */
 export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
-  const boxes = theses.filter((thesis) => !isDecided(thesis) && thesis.endTime > nowMs)
+  const boxes = theses.filter((thesis) => !isDecided(thesis))
     .map(({ lowerPrice, upperPrice, startTime, endTime, ...money }) => ({
       ...{ from: Math.max(startTime, nowMs), to: endTime, loss: lossOf(money) },
       ...{ lower: toNumber(lowerPrice), upper: toNumber(upperPrice) },
     }));
-  if (boxes.length === 0) return undefined;
+  const allMs = Math.max(...boxes.map(({ to }) => to)) - nowMs;
+  if (!(allMs > 0)) return undefined;
   const low = Math.min(...boxes.map(({ lower }) => lower));
   const high = Math.max(...boxes.map(({ upper }) => upper));
-  const allMs = Math.max(...boxes.map(({ to }) => to)) - nowMs;
   const timesMs = Array.from(
     { length: COLUMNS + 1 },
     (_, i) => nowMs + NEAR_MS * Math.expm1(i / COLUMNS * Math.log1p(allMs / NEAR_MS)),

@@ -68,12 +68,12 @@ function HeatMap({ symbol, price, own, nowMs }: HeatMapProps) {
   const { cells, low, high, timesMs, worst } = grid;
   const most = Math.max(...cells.flat());
   const allMs = timesMs[COLUMNS]! - nowMs;
-  const ticksMs = TICKS_MS.filter((ms) => placeOf(ms, allMs) < 0.8);
+  const ticksMs = TICKS_MS.filter((ms) => Math.abs(placeOf(ms, allMs) - 0.42) < 0.28);
   const priceAt = (row: number) => high - row * (high - low) / ROWS;
   return (
     <figure class="line-chart">
       <figcaption>
-        {symbol} <strong>{usdc(-worst)}</strong> at most, if the price stays where it costs most
+        {symbol} <strong>{usdc(-worst)}</strong> at worst, if the price stays
       </figcaption>
       <div class="plot">
         <svg

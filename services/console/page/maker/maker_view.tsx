@@ -122,7 +122,7 @@ function Money({ state: { info, address, account } }: { state: MakerState }) {
     <Card title="Balance for new bets">
       <p class="big" data-maker-balance>{formatAmount(account.balance)} USDC</p>
       <dl class="facts">
-        <Fact label="Locked in open bets">{formatAmount(account.locked)}</Fact>
+        <Fact label="Locked in open bets">{formatRounded(account.locked)}</Fact>
       </dl>
       <p class="note">
         <code title={address}>{shortAddress(address)}</code> {info === undefined

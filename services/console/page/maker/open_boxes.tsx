@@ -113,7 +113,7 @@ function Gauge({ price, low, high }: { price: number | undefined; low: number; h
   return (
     <span class="gauge">
       <span>{formatQuotePrice(low)}</span>
-      <svg viewBox="0 0 100 16" aria-hidden="true">
+      <svg viewBox="0 0 100 16" preserveAspectRatio="none" aria-hidden="true">
         <rect class="box" x="25" y="3" width="50" height="10" rx="2" />
         {price !== undefined && (
           <path class="price" d={`M${Math.min(98, Math.max(2, x)).toFixed(1)} 0 V16`} />
