@@ -85,7 +85,7 @@ browserTest(
       if (name === "solver") await visitor.sees(/Maker does not answer/);
       await services.start(name);
       await isUp(name, true);
-      await visitor.seesNo(/It does not answer \(/);
+      await visitor.seesNo(/It does not answer/);
     }
     await visitor.sees(/Live/);
   },

@@ -130,7 +130,7 @@ export class ServiceWatch {
         ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
       ],
       history,
-      trends: withNewest(before.trends, history, nowMs),
+      trends: withNewest(before.trends, history),
     };
   }
 }

@@ -6,8 +6,6 @@ export interface Trend {
   problem: Problem;
   /** Its worst value at each look, oldest first. */
   values: readonly number[];
-  /** When it changed last; undefined if it has not changed since the page was opened. */
-  changedAtMs: number | undefined;
 }
 
 /** Looks that are kept: some minutes. */
@@ -17,19 +15,12 @@ const VALUES_MAX = 120;
 export function withNewest(
   trends: readonly Trend[],
   history: MetricsHistory,
-  nowMs: number,
 ): readonly Trend[] {
   return PROBLEMS.flatMap((problem) => {
     const found = problem.measure.read(history).map(({ value }) => value);
     if (found.length === 0) return [];
     const worst = problem.bound.op === ">" ? Math.max(...found) : Math.min(...found);
     const before = trends.find((trend) => trend.problem === problem);
-    const last = before?.values.at(-1);
-    const isSame = last === undefined || last === worst;
-    return [{
-      problem,
-      values: [...before?.values ?? [], worst].slice(-VALUES_MAX),
-      changedAtMs: isSame ? before?.changedAtMs : nowMs,
-    }];
+    return [{ problem, values: [...before?.values ?? [], worst].slice(-VALUES_MAX) }];
   });
 }

@@ -1,11 +1,10 @@
 import { isBeyond } from "../../../../lib/problems/mod.ts";
 import { Curve } from "../curve.tsx";
 import type { Trend } from "../data/trends.ts";
-import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 
-/** A figure that has an alert: its series with the bound as a dashed line, and its newest value. */
-export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: Trend }) {
+/** A figure that has an alert: its newest value and its bound, with a curve if it has changed. */
+export function Sparkline({ trend: { problem, values } }: { trend: Trend }) {
   const { title, bound, isFlag } = problem;
   const newest = values.at(-1) ?? 0;
   const isWrong = isBeyond(newest, bound);
@@ -15,18 +14,16 @@ export function Sparkline({ trend: { problem, values, changedAtMs } }: { trend: 
   return (
     <div>
       <dt>
-        {title}
-        <span class="detail">
-          alert {sign + formatValue(bound.limit, problem)}
-          {changedAtMs !== undefined && ` · changed ${formatTime(changedAtMs)}`}
-        </span>
+        {title} <span class="limit">alert {sign + formatValue(bound.limit, problem)}</span>
       </dt>
       <dd class="sparkline">
-        <Curve
-          label={`from ${lowest} to ${highest} in the last minutes`}
-          points={values.map((y, x) => ({ x, y }))}
-          mark={bound.limit}
-        />
+        {lowest !== highest && (
+          <Curve
+            label={`from ${lowest} to ${highest} in the last minutes`}
+            points={values.map((y, x) => ({ x, y }))}
+            mark={bound.limit}
+          />
+        )}
         <span class={isWrong ? "lost" : undefined}>
           {isWrong && "✕ "}
           {formatValue(newest, problem)}
