@@ -64,6 +64,7 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
         columns={[
           { name: "Bet", text: ({ id }) => id },
           { name: "Market", text: symbolOf },
+          { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
           {
             name: "Price in the box",
             text: (thesis) => <Gauge price={priceOf(thesis)} {...sidesOf(thesis)} />,
@@ -74,7 +75,6 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
           },
           { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
           { name: "Stake", number: ({ betAmount }) => formatAmount(betAmount) },
-          { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
         ]}
       />
       {open.length > ROWS_FIRST && (
