@@ -1,4 +1,5 @@
 /** The console while services go and come back: it says what is missing, and goes on by itself. */
+import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -45,8 +46,11 @@ browserTest(
     await services.stop("solver");
     await visitor.sees(/The solver does not answer: .*Trying again/);
     await visitor.sees(/0 settled, 1 open/);
+    await visitor.page.reload(); // the node has the bets
+    await visitor.sees(/0 settled, 1 open/);
+    await visitor.sees(/the solver itself has not answered yet/);
     await services.start("solver");
-    await visitor.seesNo(/does not answer/);
+    await visitor.seesNo(/does not answer|has not answered/);
 
     await services.stop("proxy");
     await visitor.sees(/The bets may be out of date: .*Trying again/);
@@ -81,13 +85,20 @@ browserTest(
       await isUp(name, true);
       await services.stop(name);
       await isUp(name, false);
-      await visitor.sees(new RegExp(`✕ Critical\\s+${name} .*It does not answer \\([a-z]`));
+      await visitor.sees(new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+since \\d\\d:`));
+      await visitor.sees(/Effect: [a-z]/);
+      assert.match(await page.title(), /^✕ [1-9] · Operator/);
       if (name === "solver") await visitor.sees(/Maker does not answer/);
       await services.start(name);
       await isUp(name, true);
       await visitor.seesNo(/It does not answer/);
     }
     await visitor.sees(/Live/);
+    await page.$eval('nav a[href="#trade"]', (link) => link.click());
+    await services.stop("bridge");
+    await visitor.sees(/Operator\s+✕ 1/); // behind another view, too
+    await services.start("bridge");
+    await visitor.seesNo(/Operator\s+✕/);
   },
 );
 

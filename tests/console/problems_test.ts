@@ -189,7 +189,10 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
     ["solver", "Health and readiness", "oracle"],
     ["proxy", "ProxyReconnecting", "oracle"],
   ]);
-  assert.match(problems[0]?.details.join("; ") ?? "", /no new bets; .*; It cannot be reached$/);
+  assert.match(
+    problems[0]?.details.join("; ") ?? "",
+    /^Effect: .*no new bets; .*; It cannot be reached$/,
+  );
   assert.equal(problems[1]?.text, "Its health is failed");
   assert.equal(problems[2]?.text, "It is not ready");
   assert.deepEqual(problems[2]?.details, ["The store is read-only"]);

@@ -79,7 +79,9 @@ function FindingList({ findings }: { findings: readonly TimedFinding[] }) {
               </span>
             )}
           </p>
-          {details.map((detail) => <p key={detail}>{detail}</p>)}
+          {details.map((detail, index) => (
+            <p key={detail} class={index > 0 ? "note" : undefined}>{detail}</p>
+          ))}
           <p>
             <strong>Do first:</strong> {firstStep.replaceAll("`", "")}
           </p>

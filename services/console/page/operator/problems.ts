@@ -163,7 +163,7 @@ function healthOf(state: ServiceState): Finding[] {
           details: [],
           firstStep: `Start it with --cors-origins ${globalThis.location?.origin}.`,
         }
-        : { ...found, text: message, details: [EFFECTS[service], reason], firstStep },
+        : { ...found, text: message, details: [`Effect: ${EFFECTS[service]}.`, reason], firstStep },
     ];
   }
   if (isHealthy && isReady !== false) return [];
