@@ -11,14 +11,7 @@ import {
   resultsOf,
 } from "../data/results.ts";
 import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
-import {
-  formatAmount,
-  formatDay,
-  formatGain,
-  formatRounded,
-  formatTime,
-  shortAddress,
-} from "../format.ts";
+import { formatAmount, formatDay, formatGain, formatRounded, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
 import { type Column, Table } from "../table.tsx";
@@ -26,9 +19,9 @@ import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
 import { CalibrationPictures } from "./calibration_picture.tsx";
 import { Exposure } from "./exposure_card.tsx";
-import { LineChart } from "./line_chart.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
 import { OpenBoxes } from "./open_boxes.tsx";
+import { ProfitChart } from "./profit_chart.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It asks only while it is shown. */
 export function openMakerView(model: PageModel): View {
@@ -84,6 +77,7 @@ function Maker({ model, state: known, service }: MakerProps) {
   const state = { ...known, theses: known.theses.map(model.withBreach) };
   const results = resultsOf(state.theses);
   const metrics = service.history.latest;
+  const nowMs = model.serverClock.now();
   return (
     <>
       <div class="tiles">
@@ -94,19 +88,17 @@ function Maker({ model, state: known, service }: MakerProps) {
       </div>
       <Exposure model={model} theses={state.theses} />
       <OpenBoxes model={model} theses={state.theses} />
-      <Trend state={state} results={results} nowMs={model.serverClock.now()} />
       <div class="pair">
+        <ProfitChart theses={state.theses} nowMs={nowMs} />
         <ByMarket rows={resultsByMarket(state.theses, model.markets.list)} />
         <ByPeriod
-          rows={resultsByPeriod(state.theses, model.serverClock.now())}
+          rows={resultsByPeriod(state.theses, nowMs)}
           sinceMs={historyOf(state.theses)[0]?.timeMs}
         />
-      </div>
-      <CalibrationPictures markets={state.info?.calibration ?? []} />
-      <div class="pair">
-        <Calibration metrics={metrics} />
         <Answers metrics={metrics} />
       </div>
+      <CalibrationPictures markets={state.info?.calibration ?? []} />
+      <Calibration metrics={metrics} />
     </>
   );
 }
@@ -212,42 +204,6 @@ function UsersWon({ results: { settled, held, wonShare, breakEven } }: { results
           {breakEven === undefined ? "–" : percent(breakEven)}
         </Fact>
       </dl>
-    </Card>
-  );
-}
-
-interface TrendProps {
-  state: MakerState;
-  results: Results;
-  nowMs: number;
-}
-
-function Trend({ state: { theses }, results, nowMs }: TrendProps) {
-  const settlements = historyOf(theses);
-  // The last value lasts until now.
-  const history = [
-    ...settlements,
-    ...settlements.slice(-1).map((last) => ({ ...last, timeMs: nowMs })),
-  ];
-  return (
-    <Card title="Over time">
-      {history.length === 0 && <p class="note">No bet is settled yet.</p>}
-      <div class="pair">
-        <LineChart
-          label="Profit and loss, USDC"
-          points={history.map(({ timeMs, profit }) => ({ x: timeMs, y: Number(profit) / 1e6 }))}
-          mark={{ y: 0, label: "neither profit nor loss" }}
-          format={(amount) => formatGain(usdc(amount))}
-          formatX={formatTime}
-        />
-        <LineChart
-          label="Of all payouts until then, users won"
-          points={history.map(({ timeMs, wonShare }) => ({ x: timeMs, y: wonShare }))}
-          mark={{ y: results.breakEven ?? 0, label: "neither profit nor loss" }}
-          format={percent}
-          formatX={formatTime}
-        />
-      </div>
     </Card>
   );
 }

@@ -10,7 +10,7 @@ import {
   type ThesisWatch,
 } from "@rangemaker/client";
 import * as z from "zod";
-import { get, NoAnswerError, Poll } from "../data/http.ts";
+import { get, Poll } from "../data/http.ts";
 
 /** The known state of the solver and its bets. */
 export interface MakerState {
@@ -92,16 +92,9 @@ export class MakerWatch {
   }
 
   /** Undefined without an answer: the page says elsewhere that the solver is away. */
-  async #readLimit(signal: AbortSignal): Promise<bigint | null | undefined> {
-    try {
-      const { text } = await get(`${this.#solverUrl}/theses?limit=1`, signal);
-      return limitSchema.parse(JSON.parse(text)).maxExposure;
-    } catch (thrown) {
-      const isNoAnswer = [NoAnswerError, SyntaxError, z.ZodError].some((kind) =>
-        thrown instanceof kind
-      );
-      if (!isNoAnswer) throw thrown;
-      return undefined;
-    }
+  #readLimit(signal: AbortSignal): Promise<bigint | null | undefined> {
+    return get(`${this.#solverUrl}/theses?limit=1`, signal)
+      .then(({ text }) => limitSchema.parse(JSON.parse(text)).maxExposure)
+      .catch(() => undefined);
   }
 }
