@@ -21,7 +21,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
   }));
   return (
     <Card title="Exposure by price and time">
-      <div class="pair">
+      <div class="tiles">
         {markets.map((market) => (
           <HeatMap key={market.symbol} {...market} nowMs={model.serverClock.now()} />
         ))}
@@ -68,7 +68,7 @@ function HeatMap({ symbol, price, own, nowMs }: HeatMapProps) {
   const { cells, low, high, timesMs, worst } = grid;
   const most = Math.max(...cells.flat());
   const allMs = timesMs[COLUMNS]! - nowMs;
-  const ticksMs = TICKS_MS.filter((ms) => Math.abs(placeOf(ms, allMs) - 0.42) < 0.28);
+  const ticksMs = TICKS_MS.filter((ms) => Math.abs(placeOf(ms, allMs) - 0.42) < 0.2);
   const priceAt = (row: number) => high - row * (high - low) / ROWS;
   return (
     <figure class="line-chart">

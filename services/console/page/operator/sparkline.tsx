@@ -14,7 +14,7 @@ export function Sparkline({ trend: { problem, values } }: { trend: Trend }) {
   return (
     <div>
       <dt>
-        {title} <span class="limit">alert {sign + formatValue(bound.limit, problem)}</span>
+        {title} <span class="limit">· alert {sign + formatValue(bound.limit, problem)}</span>
       </dt>
       <dd class="sparkline">
         {lowest !== highest && (
