@@ -8,6 +8,7 @@ import {
   noProblemText,
   processesOf,
   sinceMsOf,
+  worstOf,
 } from "../../services/console/page/operator/problems.ts";
 
 /** A healthy service whose figures were read every 10 s. */
@@ -26,7 +27,6 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     version: "1",
     complaints: [],
     history,
-    trends: [],
     ...healthy,
     ...more,
   };
@@ -250,6 +250,13 @@ Deno.test("Problems: each keeps the time at which it was first seen, until it en
   const second = sinceMsOf(both, first, 2_000);
   assert.deepEqual([...second.values()], [1_000, 2_000]);
   assert.deepEqual([...sinceMsOf(down, sinceMsOf([], second, 3_000), 4_000).values()], [4_000]);
+});
+
+Deno.test("Problems: of several values, the highest or the lowest is the worst, by the bound", () => {
+  const samples = [3, 1, 2].map((value) => ({ labels: {}, value }));
+  const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
+  assert.deepEqual(worst, [3, 1, 1]);
+  assert.equal(worstOf({ op: ">", limit: 0 }, []), undefined);
 });
 
 Deno.test("Problems: one line names all markets, with the worst value", () => {

@@ -53,14 +53,14 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
     : watch.problem.value && `The bets may be out of date: ${watch.problem.value}. Trying again.`;
   return (
     <main class="board">
-      <p class="note">
-        The other side of every bet: what the solver (the market maker) earns, and what it risks.
-      </p>
-      <div class="problems" role="status" aria-atomic="false">
+      <div role="status" aria-atomic="false">
+        <p class="note">
+          The other side of every bet: what the solver (the market maker) earns, and what it risks.
+        </p>
         {problem && <p class="warned">{problem}</p>}
       </div>
       {state === undefined
-        ? <p class="note">Reading the solver and its bets …</p>
+        ? <p class="note">{watch.problem.value ?? "Reading the solver and its bets …"}</p>
         : <Maker model={model} state={state} service={service} />}
     </main>
   );

@@ -1,39 +1,43 @@
 import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
-import { Curve, rangeOf } from "../curve.tsx";
 import { historyOf } from "../data/results.ts";
 import { formatGain, formatTime } from "../format.ts";
 
-const usdc = (amount: number) => formatGain(BigInt(Math.round(amount * 1e6)));
-
-/** Profit and loss after each settlement, until now. */
+/** Profit and loss after each settlement: each value lasts until the next one, the last until now. */
 export function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {
-  const settlements = historyOf(theses).map(({ timeMs, profit }) => ({
-    x: timeMs,
-    y: Number(profit) / 1e6,
-  }));
-  const [first, last] = [settlements[0], settlements.at(-1)];
-  const points = last === undefined ? [] : [...settlements, { x: nowMs, y: last.y }];
-  const [low, high] = rangeOf(points, 0);
+  const points = historyOf(theses);
+  const fromMs = points[0]?.timeMs;
+  const profits = points.map(({ profit }) => Number(profit));
+  const [low, high] = [Math.min(0, ...profits), Math.max(0, ...profits)];
+  const [lowText, highText] = [low, high].map((profit) => formatGain(BigInt(profit)));
+  const toY = (profit: number) =>
+    high === low ? "50" : (100 * (high - profit) / (high - low)).toFixed(1);
+  const toX = (timeMs: number) =>
+    (100 * (timeMs - (fromMs ?? 0)) / Math.max(1, nowMs - (fromMs ?? 0))).toFixed(1);
+  const steps = points.map(({ timeMs, profit }) => `H${toX(timeMs)} V${toY(Number(profit))}`);
   return (
     <Card title="Profit and loss over time">
-      {first === undefined
+      {fromMs === undefined
         ? <p class="note">No bet is settled yet.</p>
         : (
           <figure class="line-chart">
             <div class="plot">
-              <Curve
-                points={points}
-                mark={0}
-                label={`Profit and loss between ${usdc(low)} and ${usdc(high)} USDC`}
-              />
+              <svg
+                viewBox="0 -4 100 108"
+                preserveAspectRatio="none"
+                role="img"
+                aria-label={`Profit and loss between ${lowText} and ${highText} USDC`}
+              >
+                <path class="mark" d={`M0 ${toY(0)} H100`} />
+                <path class="value" d={`M0 ${toY(0)} ${steps.join(" ")} H100`} />
+              </svg>
               <div class="scale" aria-hidden="true">
-                <span>{usdc(high)}</span>
-                <span>{high === low ? "" : usdc(low)}</span>
+                <span>{highText}</span>
+                <span>{high === low ? "" : lowText}</span>
               </div>
             </div>
             <p class="note row">
-              <span>{formatTime(first.x)}</span>
+              <span>{formatTime(fromMs)}</span>
               <span>Dashed: neither profit nor loss</span>
               <span>now</span>
             </p>

@@ -1,7 +1,9 @@
 import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { systemClock } from "@rangemaker/client";
+import { isBeyond, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { Card } from "../card.tsx";
+import type { MetricsHistory } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
@@ -17,9 +19,9 @@ import {
   keyOf,
   processesOf,
   sinceMsOf,
+  worstOf,
 } from "./problems.ts";
 import { Findings, type TimedFinding, verdictOf } from "./findings_card.tsx";
-import { Sparkline } from "./sparkline.tsx";
 
 /** In the order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
@@ -85,7 +87,7 @@ interface ServiceCardProps {
 }
 
 function ServiceCard({ state, findings, process }: ServiceCardProps) {
-  const { name, url, version, history, isUp, trends } = state;
+  const { name, url, version, history, isUp } = state;
   const [style, verdict] = verdictOf(state, findings);
   return (
     <article class="card" data-service={name} data-up={isUp}>
@@ -105,11 +107,31 @@ function ServiceCard({ state, findings, process }: ServiceCardProps) {
           figuresOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
           ))}
-        {/* What is there only while it is wrong is among the problems. */}
-        {trends.filter(({ problem }) => !isOfProcess(problem) && problem.bound.limit >= 0)
-          .map((trend) => <Sparkline key={trend.problem.name} trend={trend} />)}
+        {PROBLEMS.filter((problem) => !isOfProcess(problem))
+          .map((problem) => <AlertFact key={problem.name} problem={problem} history={history} />)}
       </dl>
     </article>
+  );
+}
+
+/** The newest value of a figure that has an alert, and the bound. */
+function AlertFact({ problem, history }: { problem: Problem; history: MetricsHistory }) {
+  const { title, bound, isFlag, measure } = problem;
+  const worst = worstOf(bound, measure.read(history));
+  // What has a value only while it is wrong is among the problems.
+  if (worst === undefined || bound.limit < 0) return null;
+  const isWrong = isBeyond(worst, bound);
+  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[bound.op];
+  return (
+    <div>
+      <dt>
+        {title} <span class="limit">· alert {sign + formatValue(bound.limit, problem)}</span>
+      </dt>
+      <dd class={isWrong ? "lost" : undefined}>
+        {isWrong && "✕ "}
+        {formatValue(worst, problem)}
+      </dd>
+    </div>
   );
 }
 

@@ -5,6 +5,7 @@ import {
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
+  type Sample,
 } from "../../../../lib/problems/mod.ts";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
@@ -96,6 +97,13 @@ export function findingsOf(
   }).sort((a, b) => rank(a) - rank(b));
 }
 
+/** The worst value of a figure; undefined without values. */
+export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
+  const values = samples.map(({ value }) => value);
+  if (values.length === 0) return undefined;
+  return op === ">" ? Math.max(...values) : Math.min(...values);
+}
+
 function measuredOf(
   problem: Problem,
   { name: service, history }: ServiceState,
@@ -103,9 +111,8 @@ function measuredOf(
 ): Finding[] {
   const { severity, message, bound, firstStep, name: chapter, afterS = 0, parts } = problem;
   const samples = beyondBound(problem, history);
-  if (samples.length === 0) return [];
-  const values = samples.map(({ value }) => value);
-  const worst = bound.op === ">" ? Math.max(...values) : Math.min(...values);
+  const worst = worstOf(bound, samples);
+  if (worst === undefined) return [];
   // One line, however many markets or exchanges it is about.
   const text = filledIn(message, (name) => {
     if (name === "value") return formatValue(worst, problem);
