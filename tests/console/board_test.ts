@@ -30,7 +30,10 @@ Deno.test({
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
       seed: 1,
-      pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
+      pricing: {
+        pricing: fromFileUrl(import.meta.resolve("./strategy.ts")),
+        maxExposure: 2_000_000_000n,
+      },
     });
     const browser = await launchBrowser({ isCalm: true });
     const node = new CoreClient({ url: stack.urls.nodeRead });
@@ -51,8 +54,11 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-profit]"), `${formatGain(profit)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert((await visitor.textOf("[data-maker-hits]")).includes(`(${held} of ${SHORT})`));
-      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
-      await visitor.sees(/Limit \(--max-exposure\)\s+none/);
+      assert.equal(
+        await visitor.textOf("[data-maker-exposure]"),
+        `${formatRounded(atRisk)} of 2,000.00 USDC`,
+      );
+      await visitor.sees(/Limit \(--max-exposure\)\s+9\d\.\d % free/);
       await visitor.sees(/By period\s+first bet decided \d+ \w+, \d\d:\d\d/);
       assert.equal((await visitor.page.$$('[aria-label="open boxes"] tr[data-row]')).length, LONG);
       const predictions = await visitor.page.$$eval(

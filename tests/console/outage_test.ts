@@ -4,6 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
+import { violationsEverywhere } from "./accessibility.ts";
 import { hasChromium, launchBrowser, Visitor, whileAsleep } from "./browser.ts";
 import { TestServices } from "./services.ts";
 
@@ -49,6 +50,7 @@ browserTest(
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/0 settled, 1 open/);
     await visitor.sees(/the solver itself has not answered yet/);
+    assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
     await visitor.seesNo(/does not answer|has not answered/);
 
@@ -88,7 +90,10 @@ browserTest(
       await visitor.sees(new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+since \\d\\d:`));
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
-      if (name === "solver") await visitor.sees(/Maker does not answer/);
+      if (name === "solver") {
+        await visitor.sees(/Maker does not answer/);
+        assert.deepEqual(await violationsEverywhere(page), []);
+      }
       await services.start(name);
       await isUp(name, true);
       await visitor.seesNo(/It does not answer/);

@@ -157,11 +157,7 @@ function Limit({ state: { maxExposure }, metrics, results }: LimitProps) {
       </p>
       <dl class="facts">
         <Fact label="Limit (--max-exposure)">
-          {free !== undefined
-            ? `${percent(free)} free`
-            : maxExposure === null
-            ? "none"
-            : "the solver has not said"}
+          {free !== undefined ? `${percent(free)} free` : maxExposure === null ? "none" : "unknown"}
         </Fact>
         <Fact label="Open bets">{results.open}</Fact>
       </dl>
