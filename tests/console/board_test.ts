@@ -61,6 +61,15 @@ Deno.test({
       await visitor.sees(/Limit \(--max-exposure\)\s+9\d\.\d % free/);
       await visitor.sees(/By period\s+first bet decided \d+ \w+, \d\d:\d\d/);
       assert.equal((await visitor.page.$$('[aria-label="open boxes"] tr[data-row]')).length, LONG);
+      const firstIs = (id: number) =>
+        visitor.page.waitForSelector(
+          `[aria-label="open boxes"] tbody tr:first-child[data-row="${id}"]`,
+        );
+      await visitor.press("Time");
+      await firstIs(SHORT + LONG); // the last to end
+      await visitor.press("Time");
+      await firstIs(SHORT + 1);
+      await visitor.press("You may lose");
       const predictions = await visitor.page.$$eval(
         '[aria-label="predictions"] tr[data-row]',
         (rows) =>

@@ -150,7 +150,7 @@ function Limit({ state: { maxExposure }, metrics, results }: LimitProps) {
   const free = maxExposure ? Number(maxExposure - exposure) / Number(maxExposure) : undefined;
   const isFull = free !== undefined && free < FREE_MIN;
   return (
-    <Card title="Lost if every open bet wins">
+    <Card title="At risk in open bets">
       <p class={isFull ? "big warning" : "big"} data-maker-exposure>
         {isFull && "▲ "}
         {formatRounded(exposure)} {maxExposure ? `of ${formatRounded(maxExposure)} ` : ""}USDC
@@ -181,7 +181,9 @@ function Profit({ results }: { results: Results }) {
         <Fact label="Of the stakes">{shareText(results)}</Fact>
         <Fact label="By chance alone (95 %)">± {formatAmount(chance)}</Fact>
       </dl>
-      {settled > 0 && <p class="note">{isChance ? "Chance explains it." : "More than chance."}</p>}
+      {settled > 0 && (isChance
+        ? <p class="note">Chance explains it.</p>
+        : <p class="warning">▲ More than chance.</p>)}
     </Card>
   );
 }
