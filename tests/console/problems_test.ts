@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
+import { formatTime } from "../../services/console/page/format.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import {
   anchorOf,
+  backfillOf,
   findingsOf,
   noProblemText,
   processesOf,
   sinceMsOf,
   worstOf,
 } from "../../services/console/page/operator/problems.ts";
+import { thesisOf } from "./offers.ts";
 
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
@@ -257,6 +260,15 @@ Deno.test("Problems: of several values, the highest or the lowest is the worst, 
   const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
   assert.deepEqual(worst, [3, 1, 1]);
   assert.equal(worstOf({ op: ">", limit: 0 }, []), undefined);
+});
+
+Deno.test("Problems: missing prices come with the command that fills them, and the time when the next bet ends", () => {
+  const bets = [thesisOf(1, { startTime: 2_000, endTime: 9_000 }), thesisOf(2, { endTime: 7_000 })];
+  const text = backfillOf("A/B", bets, 5_000);
+  assert(text.includes(`ends at ${formatTime(7_000)}. `));
+  assert(text.endsWith(
+    "backfill --market A/B --from 1970-01-01T00:00:00.000Z --to 1970-01-01T00:00:05.000Z",
+  ));
 });
 
 Deno.test("Problems: one line names all markets, with the worst value", () => {

@@ -75,7 +75,8 @@ function FindingList({ findings }: { findings: readonly TimedFinding[] }) {
             {times.sinceMs !== undefined && (
               <span class="note">
                 since {formatTime(times.sinceMs)}
-                {times.afterS !== undefined && `, alert after ${times.afterS} s`}
+                {times.afterS !== undefined &&
+                  `, alert ${times.afterS === 0 ? "at once" : `after ${times.afterS} s`}`}
               </span>
             )}
           </p>

@@ -1,8 +1,9 @@
-import { computed } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { systemClock } from "@rangemaker/client";
+import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { isBeyond, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { Card } from "../card.tsx";
+import { Poll } from "../data/http.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { type Providers, ProvidersWatch } from "../data/providers.ts";
@@ -13,10 +14,12 @@ import type { View } from "../shell.tsx";
 import { type Column, Table } from "../table.tsx";
 import { figuresOf, formatAge, formatValue } from "./figures.ts";
 import {
+  backfillOf,
   type Finding,
   findingsOf,
   isOfProcess,
   keyOf,
+  PRICES_MISSING,
   processesOf,
   sinceMsOf,
   worstOf,
@@ -27,20 +30,45 @@ import { Findings, type TimedFinding, verdictOf } from "./findings_card.tsx";
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
 /** The operator's view. Once it is opened, it asks the services behind other views, too. */
-export function openOperatorView({ config, markets: { symbols } }: PageModel): View {
+export function openOperatorView({ config, client, markets }: PageModel): View {
+  const { symbols } = markets;
   const watches = ORDER.flatMap((name) => {
     const url = config.urls[name];
     return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
   });
   const { oracle } = config.urls;
   const sources = oracle === undefined ? undefined : new ProvidersWatch(oracle, systemClock);
+  const backfills: Signal<readonly string[]> = signal([]);
   let sinceMs: ReadonlyMap<string, number> = new Map();
   const findings = computed(() => {
     const states = watches.map(({ state }) => state.value);
     const found = findingsOf(states, sources?.providers.value);
     sinceMs = sinceMsOf(found, sinceMs, Date.now());
-    return found.map((finding) => ({ ...finding, sinceMs: sinceMs.get(keyOf(finding)) }));
+    return found.map((finding) => ({
+      ...finding,
+      details: finding.chapter === PRICES_MISSING ? backfills.value : finding.details,
+      sinceMs: sinceMs.get(keyOf(finding)),
+    }));
   });
+  /** Reads the open bets of markets whose prices are missing: their times are those of the gap at most. */
+  const readGaps = async () => {
+    const node = watches.find(({ state }) => state.value.name === "node")?.state.value;
+    const missing = node?.history.latest.of("node_price_slots_needed").filter(({ value }) =>
+      value > 0
+    );
+    if (!missing?.length) return;
+    const bets: Thesis[] = [];
+    for await (const { theses } of client.theses({ status: "open" })) bets.push(...theses);
+    backfills.value = missing.map(({ labels: { market = "" } }) => {
+      const own = bets.filter(({ base, quote }) => markets.find(base, quote)?.symbol === market);
+      return backfillOf(market, own, Date.now());
+    });
+  };
+  // Without the node there is no command, and its absence is a problem of its own.
+  new Poll(systemClock, () =>
+    readGaps().catch((thrown) => {
+      if (!isRangemakerError(thrown)) throw thrown;
+    })).start();
   const alarms = computed(() =>
     findings.value.filter(({ severity, cause }) => severity === "critical" && !cause).length
   );

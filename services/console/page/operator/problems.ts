@@ -7,8 +7,10 @@ import {
   PROBLEMS,
   type Sample,
 } from "../../../../lib/problems/mod.ts";
+import type { Thesis } from "@rangemaker/client";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 
 /** Something that an operator has to look at. */
@@ -63,8 +65,11 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   solver: ["exchanges", "oracle", "node", "proxy"],
 };
 
+/** Its prices have to be filled in before bets end. */
+export const PRICES_MISSING = "NodePricesMissing";
+
 /** What stays after its cause has ended, until somebody does something. */
-const LASTING: ReadonlySet<string> = new Set(["NodePricesMissing", "NodeNeedsBackfill"]);
+const LASTING: ReadonlySet<string> = new Set([PRICES_MISSING, "NodeNeedsBackfill"]);
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
@@ -123,6 +128,18 @@ function measuredOf(
   const details = parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value}`) ?? [];
   return [{ service, severity, text, details, firstStep, afterS, chapter }];
+}
+
+/** Commands that fill the prices of a market which open bets lack, and the time that is left. */
+export function backfillOf(symbol: string, bets: readonly Thesis[], nowMs: number): string {
+  const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
+  const next = Math.min(...bets.map(({ endTime }) => endTime));
+  const [fromText, toText] = [from, nowMs].map((ms) => new Date(ms).toISOString());
+  const ends = Number.isFinite(next)
+    ? `Its next bet ends at ${formatTime(next)}`
+    : "No bet is open";
+  return `${symbol}: ${ends}. ` +
+    `deno task -q backfill --market ${symbol} --from ${fromText} --to ${toText}`;
 }
 
 /** The services that answer, by the process that they run in. */
