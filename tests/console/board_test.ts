@@ -59,7 +59,8 @@ Deno.test({
         `${formatRounded(atRisk)} of 2,000.00 USDC`,
       );
       await visitor.sees(/Limit \(--max-exposure\)\s+9\d\.\d % free/);
-      await visitor.sees(/By period\s+first bet decided \d+ \w+, \d\d:\d\d/);
+      await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));
+      await visitor.sees(/By market and period\s+first bet decided \d+ \w+, \d\d:\d\d/);
       assert.equal((await visitor.page.$$('[aria-label="open boxes"] tr[data-row]')).length, LONG);
       const firstIs = (id: number) =>
         visitor.page.waitForSelector(

@@ -14,7 +14,7 @@ import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatDay, formatGain, formatRounded, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
-import { type Column, Table } from "../table.tsx";
+import { Table } from "../table.tsx";
 import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
 import { CalibrationPictures } from "./calibration_picture.tsx";
@@ -90,13 +90,16 @@ function Maker({ model, state: known, service }: MakerProps) {
       <OpenBoxes model={model} theses={state.theses} />
       <div class="pair">
         <ProfitChart theses={state.theses} nowMs={nowMs} />
-        <ByMarket rows={resultsByMarket(state.theses, model.markets.list)} />
-        <ByPeriod
-          rows={resultsByPeriod(state.theses, nowMs)}
-          sinceMs={historyOf(state.theses)[0]?.timeMs}
-        />
         <Answers metrics={metrics} />
       </div>
+      <ByMarketAndPeriod
+        rows={[
+          ...resultsByMarket(state.theses, model.markets.list),
+          ...resultsByPeriod(state.theses, nowMs).slice(0, -1),
+          ["All", results],
+        ]}
+        sinceMs={historyOf(state.theses)[0]?.timeMs}
+      />
       <CalibrationPictures markets={state.info?.calibration ?? []} />
       <Calibration metrics={metrics} />
     </>
@@ -208,50 +211,38 @@ function UsersWon({ results: { settled, held, wonShare, breakEven } }: { results
 
 type ResultsRow = readonly [name: string, results: Results];
 
-const SETTLED: readonly Column<ResultsRow>[] = [
-  {
-    name: "Profit and loss",
-    number: ([, { profit }]) => <span class={styleOf(profit)}>{formatGain(profit)}</span>,
-  },
-  { name: "Settled", number: ([, { settled }]) => settled },
-  {
-    name: "Users won",
-    number: ([, { settled, held }]) => settled === 0 ? "–" : percent(held / settled),
-  },
-];
-
-function ByMarket({ rows }: { rows: readonly ResultsRow[] }) {
-  return (
-    <Card title="By market">
-      <Table
-        of="markets"
-        rows={rows}
-        keyOf={([symbol]) => symbol}
-        columns={[
-          { name: "Market", text: ([symbol]) => symbol },
-          ...SETTLED,
-          { name: "Open", number: ([, { open }]) => open },
-          { name: "Open stakes", number: ([, { stakes }]) => formatAmount(stakes) },
-          { name: "At risk", number: ([, { atRisk }]) => formatRounded(atRisk) },
-        ]}
-      />
-    </Card>
-  );
-}
-
 /** @param sinceMs When the first bet was decided: periods that begin before it are one row. */
-function ByPeriod({ rows, sinceMs }: { rows: readonly ResultsRow[]; sinceMs: number | undefined }) {
+function ByMarketAndPeriod(
+  { rows, sinceMs }: { rows: readonly ResultsRow[]; sinceMs: number | undefined },
+) {
   return (
-    <Card title="By period" note={sinceMs && `first bet decided ${formatDay(sinceMs)}`}>
+    <Card
+      title="By market and period"
+      note={sinceMs && `first bet decided ${formatDay(sinceMs)}`}
+    >
       <Table
-        of="periods"
+        of="results"
         rows={rows}
-        keyOf={([period]) => period}
+        keyOf={([name]) => name}
         columns={[
-          { name: "Decided in", text: ([period]) => period },
-          ...SETTLED,
+          { name: "Market, or decided in", text: ([name]) => name },
+          {
+            name: "Profit and loss",
+            number: ([, { profit }]) => <span class={styleOf(profit)}>{formatGain(profit)}</span>,
+          },
           { name: "Of the stakes", number: ([, results]) => shareText(results) },
+          { name: "Settled", number: ([, { settled }]) => settled },
+          {
+            name: "Users won",
+            number: ([, { settled, held }]) => settled === 0 ? "–" : percent(held / settled),
+          },
           { name: "Settled stakes", number: ([, { turnover }]) => formatAmount(turnover) },
+          { name: "Open", number: ([, { open }]) => open || "–" },
+          {
+            name: "Open stakes",
+            number: ([, { open, stakes }]) => open ? formatAmount(stakes) : "–",
+          },
+          { name: "At risk", number: ([, { open, atRisk }]) => open ? formatRounded(atRisk) : "–" },
         ]}
       />
     </Card>
