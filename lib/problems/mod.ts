@@ -1,5 +1,5 @@
 /**
- * One table of what can be wrong with the services. The rules of Prometheus, the problems and curves of
+ * One table of what can be wrong with the services. The rules of Prometheus, the problems and figures of
  * the operator's page and the headings of the runbook are made of it.
  */
 import { BRIDGE, SOLVER, STORES } from "./money.ts";

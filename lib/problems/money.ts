@@ -103,12 +103,18 @@ export const SOLVER: readonly Problem[] = [
       rate("solver_execute_answers_total", "5m", { labels: { outcome: OWN_REFUSALS } }),
       rate("solver_execute_answers_total", "5m"),
     ),
+    parts: increase("solver_execute_answers_total", "5m", {
+      labels: { outcome: OWN_REFUSALS },
+      by: ["outcome"],
+    }),
     bound: { op: ">", limit: 0.1 },
     unit: "share",
     severity: "critical",
     afterS: 120,
     message: "It cannot accept {value} of the bets that users have signed",
-    firstStep: "Look up the codes under “Quotes and refusals” of the Maker page.",
+    firstStep:
+      "`EXPOSURE_TOO_LARGE`: wait for settlements or raise `--max-exposure`. `BALANCE_TOO_LOW`: " +
+      "deposit. Others: “Quotes and refusals” of the Maker page explains them.",
   },
   {
     name: "SolverExecutionsFail",
@@ -165,7 +171,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 60,
     message: "It does not know all its open theses",
-    firstStep: "Check `--ws-url`: it follows the node's WebSocket for that.",
+    firstStep: "Check that what `--ws-url` names answers: the proxy or the node, which it follows.",
   },
   {
     name: "SolverSignaturesFail",

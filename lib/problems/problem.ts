@@ -12,6 +12,8 @@ export interface Problem {
   name: string;
   title: string;
   measure: Measure;
+  /** What the value is made of, such as refusals by code; the operator's page names it. */
+  parts?: Measure;
   bound: Bound;
   unit?: "share" | "seconds" | "bytes";
   /** The value is 1 for yes and 0 for no. */

@@ -20,7 +20,8 @@ export const SERVICES: readonly Problem[] = [
     severity: "critical",
     afterS: 30,
     message: "It does not answer",
-    firstStep: "Start it again: every service continues where it stopped.",
+    firstStep:
+      "Start it again, after ending the process if it hangs: it continues where it stopped.",
   },
   {
     name: "ServiceRestarting",
@@ -117,7 +118,7 @@ export const PROXY: readonly Problem[] = [
 export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
-    title: "Sources of pairs without a price",
+    title: "Pairs without a price",
     measure: unless(gauge("oracle_sources"), gauge("oracle_price_age_seconds"), "pair"),
     bound: { op: ">", limit: -1 },
     severity: "critical",
@@ -144,7 +145,7 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{pair} has {value} of 4 sources",
-    firstStep: "Look at `GET /providers`: with one source less, the pair may have no price.",
+    firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
     name: "OracleSourceDeviates",
@@ -224,7 +225,8 @@ export const NODE: readonly Problem[] = [
     bound: { op: ">", limit: 0 },
     severity: "critical",
     message: "Open bets on {market} need the prices of {value} checkpoints that have none",
-    firstStep: "Fill the gap with `deno task -q backfill` before these bets end.",
+    firstStep: "Before these bets end, fill the gap with an admin's key: " +
+      "`deno task -q backfill --market <symbol> --from <time> --to <time>`.",
   },
   {
     name: "NodeNeedsBackfill",

@@ -8,7 +8,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { resultsOf } from "../../services/console/page/data/results.ts";
-import { formatAmount, formatGain } from "../../services/console/page/format.ts";
+import { formatAmount, formatGain, formatRounded } from "../../services/console/page/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { violationsEverywhere } from "./accessibility.ts";
@@ -30,7 +30,10 @@ Deno.test({
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
       seed: 1,
-      pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
+      pricing: {
+        pricing: fromFileUrl(import.meta.resolve("./strategy.ts")),
+        maxExposure: 2_000_000_000n,
+      },
     });
     const browser = await launchBrowser({ isCalm: true });
     const node = new CoreClient({ url: stack.urls.nodeRead });
@@ -43,7 +46,7 @@ Deno.test({
       await playBets(client);
       const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
 
-      await visitor.sees(/Hit rate: bets that users won\s+\d/);
+      await visitor.sees(/Bets that users won\s+\d/);
       await visitor.sees(new RegExp(`${SHORT} settled, ${LONG} open`));
       const { theses } = await node.getTheses({ solver, limit: 1_000 });
       const { profit, atRisk, held } = resultsOf(theses);
@@ -51,9 +54,23 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-profit]"), `${formatGain(profit)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert((await visitor.textOf("[data-maker-hits]")).includes(`(${held} of ${SHORT})`));
-      await visitor.sees(new RegExp(`as the solver counts it\\s+${formatAmount(atRisk)} USDC`));
-      await visitor.sees(/By period\s+first bet decided \d+ \w+, \d\d:\d\d/);
+      assert.equal(
+        await visitor.textOf("[data-maker-exposure]"),
+        `${formatRounded(atRisk)} of 2,000.00 USDC`,
+      );
+      await visitor.sees(/Limit \(--max-exposure\)\s+9\d\.\d % free/);
+      await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));
+      await visitor.sees(/By market and period\s+first bet decided \d+ \w+, \d\d:\d\d/);
       assert.equal((await visitor.page.$$('[aria-label="open boxes"] tr[data-row]')).length, LONG);
+      const firstIs = (id: number) =>
+        visitor.page.waitForSelector(
+          `[aria-label="open boxes"] tbody tr:first-child[data-row="${id}"]`,
+        );
+      await visitor.press("Time");
+      await firstIs(SHORT + LONG); // the last to end
+      await visitor.press("Time");
+      await firstIs(SHORT + 1);
+      await visitor.press("You may lose");
       const predictions = await visitor.page.$$eval(
         '[aria-label="predictions"] tr[data-row]',
         (rows) =>

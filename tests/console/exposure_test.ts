@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { exposureGrid, profitAfter } from "../../services/console/page/maker/exposure.ts";
+import { seededRandom } from "../../lib/random.ts";
 import { thesisOf } from "./offers.ts";
 
 const bet = (id: number, low: number, high: number, fromMs: number, toMs: number) =>
@@ -8,24 +9,65 @@ const bet = (id: number, low: number, high: number, fromMs: number, toMs: number
     ...{ startTime: fromMs, endTime: toMs, betAmount: 10_000_000n, payout: 25_000_000n },
   });
 
-Deno.test("exposureGrid: each cell has the loss of the boxes that cover it", () => {
+Deno.test("exposureGrid: each cell has the largest loss within its prices and its span of time", () => {
   const grid = exposureGrid([bet(1, 100, 112, 0, 24_000), bet(2, 106, 112, 12_000, 24_000)], 0);
   assert(grid);
-  const { cells, low, high, fromMs, toMs } = grid;
-  assert.deepEqual([low, high, fromMs, toMs], [100, 112, 0, 24_000]);
+  const { cells, low, high, timesMs } = grid;
+  assert.deepEqual([low, high, timesMs[0], Math.round(timesMs[24]!)], [100, 112, 0, 24_000]);
   assert.deepEqual([cells.length, cells[0]?.length], [12, 24]);
-  assert.deepEqual([cells[0]?.[0], cells[0]?.[12], cells[11]?.[23]], [15, 30, 15]);
-  assert.deepEqual([cells[5]?.[12], cells[6]?.[12]], [30, 15], "the side between two rows");
-  assert.deepEqual([cells[0]?.[11], cells[0]?.[23]], [15, 30]);
+  const late = timesMs.findLastIndex((timeMs) => timeMs <= 12_000);
+  assert.deepEqual([cells[0]?.[late - 1], cells[0]?.[late]], [15, 30], "begins within its column");
+  assert.deepEqual([cells[5]?.[23], cells[6]?.[23]], [30, 15], "the side between two rows");
 });
 
-Deno.test("exposureGrid: begins now, ends with the last box, and spans all prices", () => {
-  const grid = exposureGrid([bet(1, 100, 104, 0, 36_000), bet(2, 108, 112, 0, 24_000)], 12_000);
+Deno.test("exposureGrid: begins now, ends with the last box, spans all prices, and the next minute is widest", () => {
+  const grid = exposureGrid([bet(1, 100, 104, 0, 3_600_000), bet(2, 108, 112, 0, 60_000)], 30_000);
   assert(grid);
-  const { cells, low, high, fromMs, toMs } = grid;
-  assert.deepEqual([low, high, fromMs, toMs], [100, 112, 12_000, 36_000]);
-  const rows = [0, 3, 4, 7, 8, 11].map((row) => [cells[row]?.[11], cells[row]?.[12]]);
+  const { cells, low, high, timesMs, worst } = grid;
+  assert.deepEqual([low, high, timesMs[0], Math.round(timesMs[24]!)], [
+    100,
+    112,
+    30_000,
+    3_600_000,
+  ]);
+  const ends = timesMs.findIndex((timeMs) => timeMs >= 60_000);
+  assert(ends >= 3, "the first half minute has some columns of an hour");
+  const rows = [0, 3, 4, 7, 8, 11].map((row) => [cells[row]?.[ends - 1], cells[row]?.[ends]]);
   assert.deepEqual(rows, [[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]]);
+  assert.equal(worst, 15);
+});
+
+Deno.test("exposureGrid: no loss at any price and time, and none that stays, is above what is shown", () => {
+  const random = seededRandom(62);
+  for (let round = 0; round < 200; round++) {
+    const theses = Array.from({ length: 1 + Math.floor(random() * 12) }, (_, id) => {
+      const low = Math.floor(1_000 * random());
+      const startTime = Math.floor(20_000_000 * random() ** 4);
+      const endTime = startTime + 1 + Math.floor(20_000_000 * random() ** 4);
+      return bet(id, low, low + 1 + Math.floor(200 * random() ** 2), startTime, endTime);
+    });
+    const grid = exposureGrid(theses, 0);
+    assert(grid);
+    const lossAt = (price: bigint, time?: number) =>
+      theses.filter(({ lowerPrice, upperPrice, startTime, endTime }) =>
+        lowerPrice <= price && price <= upperPrice &&
+        (time === undefined || startTime <= time && time < endTime)
+      ).length * 15;
+    const prices = theses.map(({ lowerPrice }) => lowerPrice);
+    const naive = theses.flatMap(({ startTime }) =>
+      prices.map((price) => lossAt(price, startTime))
+    );
+    assert.equal(Math.max(...grid.cells.flat()), Math.max(...naive));
+    assert.equal(grid.worst, Math.max(...prices.map((price) => lossAt(price))));
+    for (let probe = 0; probe < 20; probe++) {
+      const price = grid.low + random() * (grid.high - grid.low);
+      const time = Math.floor(random() * grid.timesMs[24]!);
+      const column = grid.timesMs.findLastIndex((timeMs) => timeMs <= time);
+      const row = Math.floor(12 * (grid.high - price) / (grid.high - grid.low));
+      const actual = lossAt(BigInt(Math.round(price * 1e6)), time);
+      assert((grid.cells[row]?.[column] ?? 0) >= actual, `round ${round}`);
+    }
+  }
 });
 
 Deno.test("exposureGrid: without open bets there is no grid", () => {
@@ -33,6 +75,12 @@ Deno.test("exposureGrid: without open bets there is no grid", () => {
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);
   assert.notEqual(exposureGrid([ended], 999), undefined);
+  const waiting = bet(3, 1, 2, 0, 1_000);
+  assert.equal(
+    exposureGrid([waiting, bet(4, 2, 3, 0, 9_000)], 5_000)?.worst,
+    30,
+    "not yet settled",
+  );
 });
 
 Deno.test("profitAfter: boxes around the moved price are won by their users, all others lost", () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
+import { formatShare } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
   figuresOf,
   formatAge,
-  formatShare,
   formatValue,
   meanMs,
 } from "../../services/console/page/operator/figures.ts";

@@ -57,9 +57,10 @@ solver_predicted_bets_total{predicted="0.9-1",outcome="left"} 0
 solver_predicted_probability_sum{predicted="0.6-0.7"} 2.6
 solver_predicted_probability_sum{predicted="0-0.1"} 0.1
 `));
-  assert.deepEqual(rows, [
-    { range: "0 – 10 %", settled: 2, held: 0, predicted: 0.05 },
-    { range: "60 – 70 %", settled: 4, held: 3, predicted: 0.65 },
+  const byChance = ([from, to]: [number, number]) => [from, to].map((x) => Number(x.toFixed(2)));
+  assert.deepEqual(rows.map((row) => ({ ...row, byChance: byChance(row.byChance) })), [
+    { range: "0 – 10 %", settled: 2, held: 0, predicted: 0.05, byChance: [0, 0.35] },
+    { range: "60 – 70 %", settled: 4, held: 3, predicted: 0.65, byChance: [0.18, 1] },
   ]);
   assert.deepEqual(calibrationOf(parseMetrics("")), []);
 });

@@ -1,8 +1,10 @@
 /** The console while services go and come back: it says what is missing, and goes on by itself. */
+import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
+import { violationsEverywhere } from "./accessibility.ts";
 import { hasChromium, launchBrowser, Visitor, whileAsleep } from "./browser.ts";
 import { TestServices } from "./services.ts";
 
@@ -45,8 +47,12 @@ browserTest(
     await services.stop("solver");
     await visitor.sees(/The solver does not answer: .*Trying again/);
     await visitor.sees(/0 settled, 1 open/);
+    await visitor.page.reload(); // the node has the bets
+    await visitor.sees(/0 settled, 1 open/);
+    await visitor.sees(/the solver itself has not answered yet/);
+    assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
-    await visitor.seesNo(/does not answer/);
+    await visitor.seesNo(/does not answer|has not answered/);
 
     await services.stop("proxy");
     await visitor.sees(/The bets may be out of date: .*Trying again/);
@@ -81,13 +87,23 @@ browserTest(
       await isUp(name, true);
       await services.stop(name);
       await isUp(name, false);
-      await visitor.sees(new RegExp(`✕ Critical\\s+${name} .*It does not answer \\([a-z]`));
-      if (name === "solver") await visitor.sees(/Maker does not answer/);
+      await visitor.sees(new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+since \\d\\d:`));
+      await visitor.sees(/Effect: [a-z]/);
+      assert.match(await page.title(), /^✕ [1-9] · Operator/);
+      if (name === "solver") {
+        await visitor.sees(/Maker does not answer/);
+        assert.deepEqual(await violationsEverywhere(page), []);
+      }
       await services.start(name);
       await isUp(name, true);
-      await visitor.seesNo(/It does not answer \(/);
+      await visitor.seesNo(/It does not answer/);
     }
     await visitor.sees(/Live/);
+    await page.$eval('nav a[href="#trade"]', (link) => link.click());
+    await services.stop("bridge");
+    await visitor.sees(/Operator\s+✕ 1/); // behind another view, too
+    await services.start("bridge");
+    await visitor.seesNo(/Operator\s+✕/);
   },
 );
 

@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
+import { formatTime } from "../../services/console/page/format.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import {
   anchorOf,
+  backfillOf,
   findingsOf,
   noProblemText,
   processesOf,
+  sinceMsOf,
+  worstOf,
 } from "../../services/console/page/operator/problems.ts";
+import { thesisOf } from "./offers.ts";
 
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
@@ -25,7 +30,6 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     version: "1",
     complaints: [],
     history,
-    trends: [],
     ...healthy,
     ...more,
   };
@@ -188,9 +192,13 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
     ["solver", "Health and readiness", "oracle"],
     ["proxy", "ProxyReconnecting", "oracle"],
   ]);
-  assert.match(problems[0]?.text ?? "", /no new bets; .*\): It cannot be reached$/);
+  assert.match(
+    problems[0]?.details.join("; ") ?? "",
+    /^Effect: .*no new bets; .*; It cannot be reached$/,
+  );
   assert.equal(problems[1]?.text, "Its health is failed");
-  assert.equal(problems[2]?.text, "It is not ready: The store is read-only");
+  assert.equal(problems[2]?.text, "It is not ready");
+  assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
   assert.equal(anchorOf("Health and readiness"), "docs/operating.md#health-and-readiness");
   const back = [stateOf("oracle", [], { isBack: true }), stateOf("node", [], { isHealthy: false })];
   assert.deepEqual(findingsOf(back).map(({ cause }) => cause), ["oracle"]);
@@ -198,6 +206,69 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
   assert.equal(findingsOf(back)[0]?.cause, undefined, "nothing else ends a process");
   const [forbidden] = findingsOf([stateOf("node", [], { isUp: false, isForbidden: true })]);
   assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
+});
+
+Deno.test("Problems: a service that is away comes first; without the proxy, the solver lacks its notifications", () => {
+  const found = findingsOf([
+    stateOf("node", [...ALIVE].map((text) => `${text}\nnode_theses_without_prices 1`)),
+    stateOf("proxy", [], { isUp: false }),
+    stateOf("solver", ["", "solver_exposure_complete 0"], { isReady: false, complaints: ["x"] }),
+  ]);
+  assert.deepEqual(found.map(({ service, cause }) => [service, cause]), [
+    ["proxy", undefined],
+    ["node", undefined],
+    ["solver", "proxy"],
+    ["solver", "proxy"],
+  ]);
+});
+
+Deno.test("Problems: missing prices do not follow from a service that is back: somebody has to fill them", () => {
+  const missing = 'node_price_slots_needed{market="A/B"} 3';
+  const node = stateOf("node", ALIVE.map((text) => `${text}\n${missing}`));
+  const causeBeside = (oracle: Partial<ServiceState>) =>
+    findingsOf([stateOf("oracle", [], oracle), node])
+      .find(({ chapter }) => chapter === "NodePricesMissing")?.cause;
+  assert.equal(causeBeside({ isUp: false }), "oracle");
+  assert.equal(causeBeside({ isBack: true }), undefined);
+});
+
+Deno.test("Problems: bets that are refused are named by their codes, and an oracle by its prices", () => {
+  const answers = (full: number, stale: number) =>
+    `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${full}\n` +
+    `solver_execute_answers_total{outcome="PRICE_STALE"} ${stale}\n` +
+    'solver_execute_answers_total{outcome="NODE_TIMEOUT"} 4';
+  const [refused] = findingsOf([stateOf("solver", [answers(0, 1), answers(185, 2)])]);
+  assert.deepEqual(refused?.details, ["EXPOSURE_TOO_LARGE: 185", "PRICE_STALE: 1"]);
+  assert.equal(refused?.afterS, 120);
+  const textOf = (health: string) =>
+    findingsOf([stateOf("oracle", [], { isHealthy: false, health })])[0]?.text;
+  assert.equal(textOf("unhealthy"), "No market has a price");
+  assert.equal(textOf("degraded"), "Some market has no price");
+});
+
+Deno.test("Problems: each keeps the time at which it was first seen, until it ends", () => {
+  const down = findingsOf([stateOf("node", [], { isUp: false })]);
+  const both = [...down, ...findingsOf([stateOf("bridge", [], { isUp: false })])];
+  const first = sinceMsOf(down, new Map(), 1_000);
+  const second = sinceMsOf(both, first, 2_000);
+  assert.deepEqual([...second.values()], [1_000, 2_000]);
+  assert.deepEqual([...sinceMsOf(down, sinceMsOf([], second, 3_000), 4_000).values()], [4_000]);
+});
+
+Deno.test("Problems: of several values, the highest or the lowest is the worst, by the bound", () => {
+  const samples = [3, 1, 2].map((value) => ({ labels: {}, value }));
+  const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
+  assert.deepEqual(worst, [3, 1, 1]);
+  assert.equal(worstOf({ op: ">", limit: 0 }, []), undefined);
+});
+
+Deno.test("Problems: missing prices come with the command that fills them, and the time when the next bet ends", () => {
+  const bets = [thesisOf(1, { startTime: 2_000, endTime: 9_000 }), thesisOf(2, { endTime: 7_000 })];
+  const text = backfillOf("A/B", bets, 5_000);
+  assert(text.includes(`ends at ${formatTime(7_000)}. `));
+  assert(text.endsWith(
+    "backfill --market A/B --from 1970-01-01T00:00:00.000Z --to 1970-01-01T00:00:05.000Z",
+  ));
 });
 
 Deno.test("Problems: one line names all markets, with the worst value", () => {

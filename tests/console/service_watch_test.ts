@@ -93,7 +93,7 @@ Deno.test("ServiceWatch: health, readiness and complaints are the service's own 
       assert.deepEqual([watch.state.value.isUp, watch.state.value.url], [undefined, url]);
       watch.poll.start();
       await eventually("a pass", () => watch.state.value.isUp);
-      const { name: _, url: __, trends: ___, history, ...state } = watch.state.value;
+      const { name: _, url: __, history, ...state } = watch.state.value;
       assert.deepEqual(state, { ...GOOD, ...expected }, what);
       assert.equal(history.latest.sum("up"), 1);
       watch.poll.stop();

@@ -92,3 +92,8 @@ export function toNumber(price: bigint): number {
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
+
+/** A share such as 0.0123 as text. */
+export function formatShare(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`.replace(/^-0\.0 /, "0.0 ");
+}

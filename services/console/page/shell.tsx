@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { computed, type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
@@ -11,6 +11,8 @@ export interface View {
   id: string;
   label: string;
   Body: ComponentType;
+  /** Critical problems, which its tab and the title of the page name. */
+  alarms?: ReadonlySignal<number>;
 }
 
 /** A view whose code is loaded when it is first shown; few traders look at it. */
@@ -28,7 +30,10 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
     const text = view === "loading" ? "Loading …" : "This view was not loaded: reload the page.";
     return <main class="board note">{text}</main>;
   };
-  return { id, label, Body };
+  const alarms = computed(() =>
+    typeof loaded.value === "object" ? loaded.value.alarms?.value ?? 0 : 0
+  );
+  return { id, label, Body, alarms };
 }
 
 /** The frame of every view: name, tabs, account and problems. */
@@ -36,8 +41,11 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   const view = useHashView(views);
   const body = useRef<HTMLDivElement>(null);
   const before = useRef(view);
+  const alarms = views.reduce((sum, view) => sum + (view.alarms?.value ?? 0), 0);
   useEffect(() => {
-    document.title = `${view?.label} · rangemaker`;
+    document.title = `${alarms > 0 ? `✕ ${alarms} · ` : ""}${view?.label} · rangemaker`;
+  }, [view, alarms]);
+  useEffect(() => {
     if (before.current !== view) body.current?.focus();
     before.current = view;
   }, [view]);
@@ -81,9 +89,10 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
 function Tabs({ views, current }: { views: readonly View[]; current: View }) {
   return (
     <nav class="tabs" aria-label="Views">
-      {views.map(({ id, label }) => (
+      {views.map(({ id, label, alarms }) => (
         <a key={id} href={`#${id}`} aria-current={id === current.id ? "page" : undefined}>
           {label}
+          {!!alarms?.value && <span class="lost">✕ {alarms.value}</span>}
         </a>
       ))}
     </nav>

@@ -98,21 +98,16 @@ export interface ResultPoint {
   timeMs: number;
   /** Sum over all bets settled until then. */
   profit: bigint;
-  /** As {@link Results.wonShare}. */
-  wonShare: number;
 }
 
-/** Profit and the users' share of payouts after each settlement, in the order of time. */
+/** Profit after each settlement, in the order of time. */
 export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
   const settled = theses.filter(isDecided)
     .sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id);
   let profit = 0n;
-  let [won, payouts] = [0n, 0n];
   return settled.map((thesis) => {
     profit += gainOf(thesis);
-    payouts += thesis.payout;
-    if (thesis.status === "won") won += thesis.payout;
-    return { timeMs: timeOf(thesis), profit, wonShare: Number(won) / Number(payouts) };
+    return { timeMs: timeOf(thesis), profit };
   });
 }
 

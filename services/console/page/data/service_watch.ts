@@ -3,7 +3,6 @@ import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics, RECENT_MS } from "./metrics.ts";
-import { type Trend, withNewest } from "./trends.ts";
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
@@ -33,8 +32,6 @@ export interface ServiceState {
   /** The service's own words for what is missing. */
   complaints: readonly string[];
   history: MetricsHistory;
-  /** Figures that have alerts. */
-  trends: readonly Trend[];
 }
 
 /** The parts of the services' answers to `/health` and `/ready` that are shown. */
@@ -70,7 +67,6 @@ export class ServiceWatch {
       isReady: undefined,
       complaints: [],
       history: new MetricsHistory(),
-      trends: [],
     });
     this.poll = new Poll(clock, (signal) => this.#look(signal));
   }
@@ -114,7 +110,6 @@ export class ServiceWatch {
     const healthBody = readStatus(health);
     const word = healthBody.status ?? "";
     const nowMs = this.#clock.now();
-    const history = before.history.with(nowMs, parseMetrics(metrics.text));
     this.state.value = {
       ...before,
       isUp: true,
@@ -129,8 +124,7 @@ export class ServiceWatch {
         ...[healthBody.reason ?? healthBody.error ?? []].flat(),
         ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
       ],
-      history,
-      trends: withNewest(before.trends, history, nowMs),
+      history: before.history.with(nowMs, parseMetrics(metrics.text)),
     };
   }
 }

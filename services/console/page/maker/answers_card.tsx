@@ -1,5 +1,7 @@
 import { Card } from "../card.tsx";
+import { textOf } from "../data/explain.ts";
 import type { Metrics } from "../data/metrics.ts";
+import { formatShare } from "../format.ts";
 import { Table } from "../table.tsx";
 
 /** How the solver answered since its start, by code. */
@@ -8,8 +10,11 @@ export function Answers({ metrics }: { metrics: Metrics }) {
   const samples = [...metrics.of(quotes), ...metrics.of(executions)];
   const outcomes = [...new Set(samples.map(({ labels }) => labels.outcome ?? ""))]
     .sort((a, b) => Number(isSuccess(b)) - Number(isSuccess(a)) || a.localeCompare(b));
-  const count = (metric: string, labels: Record<string, string>) =>
-    metrics.sum(metric, labels)?.toLocaleString("en-US") ?? "–";
+  const count = (metric: string, outcome: string, kind: Record<string, string> = {}) => {
+    const value = metrics.sum(metric, { ...kind, outcome });
+    const share = formatShare((value ?? 0) / (metrics.sum(metric, kind) ?? 1));
+    return value === undefined ? "–" : `${value.toLocaleString("en-US")} (${share})`;
+  };
   return (
     <Card title="Quotes and refusals" note="since the solver started">
       <Table
@@ -21,14 +26,19 @@ export function Answers({ metrics }: { metrics: Metrics }) {
           {
             name: "Answer",
             text: (outcome) =>
-              isSuccess(outcome) ? <span class="won">✓ {outcome}</span> : <code>{outcome}</code>,
+              isSuccess(outcome) ? `✓ ${outcome}` : (
+                <>
+                  <code>{outcome}</code>
+                  <span class="detail">{textOf(outcome)}</span>
+                </>
+              ),
           },
           {
             name: "Estimates",
-            number: (outcome) => count(quotes, { kind: "estimate", outcome }),
+            number: (outcome) => count(quotes, outcome, { kind: "estimate" }),
           },
-          { name: "Quotes", number: (outcome) => count(quotes, { kind: "quote", outcome }) },
-          { name: "Executions", number: (outcome) => count(executions, { outcome }) },
+          { name: "Quotes", number: (outcome) => count(quotes, outcome, { kind: "quote" }) },
+          { name: "Executions", number: (outcome) => count(executions, outcome) },
         ]}
       />
     </Card>

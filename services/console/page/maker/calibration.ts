@@ -9,7 +9,12 @@ export interface CalibrationRow {
   held: number;
   /** Mean of the probabilities that were quoted. */
   predicted: number;
+  /** The share that is held by chance alone, in 95 of 100 cases. */
+  byChance: [from: number, to: number];
 }
+
+/** Half of a 95 % confidence band, in standard errors. */
+export const BAND = 1.96;
 
 /** Predictions against outcomes, from the solver's figures; unlikely bets first. */
 export function calibrationOf(metrics: Metrics): CalibrationRow[] {
@@ -21,7 +26,13 @@ export function calibrationOf(metrics: Metrics): CalibrationRow[] {
     const held = metrics.sum("solver_predicted_bets_total", { predicted, outcome: "held" }) ?? 0;
     const sum = metrics.sum("solver_predicted_probability_sum", { predicted }) ?? 0;
     const [from = 0, to = 0] = predicted.split("-").map((share) => Math.round(100 * Number(share)));
-    return { range: `${from} – ${to} %`, settled, held, predicted: sum / settled };
+    const mean = sum / settled;
+    const half = BAND * Math.sqrt(mean * (1 - mean) / settled);
+    const byChance: CalibrationRow["byChance"] = [
+      Math.max(0, mean - half),
+      Math.min(1, mean + half),
+    ];
+    return { range: `${from} – ${to} %`, settled, held, predicted: mean, byChance };
   }).filter(({ settled }) => settled > 0);
 }
 

@@ -19,14 +19,25 @@ export function Calibration({ metrics }: { metrics: Metrics }) {
           { name: "Quoted probability", text: ({ range }) => range },
           { name: "Bets", number: ({ settled }) => settled },
           { name: "Predicted, mean", number: ({ predicted }) => percent(predicted) },
-          { name: "Held", number: ({ held, settled }) => percent(held / settled) },
+          {
+            name: "By chance (95 %)",
+            number: ({ byChance: [from, to] }) => `${(100 * from).toFixed(0)} – ${percent(to)}`,
+          },
           { name: "Bets held", number: ({ held }) => held },
+          {
+            name: "Held",
+            number: ({ held, settled, byChance: [from, to] }) => {
+              const share = held / settled;
+              const isChance = share >= from && share <= to;
+              return isChance ? percent(share) : <span class="warning">▲ {percent(share)}</span>;
+            },
+          },
         ]}
       />
       {rows.length > 0 && (
         <p class="note">
-          With few bets, both differ by chance alone. With many, held below predicted means that
-          payouts are too small, and above that users know more than the model.
+          ▲ More than chance: held below predicted means that payouts are too small, and above that
+          users know more than the model.
         </p>
       )}
     </Card>

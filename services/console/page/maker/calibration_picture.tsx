@@ -1,12 +1,9 @@
 import type { SolverInfo } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import { formatDuration } from "../format.ts";
-import { verdictOf, WINDOWS_MIN } from "./calibration.ts";
+import { BAND, verdictOf, WINDOWS_MIN } from "./calibration.ts";
 
 type Market = NonNullable<SolverInfo["calibration"]>[number];
-
-/** Half of a 95 % confidence band, in standard errors. */
-const BAND = 1.96;
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 

@@ -3,49 +3,80 @@ import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import { toNumber } from "../format.ts";
 
-/** Loss if the price is at a place of the grid and its bets are won, USDC. */
+/** Losses by price and time, USDC. */
 export interface ExposureGrid {
-  /** Rows from the highest price to the lowest, columns from now on. */
+  /** The largest loss at one price and time within each cell; rows from the highest price down. */
   cells: readonly (readonly number[])[];
   low: number;
   high: number;
-  fromMs: number;
-  toMs: number;
+  /** Where columns begin and the last one ends, Unix milliseconds: the next minute is the widest. */
+  timesMs: readonly number[];
+  /** The largest loss if the price is at one place in all windows, those that await prices included. */
+  worst: number;
 }
 
 /** Cells of the grid. */
 export const [ROWS, COLUMNS] = [12, 24];
 
-/** The sum over the open bets of one market whose box covers each cell; undefined without bets. */
+/** The first minute is about as wide as the next tenfold of it. */
+const NEAR_MS = 60_000;
+
+/** How far from now a time is drawn, as a share of the width. */
+export const placeOf = (inMs: number, allMs: number) =>
+  Math.log1p(inMs / NEAR_MS) / Math.log1p(allMs / NEAR_MS);
+
+/** What the open bets of one market cost where the price is inside their boxes; undefined without bets. */
 export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
-  const boxes = theses.filter((thesis) => !isDecided(thesis) && thesis.endTime > nowMs);
-  if (boxes.length === 0) return undefined;
-  const low = Math.min(...boxes.map(({ lowerPrice }) => toNumber(lowerPrice)));
-  const high = Math.max(...boxes.map(({ upperPrice }) => toNumber(upperPrice)));
-  const toMs = Math.max(...boxes.map(({ endTime }) => endTime));
-  const cells = Array.from({ length: ROWS }, (_, row) => {
-    const price = high - (row + 0.5) * (high - low) / ROWS;
-    return Array.from({ length: COLUMNS }, (_, column) => {
-      const time = nowMs + (column + 0.5) * (toMs - nowMs) / COLUMNS;
-      return boxes.reduce((sum, box) => sum + (covers(box, price, time) ? lossOf(box) : 0), 0);
+  const boxes = theses.filter((thesis) => !isDecided(thesis))
+    .map(({ lowerPrice, upperPrice, startTime, endTime, ...money }) => ({
+      ...{ from: Math.max(startTime, nowMs), to: endTime, loss: lossOf(money) },
+      ...{ lower: toNumber(lowerPrice), upper: toNumber(upperPrice) },
+    }));
+  const allMs = Math.max(...boxes.map(({ to }) => to)) - nowMs;
+  if (!(allMs > 0)) return undefined;
+  const low = Math.min(...boxes.map(({ lower }) => lower));
+  const high = Math.max(...boxes.map(({ upper }) => upper));
+  const timesMs = Array.from(
+    { length: COLUMNS + 1 },
+    (_, i) => nowMs + NEAR_MS * Math.expm1(i / COLUMNS * Math.log1p(allMs / NEAR_MS)),
+  );
+  const bottoms = Array.from({ length: ROWS }, (_, row) => high - (row + 1) * (high - low) / ROWS);
+  const cells = bottoms.map(() => Array.from({ length: COLUMNS }, () => 0));
+  // A loss grows only where a box begins, so no other prices and times are looked at within a cell.
+  const edges = [
+    ...boxes.map((box) => ({ price: box.lower, order: 0, box, change: box.loss })),
+    ...bottoms.map((price) => ({ price, order: 2, box: undefined, change: 0 })),
+    ...boxes.map((box) => ({ price: box.upper, order: 1, box, change: -box.loss })),
+  ].sort((a, b) => a.price - b.price || a.order - b.order);
+  /** Goes up the prices. @param see Called with the loss at each, and the row. */
+  const climb = (
+    counts: (box: typeof boxes[number]) => boolean,
+    see: (loss: number, row: number) => void,
+  ) => {
+    let loss = 0;
+    for (const { price, box, change } of edges) {
+      if (box !== undefined && !counts(box)) continue;
+      loss += change;
+      if (price < high) see(loss, bottoms.findIndex((bottom) => bottom <= price));
+    }
+  };
+  let worst = 0;
+  climb(() => true, (loss) => worst = Math.max(worst, loss));
+  for (const time of new Set([...timesMs.slice(0, COLUMNS), ...boxes.map(({ from }) => from)])) {
+    const column = timesMs.findLastIndex((timeMs) => timeMs <= time);
+    climb(({ from, to }) => from <= time && time < to, (loss, row) => {
+      const cell = cells.at(row)!; // below all bottoms, by rounding, it is the last row
+      cell[column] = Math.max(cell[column] ?? 0, loss);
     });
-  });
-  return { cells, low, high, fromMs: nowMs, toMs };
+  }
+  return { cells, low, high, timesMs, worst };
 }
 
-function covers(
-  { lowerPrice, upperPrice, startTime, endTime }: Thesis,
-  price: number,
-  time: number,
-): boolean {
-  const isInside = price >= toNumber(lowerPrice) && price <= toNumber(upperPrice);
-  return isInside && time >= startTime && time < endTime;
-}
-
-const lossOf = ({ betAmount, payout }: Thesis) => toNumber(payout - betAmount);
+const lossOf = ({ betAmount, payout }: Pick<Thesis, "betAmount" | "payout">) =>
+  toNumber(payout - betAmount);
 
 /** Moves of the price that are tried, as shares of it. */
-export const MOVES = [-0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01] as const;
+export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03] as const;
 
 /**
  * Profit and loss on the open bets of a market if the price moves and then stays: bets whose window has

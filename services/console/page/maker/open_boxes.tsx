@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import { isDecided } from "../data/live_breaches.ts";
@@ -11,11 +12,14 @@ import {
   shortAddress,
   toNumber,
 } from "../format.ts";
-import { Table } from "../table.tsx";
+import { type Sort, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 
-/** Rows that are shown: those that may cost most. */
-const ROWS_MAX = 50;
+/** Rows that are shown at first: those that may cost most. */
+const ROWS_FIRST = 10;
+
+/** Below this distance to a bound, a price may leave the box at any moment. */
+const NEAR_POINTS = 10;
 
 /** The open bets of a solver, each with its box against the price. */
 export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
@@ -27,40 +31,59 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
     const known = prices[symbolOf(thesis)];
     return known?.state === "fresh" ? toNumber(known.price) : undefined;
   };
-  const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis)))
-    .sort((a, b) => Number(lossOf(b) - lossOf(a)) || a.endTime - b.endTime);
+  const pointsOf = (thesis: Thesis) => {
+    const { low, high } = sidesOf(thesis);
+    const price = priceOf(thesis);
+    return price === undefined ? undefined : pointsInside(price, low, high);
+  };
+  const sort = useSignal<Sort>({ by: "You may lose", isDescending: true });
+  const isWhole = useSignal(false);
+  /** What each column sorts by. */
+  const keys: Record<string, (thesis: Thesis) => number | string> = {
+    "Bet": ({ id }) => id,
+    "Market": symbolOf,
+    "Price in the box": (thesis) => sidesOf(thesis).low,
+    "Nearer bound": (thesis) => pointsOf(thesis) ?? Infinity,
+    "Time": ({ endTime }) => endTime,
+    "Stake": ({ betAmount }) => toNumber(betAmount),
+    "You may lose": (thesis) => toNumber(lossOf(thesis)),
+  };
+  const { by, isDescending } = sort.value;
+  const compare = (a: number | string, b: number | string) => a < b ? -1 : a > b ? 1 : 0;
+  const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis))).sort((a, b) =>
+    compare(keys[by]!(a), keys[by]!(b)) * (isDescending ? -1 : 1) || a.endTime - b.endTime
+  );
   return (
-    <Card
-      title="Open boxes"
-      note={open.length > ROWS_MAX && `The ${ROWS_MAX} of ${open.length} that may cost most`}
-    >
+    <Card title="Open boxes" note={open.length > 0 && `${open.length} open`}>
       <Table
         of="open boxes"
         empty="None: nothing is at risk."
-        rows={open.slice(0, ROWS_MAX)}
+        rows={isWhole.value ? open : open.slice(0, ROWS_FIRST)}
+        sort={sort}
         keyOf={({ id }) => id}
         columns={[
           { name: "Bet", text: ({ id }) => id },
           { name: "Market", text: symbolOf },
+          { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
           {
             name: "Price in the box",
             text: (thesis) => <Gauge price={priceOf(thesis)} {...sidesOf(thesis)} />,
           },
           {
             name: "Nearer bound",
-            text: (thesis) => {
-              const { low, high } = sidesOf(thesis);
-              const price = priceOf(thesis);
-              return price === undefined
-                ? "no price"
-                : describeDistance(pointsInside(price, low, high));
-            },
+            text: (thesis) => describeDistance(pointsOf(thesis)),
           },
           { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
           { name: "Stake", number: ({ betAmount }) => formatAmount(betAmount) },
-          { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
         ]}
       />
+      {open.length > ROWS_FIRST && (
+        <p>
+          <button type="button" onClick={() => isWhole.value = !isWhole.value}>
+            {isWhole.value ? `Show the first ${ROWS_FIRST}` : `Show all ${open.length}`}
+          </button>
+        </p>
+      )}
     </Card>
   );
 }
@@ -72,9 +95,10 @@ const sidesOf = ({ lowerPrice, upperPrice }: Thesis) => ({
   high: toNumber(upperPrice),
 });
 
-function describeDistance(points: number) {
-  if (points < 0) return <span class="lost">✕ {(-points).toFixed(1)} bp outside</span>;
-  return <span class="won">✓ {points.toFixed(1)} bp away</span>;
+function describeDistance(points: number | undefined) {
+  if (points === undefined) return "no price";
+  const text = `${Math.abs(points).toFixed(1)} bp ${points < 0 ? "outside" : "away"}`;
+  return Math.abs(points) < NEAR_POINTS ? <span class="warning">▲ {text}</span> : text;
 }
 
 function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
@@ -88,8 +112,8 @@ function Gauge({ price, low, high }: { price: number | undefined; low: number; h
   const x = price === undefined ? 0 : 25 + 50 * (price - low) / (high - low);
   return (
     <span class="gauge">
-      {formatQuotePrice(low)}
-      <svg viewBox="0 0 100 16" width="100" height="16" aria-hidden="true">
+      <span>{formatQuotePrice(low)}</span>
+      <svg viewBox="0 0 100 16" preserveAspectRatio="none" aria-hidden="true">
         <rect class="box" x="25" y="3" width="50" height="10" rx="2" />
         {price !== undefined && (
           <path class="price" d={`M${Math.min(98, Math.max(2, x)).toFixed(1)} 0 V16`} />

@@ -2,17 +2,13 @@
 import type { Problem } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
+import { formatShare } from "../format.ts";
 
 /** A figure with its name. */
 export type Figure = readonly [label: string, text: string];
 
 const count = (value: number | undefined) =>
   value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
-
-/** A share such as 0.0123 as text. */
-export function formatShare(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`.replace(/^-0\.0 /, "0.0 ");
-}
 
 /** A value of a problem, in its unit. */
 export function formatValue(

@@ -1,7 +1,10 @@
+import { computed, type Signal, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
-import { systemClock } from "@rangemaker/client";
+import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
+import { isBeyond, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { Card } from "../card.tsx";
+import { Poll } from "../data/http.ts";
+import type { MetricsHistory } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
@@ -9,138 +12,111 @@ import { Fact } from "../fact.tsx";
 import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { type Column, Table } from "../table.tsx";
-import { figuresOf, formatAge } from "./figures.ts";
+import { figuresOf, formatAge, formatValue } from "./figures.ts";
 import {
-  anchorOf,
-  EFFECTS,
+  backfillOf,
   type Finding,
   findingsOf,
   isOfProcess,
-  noProblemText,
+  keyOf,
+  PRICES_MISSING,
   processesOf,
+  sinceMsOf,
+  worstOf,
 } from "./problems.ts";
-import { Sparkline } from "./sparkline.tsx";
+import { Findings, type TimedFinding, verdictOf } from "./findings_card.tsx";
 
 /** In the order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
-/** The operator's view. It asks the services only while it is shown. */
-export function openOperatorView({ config, markets: { symbols } }: PageModel): View {
+/** The operator's view. Once it is opened, it asks the services behind other views, too. */
+export function openOperatorView({ config, client, markets }: PageModel): View {
+  const { symbols } = markets;
   const watches = ORDER.flatMap((name) => {
     const url = config.urls[name];
     return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
   });
   const { oracle } = config.urls;
   const sources = oracle === undefined ? undefined : new ProvidersWatch(oracle, systemClock);
-  const Body = () => <OperatorView watches={watches} sources={sources} symbols={symbols} />;
-  return { id: "operator", label: "Operator", Body };
+  const backfills: Signal<readonly string[]> = signal([]);
+  let sinceMs: ReadonlyMap<string, number> = new Map();
+  const findings = computed(() => {
+    const states = watches.map(({ state }) => state.value);
+    const found = findingsOf(states, sources?.providers.value);
+    sinceMs = sinceMsOf(found, sinceMs, Date.now());
+    return found.map((finding) => ({
+      ...finding,
+      details: finding.chapter === PRICES_MISSING ? backfills.value : finding.details,
+      sinceMs: sinceMs.get(keyOf(finding)),
+    }));
+  });
+  /** Reads the open bets of markets whose prices are missing: their times are those of the gap at most. */
+  const readGaps = async () => {
+    const node = watches.find(({ state }) => state.value.name === "node")?.state.value;
+    const missing = node?.history.latest.of("node_price_slots_needed").filter(({ value }) =>
+      value > 0
+    );
+    if (!missing?.length) return;
+    const bets: Thesis[] = [];
+    for await (const { theses } of client.theses({ status: "open" })) bets.push(...theses);
+    backfills.value = missing.map(({ labels: { market = "" } }) => {
+      const own = bets.filter(({ base, quote }) => markets.find(base, quote)?.symbol === market);
+      return backfillOf(market, own, Date.now());
+    });
+  };
+  // Without the node there is no command, and its absence is a problem of its own.
+  new Poll(systemClock, () =>
+    readGaps().catch((thrown) => {
+      if (!isRangemakerError(thrown)) throw thrown;
+    })).start();
+  const alarms = computed(() =>
+    findings.value.filter(({ severity, cause }) => severity === "critical" && !cause).length
+  );
+  for (const watch of [...watches, sources]) watch?.poll.start();
+  const Body = () => <OperatorView {...{ watches, sources, symbols }} findings={findings.value} />;
+  return { id: "operator", label: "Operator", Body, alarms };
 }
 
 interface OperatorViewProps {
   symbols: readonly string[];
   watches: readonly ServiceWatch[];
   sources: ProvidersWatch | undefined;
+  findings: readonly TimedFinding[];
 }
 
-function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
-  useEffect(() => {
-    for (const watch of [...watches, sources]) watch?.poll.start();
-    return () => {
-      for (const watch of [...watches, sources]) watch?.poll.stop();
-    };
-  }, []);
+function OperatorView({ watches, sources, symbols, findings }: OperatorViewProps) {
   const states = watches.map(({ state }) => state.value);
-  const providers = sources?.providers.value;
+  const processes = processesOf(states);
   return (
     <main class="board">
-      <Findings
-        findings={findingsOf(states, providers)}
-        isKnown={states.every(({ isUp }) => isUp !== undefined)}
-        watched={states.map(({ name }) => name)}
-      />
+      <Findings findings={findings} states={states} />
       <section class="services" aria-label="Services">
-        {processesOf(states).map((services) => (
-          <ProcessCard key={services[0]?.name} services={services} />
+        {states.map((state) => (
+          <ServiceCard
+            key={state.name}
+            state={state}
+            findings={findings}
+            process={processes.find((services) => services.includes(state)) ?? []}
+          />
         ))}
-        {states.map((state) => <ServiceCard key={state.name} state={state} />)}
       </section>
-      {sources !== undefined && <Sources providers={providers} states={states} symbols={symbols} />}
+      {sources !== undefined && (
+        <Sources providers={sources.providers.value} states={states} symbols={symbols} />
+      )}
     </main>
   );
 }
 
-interface FindingsProps {
+interface ServiceCardProps {
+  state: ServiceState;
   findings: readonly Finding[];
-  /** Whether every service has been asked. */
-  isKnown: boolean;
-  watched: readonly ServiceName[];
+  /** The services in its process. */
+  process: readonly ServiceState[];
 }
 
-function Findings({ findings, isKnown, watched }: FindingsProps) {
-  const following = findings.filter(({ cause }) => cause !== undefined);
-  const causes = [...new Set(following.flatMap(({ cause }) => cause ?? []))];
-  const isAway = (name: ServiceName) =>
-    findings.some(({ service, chapter }) => service === name && chapter === "ServiceDown");
-  const first = findings.filter(({ cause }) => cause === undefined);
-  return (
-    <Card title="What is wrong">
-      {findings.length === 0 && (
-        <p class={isKnown ? "won verdict" : "note"}>
-          {isKnown ? noProblemText(watched) : "Asking the services …"}
-        </p>
-      )}
-      <FindingList findings={first} />
-      {following.length > 0 && (
-        <details>
-          <summary>
-            {following.length} more that may follow: {causes.map((name) =>
-              isAway(name)
-                ? `${name} must be back first (${EFFECTS[name]})`
-                : `${name} answers again, and this ends within 20 s if it was the cause`
-            ).join("; ")}
-          </summary>
-          <FindingList findings={following} />
-        </details>
-      )}
-    </Card>
-  );
-}
-
-function FindingList({ findings }: { findings: readonly Finding[] }) {
-  return (
-    <ul>
-      {findings.map(({ service, severity, text, firstStep, chapter }) => (
-        <li key={service + chapter} class="finding" data-severity={severity}>
-          <p>
-            <span class={severity === "critical" ? "lost" : "warning"}>
-              {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-            </span>{" "}
-            <strong>{service}</strong> {text}.
-          </p>
-          <p>
-            <strong>Do first:</strong> {firstStep.replaceAll("`", "")}
-          </p>
-          <p class="note">
-            Runbook: <code>{anchorOf(chapter)}</code>
-          </p>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-/** The state of a service as a sign, a word and a class. */
-function verdictOf({ isUp, isHealthy, isReady }: ServiceState): [style: string, text: string] {
-  if (isUp === undefined) return ["note", "… asking"];
-  if (!isUp) return ["lost", "✕ away"];
-  if (!isHealthy) return ["lost", "✕ not healthy"];
-  if (isReady === false) return ["warning", "▲ not ready"];
-  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
-}
-
-function ServiceCard({ state }: { state: ServiceState }) {
-  const { name, url, version, history, isUp, trends } = state;
-  const [style, verdict] = verdictOf(state);
+function ServiceCard({ state, findings, process }: ServiceCardProps) {
+  const { name, url, version, history, isUp } = state;
+  const [style, verdict] = verdictOf(state, findings);
   return (
     <article class="card" data-service={name} data-up={isUp}>
       <div class="row">
@@ -148,40 +124,55 @@ function ServiceCard({ state }: { state: ServiceState }) {
         <span class={style}>{verdict}</span>
       </div>
       <p class="note">
-        {[url.replace(/^https?:\/\//, ""), version && `version ${version}`].filter(Boolean)
-          .join(" · ")}
+        {[
+          url.replace(/^https?:\/\//, ""),
+          version && `version ${version}`,
+          ...processTexts(state, process),
+        ].filter(Boolean).join(" · ")}
       </p>
       <dl class="facts" data-old={isUp === false}>
         {isUp !== undefined &&
           figuresOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
           ))}
-        {trends.filter(({ problem }) => !isOfProcess(problem)).map((trend) => (
-          <Sparkline key={trend.problem.name} trend={trend} />
-        ))}
+        {PROBLEMS.filter((problem) => !isOfProcess(problem))
+          .map((problem) => <AlertFact key={problem.name} problem={problem} history={history} />)}
       </dl>
     </article>
   );
 }
 
-/** A process, once for all services that run in it. */
-function ProcessCard({ services }: { services: readonly ServiceState[] }) {
-  const [first] = services;
-  const startedAtS = first?.history.latest.sum("process_start_time_seconds");
-  if (first === undefined || startedAtS === undefined) return null;
-  const names = services.map(({ name }) => name).join(", ");
+/** The newest value of a figure that has an alert, and the bound. */
+function AlertFact({ problem, history }: { problem: Problem; history: MetricsHistory }) {
+  const { title, bound, isFlag, measure } = problem;
+  const worst = worstOf(bound, measure.read(history));
+  // What has a value only while it is wrong is among the problems.
+  if (worst === undefined || bound.limit < 0) return null;
+  const isWrong = isBeyond(worst, bound);
+  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[bound.op];
   return (
-    <article class="card" data-process={names}>
-      <h3>Process</h3>
-      <p class="note">of {names}</p>
-      <dl class="facts">
-        <Fact label="Runs for">{formatDuration(Date.now() - startedAtS * 1_000)}</Fact>
-        {first.trends.filter(({ problem }) => isOfProcess(problem)).map((trend) => (
-          <Sparkline key={trend.problem.name} trend={trend} />
-        ))}
-      </dl>
-    </article>
+    <div>
+      <dt>
+        {title} <span class="limit">· alert {sign + formatValue(bound.limit, problem)}</span>
+      </dt>
+      <dd class={isWrong ? "lost" : undefined}>
+        {isWrong && "✕ "}
+        {formatValue(worst, problem)}
+      </dd>
+    </div>
   );
+}
+
+/** How long its process runs, and the memory that it shares with others there. */
+function processTexts({ isUp, history }: ServiceState, process: readonly ServiceState[]): string[] {
+  const startedAtS = history.latest.sum("process_start_time_seconds");
+  const memory = history.latest.sum("process_resident_memory_bytes");
+  if (!isUp || startedAtS === undefined || memory === undefined) return [];
+  const others = process.length > 1 ? ` with ${process.length - 1} others` : "";
+  return [
+    `runs ${formatDuration(Date.now() - startedAtS * 1_000)}`,
+    formatValue(memory, { unit: "bytes" }) + others,
+  ];
 }
 
 interface SourcesProps {
@@ -233,7 +224,10 @@ function Sources({ providers, states, symbols }: SourcesProps) {
               { name: "Reconnects", number: (provider) => provider?.reconnects },
               {
                 name: "Last fault",
-                text: (provider) => provider && (provider.lastError ?? "none"),
+                text: (provider) =>
+                  provider && (provider.ready && provider.lastError
+                    ? <span class="note">before it connected again: {provider.lastError}</span>
+                    : provider.lastError ?? "none"),
               },
             ]}
           />

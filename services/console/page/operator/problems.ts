@@ -5,21 +5,44 @@ import {
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
+  type Sample,
 } from "../../../../lib/problems/mod.ts";
+import type { Thesis } from "@rangemaker/client";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 
 /** Something that an operator has to look at. */
 export interface Finding {
   service: ServiceName;
   severity: Problem["severity"];
+  /** What is wrong, in a few words. */
   text: string;
+  /** What users notice, and the service's own words. */
+  details: readonly string[];
   firstStep: string;
+  /** How long its alert waits; undefined if it has none. */
+  afterS?: number;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
   /** A service that is or was away and that this one needs: the likely cause. */
   cause?: ServiceName;
+}
+
+/** Names a problem, as long as it lasts. */
+export const keyOf = ({ service, chapter }: Finding) => `${service} ${chapter}`;
+
+/** When this page first saw each problem. @param before The same, at the last look. */
+export function sinceMsOf(
+  findings: readonly Finding[],
+  before: ReadonlyMap<string, number>,
+  nowMs: number,
+): Map<string, number> {
+  return new Map(findings.map((finding) => {
+    const key = keyOf(finding);
+    return [key, before.get(key) ?? nowMs];
+  }));
 }
 
 /** What users cannot do while a service is away. */
@@ -39,13 +62,19 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   node: ["exchanges", "oracle"],
   proxy: ["exchanges", "oracle", "node"],
   bridge: ["node"],
-  solver: ["exchanges", "oracle", "node"],
+  solver: ["exchanges", "oracle", "node", "proxy"],
 };
+
+/** Its prices have to be filled in before bets end. */
+export const PRICES_MISSING = "NodePricesMissing";
+
+/** What stays after its cause has ended, until somebody does something. */
+const LASTING: ReadonlySet<string> = new Set([PRICES_MISSING, "NodeNeedsBackfill"]);
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
 /**
- * Everything that is beyond its bound, and services that are away: causes before what may follow from
+ * Services that are away, and everything that is beyond its bound: causes before what may follow from
  * them, critical ones first.
  */
 export function findingsOf(
@@ -58,16 +87,26 @@ export function findingsOf(
     ...PROBLEMS.filter((problem) => state.isUp && (firsts.has(state) || !isOfProcess(problem)))
       .flatMap((problem) => measuredOf(problem, state, providers)),
   ]);
-  const away = services.filter(({ isUp, isBack }) => isUp === false || isBack)
-    .map(({ name }) => name);
-  const rank = ({ severity, cause }: Finding) =>
-    (cause === undefined ? 0 : 2) + (severity === "critical" ? 0 : 1);
+  const away = services.filter(({ isUp, isBack }) => isUp === false || isBack);
+  // Without another service one works badly, but answers.
+  const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
+  const rank = (finding: Finding) =>
+    (finding.cause === undefined ? 0 : 3) +
+    (isAway(finding) ? 0 : finding.severity === "critical" ? 1 : 2);
   return findings.map((finding) => {
-    // Without another service one works badly, but answers.
-    const isAway = finding.chapter === SERVICE_DOWN?.name;
-    const cause = away.find((name) => !isAway && NEEDS[finding.service].includes(name));
+    const cause = away.find(({ name, isBack }) =>
+      !isAway(finding) && NEEDS[finding.service].includes(name) &&
+      !(isBack && LASTING.has(finding.chapter))
+    )?.name;
     return cause === undefined ? finding : { ...finding, cause };
   }).sort((a, b) => rank(a) - rank(b));
+}
+
+/** The worst value of a figure; undefined without values. */
+export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
+  const values = samples.map(({ value }) => value);
+  if (values.length === 0) return undefined;
+  return op === ">" ? Math.max(...values) : Math.min(...values);
 }
 
 function measuredOf(
@@ -75,11 +114,10 @@ function measuredOf(
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
 ): Finding[] {
-  const { severity, message, bound, firstStep, name: chapter } = problem;
+  const { severity, message, bound, firstStep, name: chapter, afterS = 0, parts } = problem;
   const samples = beyondBound(problem, history);
-  if (samples.length === 0) return [];
-  const values = samples.map(({ value }) => value);
-  const worst = bound.op === ">" ? Math.max(...values) : Math.min(...values);
+  const worst = worstOf(bound, samples);
+  if (worst === undefined) return [];
   // One line, however many markets or exchanges it is about.
   const text = filledIn(message, (name) => {
     if (name === "value") return formatValue(worst, problem);
@@ -87,7 +125,21 @@ function measuredOf(
     const texts = name === "provider" ? labels.map((at) => exchangeOf(at, providers)) : labels;
     return [...new Set(texts)].join(", ");
   });
-  return [{ service, severity, text, firstStep, chapter }];
+  const details = parts?.read(history).filter(({ value }) => value > 0)
+    .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value}`) ?? [];
+  return [{ service, severity, text, details, firstStep, afterS, chapter }];
+}
+
+/** Commands that fill the prices of a market which open bets lack, and the time that is left. */
+export function backfillOf(symbol: string, bets: readonly Thesis[], nowMs: number): string {
+  const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
+  const next = Math.min(...bets.map(({ endTime }) => endTime));
+  const [fromText, toText] = [from, nowMs].map((ms) => new Date(ms).toISOString());
+  const ends = Number.isFinite(next)
+    ? `Its next bet ends at ${formatTime(next)}`
+    : "No bet is open";
+  return `${symbol}: ${ends}. ` +
+    `deno task -q backfill --market ${symbol} --from ${fromText} --to ${toText}`;
 }
 
 /** The services that answer, by the process that they run in. */
@@ -125,21 +177,33 @@ function healthOf(state: ServiceState): Finding[] {
   const severity = "critical";
   if (isUp === undefined) return [];
   if (!isUp && SERVICE_DOWN !== undefined) {
-    const { name: chapter, message } = SERVICE_DOWN;
-    if (state.isForbidden) {
-      const text = "It answers, but does not allow this page to read it";
-      const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
-      return [{ service, severity, text, firstStep, chapter }];
-    }
-    const text = `${message} (${EFFECTS[service]}): ${reason}`;
-    return [{ service, severity, text, firstStep: SERVICE_DOWN.firstStep, chapter }];
+    const { name: chapter, message, firstStep, afterS = 0 } = SERVICE_DOWN;
+    const found = { service, severity, afterS, chapter } as const;
+    return [
+      state.isForbidden
+        ? {
+          ...found,
+          text: "It answers, but does not allow this page to read it",
+          details: [],
+          firstStep: `Start it with --cors-origins ${globalThis.location?.origin}.`,
+        }
+        : { ...found, text: message, details: [`Effect: ${EFFECTS[service]}.`, reason], firstStep },
+    ];
   }
   if (isHealthy && isReady !== false) return [];
-  const what = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
-  const why = complaints.filter((text) => text !== "").join("; ");
-  const text = why === "" ? what : `${what}: ${why}`;
-  const firstStep = "Do what its own words say.";
-  return [{ service, severity, text, firstStep, chapter: "Health and readiness" }];
+  const text = isHealthy
+    ? "It is not ready"
+    : service === "oracle"
+    ? health === "degraded" ? "Some market has no price" : "No market has a price"
+    : `Its health is ${health || "bad"}`;
+  const details = complaints.filter((text) => text !== "");
+  const firstStep = service === "oracle"
+    ? "Look at “Price sources” below: which exchanges are not connected?"
+    : details.length === 0
+    ? "Read the end of its log."
+    : "Fix what it names here: then it goes on by itself.";
+  const chapter = "Health and readiness";
+  return [{ service, severity, text, details, firstStep, chapter }];
 }
 
 function exchangeOf(provider: string, providers: Providers | undefined): string {
