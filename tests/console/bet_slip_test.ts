@@ -175,6 +175,16 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
   }
 });
 
+Deno.test("BetSlip: a price that improves with each signature is taken", async () => {
+  const payouts = [12n, 13n, 14n, 15n, 16n, 17n].map((payout) => payout * 1_000_000n);
+  const { slip, signed } = moving(5, payouts);
+  await slip.quote();
+  await slip.place();
+  const stage = stageOf(slip);
+  assert(stage.name === "placed");
+  assert.deepEqual([stage.offer.quote.payout, signed.length], [17_000_000n, 6]);
+});
+
 Deno.test("BetSlip: below the tolerance, or after three more signatures, the user decides", async () => {
   const cases = [
     { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1 },
@@ -219,20 +229,32 @@ Deno.test("BetSlip: nothing is signed again once the window has begun, or for an
 });
 
 Deno.test("BetSlip: a bet of before a reload is shown with its outcome, and not offered again", async () => {
-  const { slip, user, said } = scene();
+  const { slip, user, said, pending } = scene();
   const { bets } = user.value?.portfolio ?? assert.fail();
   const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
   const offer = offerOf(8, { lowerPrice, upperPrice });
-  void bets.send({ offer, signature: SIGNATURE });
+  pending.add({ offer, signature: SIGNATURE });
+  bets.start();
   bets.confirm(thesisOf(8));
   await settle();
   assert.deepEqual(stageOf(slip), { name: "placed", thesisId: 8, offer });
   assert.equal(slip.draft, undefined);
-  assert.deepEqual(said, []);
+  assert.match(said.join(), /^The maker has not answered: [^.]+\.$/);
   slip.edit({ lower: "1", upper: "2" });
-  void bets.send({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
+  pending.add({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
+  bets.start();
   bets.confirm(thesisOf(9));
   assert.equal(stageOf(slip).name, "draft", "the user has drawn another box");
+});
+
+Deno.test("BetSlip: a bet that another tab placed leaves the panel as it is, without the same box", async () => {
+  const { slip, user } = scene();
+  const { bets } = user.value?.portfolio ?? assert.fail();
+  const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
+  void bets.send({ offer: offerOf(8, { lowerPrice, upperPrice }), signature: SIGNATURE });
+  bets.confirm(thesisOf(8));
+  await settle();
+  assert.deepEqual([stageOf(slip), slip.draft], [{ name: "draft" }, undefined]);
 });
 
 Deno.test("BetSlip: a bet whose deadline passed while the page was closed is said not to be placed", async () => {

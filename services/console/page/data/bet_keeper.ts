@@ -190,6 +190,8 @@ export class BetKeeper {
     this.#options.pending.remove(quoteHash);
     this.#show();
     run.resolve(outcome);
+    // The tab that knew why has said it: the price may have moved, and another bet been placed.
+    if (run.isGone && outcome.name === "expired") return;
     this.resolved.value = { bet: run.bet, outcome };
     this.#options.onResolved(run.bet, outcome);
   }

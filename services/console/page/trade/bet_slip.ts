@@ -45,8 +45,8 @@ export type Stage =
 /** Refusals of a signed quote after which another quote can be had at once. */
 const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
 
-/** A bet whose price moves each time it is signed is signed again this often. */
-const SIGNED_AGAIN_MAX = 3;
+/** A bet whose price moves each time it is signed is signed again this often; more often if it pays more. */
+const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
 
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
@@ -190,9 +190,11 @@ export class BetSlip {
         if (!isRangemakerError(refusal) || !MOVED.has(refusal.code)) throw refusal;
         const offer = await user.client.quote(this.#again(stage.offer));
         if (version !== this.#version) return;
-        const isSame = offer.quote.startTime === first.startTime && offer.quote.payout >= least;
+        const { startTime, payout } = offer.quote;
+        const isSame = startTime === first.startTime && payout >= least;
+        const most = SIGNED_AGAIN_MAX[payout > stage.offer.quote.payout ? "more" : "less"];
         stage = { ...stage, offer, replaces: stage.offer };
-        if (isSame && signedAgain < SIGNED_AGAIN_MAX && user === this.#user) continue;
+        if (isSame && signedAgain < most && user === this.#user) continue;
         return this.#show(stage, "The price moved, and nothing was taken. ");
       }
     } catch (thrown) {
@@ -257,8 +259,8 @@ export class BetSlip {
     return betOf(this.symbol.value, draft, betAmount, nowMs);
   }
 
-  /** Shows the outcome of a bet that was signed before a reload, or in another tab. */
-  #recover({ bet: { offer }, outcome }: ResolvedBet): void {
+  /** Shows the outcome of a bet that was signed before a reload; that of another tab is shown there. */
+  #recover({ bet: { offer, isChecking }, outcome }: ResolvedBet): void {
     const { name } = this.stage.value;
     if (name === "sending" || name === "signing" || outcome.name === "refused") return;
     const { lowerPrice, upperPrice } = offer.quote;
@@ -266,8 +268,8 @@ export class BetSlip {
     // It would be the same bet twice.
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
     if (outcome.name === "placed") {
-      if (isSame) this.#placed(offer, outcome.thesisId);
-      else if (!this.#isEdited) this.stage.value = { ...outcome, offer };
+      if (isSame) this.clear();
+      if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") this.stage.value = { name, failure: explain(NOT_PLACED) };
   }
 
