@@ -286,10 +286,11 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   clock.advance(900);
   assert.deepEqual(said, []);
   // These parts of an estimate are spoken.
-  state.value = { estimate: { payout: 16_800_000n } } as EstimateState;
+  const estimate = { betAmount: 10_000_000n, payout: 16_800_000n, probability: 0.56 };
+  state.value = { estimate } as EstimateState;
   clock.advance(5_000);
   await settle();
-  assert.deepEqual(said, ["(Pays 16.80 USDC if it stays.)"]);
+  assert.deepEqual(said, ["(Pays 16.80 USDC if it stays, chance 56.0 %, break-even 59.5 %.)"]);
 });
 
 Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted", async () => {

@@ -47,6 +47,7 @@ Deno.test({
           await visitor.press("Suggest a box");
           await visitor.sees(/Times your bet/);
           await visitor.sees(/Break-even chance/);
+          await visitor.sees(/pays [\d.]+, chance [\d.]+ %/);
           assert.deepEqual(await hiddenFocus(page), []);
           // 45 s from 10 s on do not fit beside the past of the minute shown before.
           await page.waitForSelector('[aria-label="Time shown: 2 min"]');
@@ -150,7 +151,10 @@ Deno.test({
         await hears(page, /No box yet: press Enter/);
         await page.keyboard.press("Enter");
         await hears(page, /^Suggested box: from .* to .*, starts in 10 s, lasts 45 s\.$/);
-        await hears(page, /^Pays [\d.]+ USDC if it stays\.$/);
+        await hears(
+          page,
+          /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
+        );
         await visitor.sees(/Times your bet/);
         await page.focus(".chart .area");
         await page.keyboard.press("p");

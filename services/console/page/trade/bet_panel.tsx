@@ -221,7 +221,7 @@ function EstimateCard({ model, slip }: BetPanelProps) {
   if (state === undefined || "failure" in state || !isFresh) {
     return <p class="estimate note">{state === undefined ? "Estimating …" : "No payout now."}</p>;
   }
-  const odds = oddsOf(state.estimate, model.maker.value?.config.maxPayoutRatio);
+  const odds = oddsOf(state.estimate, undefined);
   return (
     <div class="estimate">
       <dl class="facts">
@@ -230,10 +230,11 @@ function EstimateCard({ model, slip }: BetPanelProps) {
         {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
-      <p class="note">
-        {odds.warning ?? (odds.chance === undefined &&
-          "This maker prices at random, for tests: its payout says nothing about the chance.")}
-      </p>
+      {odds.chance === undefined && (
+        <p class="note">
+          This maker prices at random, for tests: its payout says nothing about the chance.
+        </p>
+      )}
     </div>
   );
 }

@@ -8,6 +8,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { type Draft, halfHeightOf } from "./draft.ts";
 import { durationText } from "./input.ts";
 import { type Obstacle, obstacleOf } from "./next_step.ts";
+import { oddsOf } from "./odds.ts";
 
 interface QuoteButtonProps {
   model: PageModel;
@@ -65,11 +66,15 @@ export function QuoteButton({ model, slip }: QuoteButtonProps) {
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
   const estimate: Estimate | undefined = state && "estimate" in state ? state.estimate : undefined;
+  const odds = obstacle === undefined && estimate
+    ? oddsOf(estimate, model.maker.value?.config.maxPayoutRatio)
+    : undefined;
   return (
     <>
-      {obstacle === undefined && estimate !== undefined && (
+      {odds && estimate && (
         <p class="bar-payout">
           pays <strong>{formatAmount(estimate.payout)}</strong>
+          {odds.chance !== undefined && `, chance ${odds.chance}`}
         </p>
       )}
       <Failure slip={slip} obstacle={obstacle} />
@@ -83,7 +88,9 @@ export function QuoteButton({ model, slip }: QuoteButtonProps) {
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
       </button>
-      <p class="note bar-note" id="obstacle">{obstacle?.text}</p>
+      <p class={odds?.warning ? "warned bar-note" : "note bar-note"} id="obstacle">
+        {obstacle?.text ?? odds?.warning}
+      </p>
     </>
   );
 }

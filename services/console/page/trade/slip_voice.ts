@@ -4,6 +4,7 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
+import { oddsOf } from "./odds.ts";
 import { quoteLife, windowText } from "./quote_life.ts";
 
 /** The estimate is spoken when the box has been still for this long. */
@@ -92,10 +93,12 @@ export class SlipVoice {
       if (!isWanted()) return;
       const state = stateOf();
       if (state === undefined) return this.estimate(isWanted, stateOf);
+      if ("failure" in state) return this.speak(explain(state.failure).text);
+      const { chance, breakEven, warning } = oddsOf(state.estimate, undefined);
       this.speak(
-        "failure" in state
-          ? explain(state.failure).text
-          : `Pays ${formatAmount(state.estimate.payout)} USDC if it stays.`,
+        `Pays ${formatAmount(state.estimate.payout)} USDC if it stays` +
+          `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEven}.` +
+          (warning === undefined ? "" : ` ${warning}`),
       );
     });
   }
