@@ -467,7 +467,8 @@ Deno.test("BetSlip: a quote after an expired one says how far its window moved",
   const { slip, clock, said } = scene();
   await slip.quote();
   clock.advance(20_000);
-  assert.deepEqual(said.slice(1), ["The quote has expired."]);
+  assert.match(said[1] ?? "", /^\(The window has begun: you bet on its last 15 s\. /);
+  assert.deepEqual(said.slice(2), ["The quote has expired."]);
   await slip.quote();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
@@ -479,8 +480,10 @@ Deno.test("BetSlip: an expiry is announced while the quote is shown, and not aft
   const { slip, clock, said } = scene();
   await slip.quote();
   slip.back();
+  clock.advance(500);
+  assert.deepEqual(said.slice(1), ["(Back to the box: no bet was placed.)"]);
   clock.advance(60_000);
-  assert.equal(said.length, 1);
+  assert.equal(said.length, 2);
 });
 
 Deno.test("BetSlip: each market keeps its box, also over a reload; an hour later it is forgotten", () => {

@@ -171,7 +171,7 @@ Deno.test({
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
-        await hears(page, /^You bet: Enter an amount above 0\.$/);
+        await hears(page, /^You bet: Enter an amount of at least 0\.01\.$/);
         await page.keyboard.press("Backspace");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
@@ -230,7 +230,7 @@ Deno.test({
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
           await page.setOfflineMode(true);
-          await visitor.sees(/No live prices: reconnecting/);
+          await visitor.sees(/You are offline: bets continue when your network is back/);
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
           await visitor.close({ outages: true });

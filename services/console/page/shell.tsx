@@ -107,6 +107,7 @@ const CONNECTION_TEXTS = {
   missing: "No prices yet",
   connecting: "Connecting",
   away: "Reconnecting",
+  offline: "You are offline",
 };
 
 /** The best state of all markets: one that is live is enough to bet, if the maker answers. */
@@ -115,7 +116,7 @@ function Connection({ model }: { model: PageModel }) {
   const unresolved = session.user.value?.portfolio.bets.unresolved.value ?? [];
   const isAway = isMakerAway.value || unresolved.some(({ isChecking }) => isChecking);
   const states = new Set(markets.symbols.map((symbol) => feed.stateOf(symbol)));
-  const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
+  const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";
   if (state === "fresh" && isAway) {
     return <span class="connection away">Maker does not answer</span>;

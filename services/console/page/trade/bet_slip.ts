@@ -209,7 +209,10 @@ export class BetSlip {
 
   /** Back to the box, without a quote. */
   back(): void {
-    if (this.stage.value.name !== "sending") this.#changed();
+    const { name } = this.stage.value;
+    if (name === "sending") return;
+    this.#changed();
+    if (name !== "placed") this.#voice.speak("Back to the box: no bet was placed.");
   }
 
   /** The user, unless a bet of theirs is on its way. */

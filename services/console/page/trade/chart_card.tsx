@@ -4,7 +4,7 @@ import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { PriceFeed } from "../data/price_feed.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
-import { placeBox } from "./bet_panel.tsx";
+import { askQuote, clearBox, placeBox, sayBox } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
@@ -12,7 +12,7 @@ import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { betOf, describeDraft } from "./draft.ts";
+import { betOf } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
 import { LiveChart } from "./live_chart.ts";
 import { marketObstacle } from "./next_step.ts";
@@ -48,7 +48,7 @@ export function ChartCard(props: ChartCardProps) {
             <li class="lost">✕ lost: where it left</li>
           </ul>
         )}
-        <p class="note">{isTouched ? "Pinch" : "Turn the wheel"} to zoom</p>
+        <p class="note">{isTouched ? "Pinch" : "Turn the wheel, or press + and −,"} to zoom</p>
       </div>
     </section>
   );
@@ -122,12 +122,17 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
       ...{ chart, slip, spanMs },
       point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
       nudged(draft) {
-        const text = draft && `Box: ${describeDraft(draft)}`;
-        model.announce(text ?? "No box yet: press Enter for one around the price.", {
-          isSpoken: draft !== undefined,
-        });
+        if (draft !== undefined) return sayBox(model, slip, "Box");
+        model.announce("No box yet: press Enter for one around the price.");
       },
-      suggest: () => placeBox(model, slip),
+      proceed() {
+        if (slip.stage.peek().name === "draft" && slip.isEmpty) return placeBox(model, slip);
+        // From there, the focus follows the steps.
+        document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+        if (slip.stage.peek().name === "draft") askQuote(model, slip);
+      },
+      clear: () => "offer" in slip.stage.peek() ? slip.back() : clearBox(model, slip),
+      zoomed: () => model.announce(`Time shown: ${labelOf(spanMs.peek())}`, { isSpoken: true }),
       announcePrice() {
         const price = model.feed.latest.peek()[symbol]?.price;
         const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
@@ -148,11 +153,13 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   useEffect(() => {
     if (draftEndsInMs === undefined) return;
     const futureShare = 1 - pastShare(area.current?.clientWidth ?? 0);
-    spanMs.value = Math.max(spanMs.value, spanFor(draftEndsInMs, futureShare));
+    if (draftEndsInMs <= spanMs.value * futureShare) return;
+    spanMs.value = spanFor(draftEndsInMs, futureShare);
   }, [draftEndsInMs]);
   const label =
-    `Live prices of ${symbol}. P tells the price. Enter suggests a box; arrow keys move it, with ` +
-    "Shift they size it. The fields beside the chart do the same.";
+    `Live prices of ${symbol}. P tells the price, + and − zoom. Enter suggests a box, then asks for ` +
+    "its quote; arrow keys move it, with Shift they size it, and Escape clears it. The fields beside " +
+    "the chart set each of its sides.";
   const obstacle = marketObstacle(model.feed.stateOf(symbol), symbol);
   return (
     <div class="chart">

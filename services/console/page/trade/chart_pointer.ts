@@ -3,7 +3,7 @@ import type { Signal } from "@preact/signals";
 import type { BetSlip } from "./bet_slip.ts";
 import { BoxDrag, type Grip, gripAt, nudged, REACH } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
-import { wheelFactor, zoomed } from "./chart_spans.ts";
+import { wheelFactor, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import type { Draft } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 
@@ -16,8 +16,12 @@ export interface PointerTarget {
   point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
   /** A press of an arrow key has ended, after which the box is as the user wants it; undefined without one. */
   nudged(draft: Draft | undefined): void;
-  /** Enter without a box. */
-  suggest(): void;
+  /** Enter: the next step. */
+  proceed(): void;
+  /** Escape or Delete: the step back. */
+  clear(): void;
+  /** A key has changed the time shown. */
+  zoomed(): void;
   /** The key P: the newest price is wanted. */
   announcePrice(): void;
 }
@@ -180,12 +184,22 @@ export class ChartPointer {
     else this.#target.slip.draw(press.before);
   }
 
-  /** Arrow keys move the box, with Shift they change its size. Enter makes one, P tells the price. */
+  /**
+   * Arrow keys move the box, with Shift they change its size. Enter makes one, then asks for its quote;
+   * Escape and Delete clear it. P tells the price; + and - zoom.
+   */
   #key(event: KeyboardEvent): void {
     const [scales, draft] = [this.#target.chart.scales, this.#target.slip.draft];
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
-    if (isPlain && event.key.toLowerCase() === "p") return this.#target.announcePrice();
-    if (isPlain && event.key === "Enter" && draft === undefined) return this.#target.suggest();
+    const { announcePrice, proceed, clear, spanMs, zoomed } = this.#target;
+    if (isPlain && event.key.toLowerCase() === "p") return announcePrice();
+    if (isPlain && event.key === "Enter") return proceed();
+    const isBack = ["Escape", "Delete", "Backspace"].includes(event.key);
+    if (isPlain && isBack && draft !== undefined && this.#press === undefined) return clear();
+    if (isPlain && "+=-".includes(event.key)) {
+      this.#show(spanMs.peek() * (event.key === "-" ? ZOOM_STEP : 1 / ZOOM_STEP));
+      return zoomed();
+    }
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // the page does not scroll
     if (draft === undefined) return;

@@ -102,6 +102,11 @@ export function firstWrong(errors: FieldErrors): { field: keyof DraftFields; tex
   return { field, text: `${LABELS[field]}: ${errors[field]}.` };
 }
 
+/** A cent: what is shown of an amount. */
+const AMOUNT_MIN = 10_000n;
+
+const AMOUNT_RULE = "Enter an amount of at least 0.01";
+
 const SPAN_RULE = "such as 15 s, 5 m, 2 h or 1 d";
 
 /** Reads the fields of the form. */
@@ -121,7 +126,8 @@ export function parseFields(fields: DraftFields): ParsedFields {
   };
   const lowerPrice = number("lower", "Enter a price above 0");
   const upperPrice = number("upper", "Enter a price above 0");
-  const betAmount = number("amount", "Enter an amount above 0");
+  const betAmount = number("amount", AMOUNT_RULE);
+  if (errors.amount === undefined && betAmount < AMOUNT_MIN) errors.amount = AMOUNT_RULE;
   const startsInMs = duration("startsIn", 0);
   const durationMs = duration("lasts", DURATION_MIN_MS);
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {

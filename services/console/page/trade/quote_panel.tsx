@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatGain, formatRange, formatTime } from "../format.ts";
+import { formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
 import { durationText } from "./input.ts";
+import { marketObstacle } from "./next_step.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
 import { movedText, quoteLife, windowText } from "./quote_life.ts";
 
@@ -114,8 +115,10 @@ function Changes({ stage }: { stage: QuoteStage }) {
     <>
       {seen && difference && (difference <= -CENT || difference >= CENT) && (
         <p class="note changed">
-          It pays {formatGain(difference)} USDC compared with the{" "}
-          {replaces === undefined ? "estimate" : "quote before"}, {formatAmount(seen.payout)} USDC.
+          It pays {formatAmount(difference < 0n ? -difference : difference)} USDC{" "}
+          {difference < 0n ? "less" : "more"} than the{" "}
+          {replaces === undefined ? "estimate" : "quote before"} of {formatAmount(seen.payout)}{" "}
+          USDC.
         </p>
       )}
       {moved !== "" && <p class="note moved">{moved}</p>}
@@ -156,6 +159,10 @@ function stepOf({ model, slip, stage }: QuotePanelProps, nowMs: number): Step {
   }
   if (bets.length > 0) return { text: checking, note: "Another signed bet is on its way." };
   const back = "Change the box";
+  const market = marketObstacle(model.feed.stateOf(slip.symbol.value), slip.symbol.value);
+  if (state === "valid" && market?.button === "You are offline") {
+    return { text: market.button, note: market.text, back };
+  }
   if (state !== "valid") {
     return {
       text: "Ask for a new quote",

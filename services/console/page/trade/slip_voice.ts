@@ -74,8 +74,13 @@ export class SlipVoice {
       this.endQuote();
       this.announce("The quote has expired.");
     });
+    const beginsInMs = quote.startTime - nowMs;
+    const cancelBegin = beginsInMs > 0 && beginsInMs < remainingMs
+      ? clock.after(beginsInMs, () => this.speak(windowText(quote, quote.startTime)))
+      : () => {};
     this.#endQuote = () => {
       cancel();
+      cancelBegin();
       remove();
     };
   }
