@@ -71,6 +71,13 @@ export function formatTime(timeMs: number): string {
   return times.format(timeMs);
 }
 
+const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
+
+/** A time of day without seconds. */
+export function formatMinute(timeMs: number): string {
+  return minutes.format(timeMs);
+}
+
 const days = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
   month: "short",

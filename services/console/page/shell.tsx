@@ -26,7 +26,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
     const view = loaded.value;
     if (typeof view === "object") return <view.Body />;
     const text = view === "loading" ? "Loading …" : "This view was not loaded: reload the page.";
-    return <main class="board note">{text}</main>;
+    return <p class="board note">{text}</p>;
   };
   return { id, label, Body };
 }
@@ -34,7 +34,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
 /** The frame of every view: name, tabs, account and problems. */
 export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {
   const view = useHashView(views);
-  const body = useRef<HTMLDivElement>(null);
+  const body = useRef<HTMLElement>(null);
   const before = useRef(view);
   useEffect(() => {
     document.title = `${view?.label} · rangemaker`;
@@ -63,9 +63,9 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
         <AccountChip model={model} />
       </header>
       <Problems model={model} />
-      <div ref={body} role="group" aria-label={view.label} tabIndex={-1}>
+      <main ref={body} aria-label={view.label} tabIndex={-1}>
         <view.Body />
-      </div>
+      </main>
       <Messages model={model} />
       <footer class="foot row note">
         <ThemeChoice />

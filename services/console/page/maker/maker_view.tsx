@@ -60,7 +60,7 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
     service.isUp === false && `The solver does not answer: ${service.reason}. Trying again.`,
   ].filter((text) => typeof text === "string");
   return (
-    <main class="board">
+    <div class="board">
       <p class="note">
         The other side of every bet: what the solver (the market maker) earns, and what it risks.
       </p>
@@ -70,7 +70,7 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
       {state === undefined
         ? <p class="note">Reading the solver and its bets …</p>
         : <Maker model={model} state={state} service={service} />}
-    </main>
+    </div>
   );
 }
 

@@ -52,7 +52,7 @@ function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   const states = watches.map(({ state }) => state.value);
   const providers = sources?.providers.value;
   return (
-    <main class="board">
+    <div class="board">
       <Findings
         findings={findingsOf(states, providers)}
         isKnown={states.every(({ isUp }) => isUp !== undefined)}
@@ -65,7 +65,7 @@ function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
         {states.map((state) => <ServiceCard key={state.name} state={state} />)}
       </section>
       {sources !== undefined && <Sources providers={providers} states={states} symbols={symbols} />}
-    </main>
+    </div>
   );
 }
 

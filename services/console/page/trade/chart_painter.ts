@@ -1,5 +1,5 @@
 /** Draws one frame of the chart. */
-import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
+import { formatDay, formatMinute, formatQuotePrice, formatTime } from "../format.ts";
 import {
   paintBoxes,
   paintBoxLabels,
@@ -72,11 +72,16 @@ function paintGrid({ context, scales, series, palette }: Frame): void {
   const nowX = x(nowMs);
   const [fromMs = 0, toMs = 0] = x.domain();
   const isLong = toMs - fromMs > DAY_MS;
-  const format = isLong ? formatDay : formatTime;
-  for (const time of timeTicks(scales, isLong ? 90 : 64)) {
+  // Full minutes are short, so that a narrow chart has them on both sides of now.
+  const minutes = isLong ? [] : timeTicks(scales, 44);
+  const isShort = minutes.length > 0 && minutes.every((time) => time % 60_000 === 0);
+  const format = isLong ? formatDay : isShort ? formatMinute : formatTime;
+  const near = isShort ? 34 : 46;
+  const edge = isShort ? 18 : 28;
+  for (const time of isShort ? minutes : timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
-    if (Math.abs(at - nowX) < 46 || at < 28 || at > plot.right - 28) continue;
+    if (Math.abs(at - nowX) < near || at < edge || at > plot.right - edge) continue;
     context.fillText(format(time), at, plot.bottom + 13);
   }
   context.fillStyle = palette.ink;

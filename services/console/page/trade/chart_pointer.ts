@@ -8,7 +8,7 @@ import type { Draft } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 
 export interface PointerTarget {
-  chart: Pick<LiveChart, "scales" | "freeze">;
+  chart: Pick<LiveChart, "scales" | "freeze" | "placeAt">;
   slip: Pick<BetSlip, "draft" | "draw" | "clear">;
   /** Time shown. */
   spanMs: Signal<number>;
@@ -88,7 +88,7 @@ export class ChartPointer {
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
     const scales = this.#target.chart.scales;
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs);
@@ -105,7 +105,7 @@ export class ChartPointer {
 
   /** One more finger; from the second one on they zoom and draw nothing. */
   #startPinch(event: PointerEvent): void {
-    this.#fingers.set(event.pointerId, this.#storageKeyOf(event));
+    this.#fingers.set(event.pointerId, this.#placeOf(event));
     const distance = this.#fingerDistance();
     this.#pinch = distance === undefined
       ? undefined
@@ -121,7 +121,7 @@ export class ChartPointer {
 
   #wheel(event: WheelEvent): void {
     const scales = this.#target.chart.scales;
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     if (scales === undefined || !isInside(scales.plot, x, y)) return;
     const isZoomed = this.#press === undefined &&
       this.#show(this.#target.spanMs.peek() * wheelFactor(event));
@@ -138,7 +138,7 @@ export class ChartPointer {
   }
 
   #move(event: PointerEvent): void {
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     if (this.#fingers.has(event.pointerId)) this.#fingers.set(event.pointerId, { x, y });
     const distance = this.#fingerDistance();
     if (this.#pinch !== undefined && distance !== undefined) {
@@ -208,13 +208,13 @@ export class ChartPointer {
   }
 
   /** Where an event is on the chart, whatever of it lies on top there. */
-  #storageKeyOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
+  #placeOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
     const { left, top } = this.#element.getBoundingClientRect();
-    return { x: clientX - left, y: clientY - top };
+    return this.#target.chart.placeAt(clientX - left, clientY - top);
   }
 
   #gripAt(scales: Scales, event: PointerEvent): Grip {
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     const reach = event.pointerType === "touch" ? REACH.touch : REACH.mouse;
     return gripAt(scales, this.#target.slip.draft, x, y, reach);
   }

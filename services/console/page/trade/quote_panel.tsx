@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount, formatRange, formatTime } from "../format.ts";
@@ -76,6 +77,11 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } } }: PlacedBetPr
   const theses = model.session.user.value?.portfolio.theses.value ?? [];
   const thesis = theses.find(({ id }) => id === thesisId);
   const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
+  // Under a thumb, the page may be scrolled to its fields: the box is what is watched now.
+  useEffect(() => {
+    if (!matchMedia("(pointer: coarse)").matches) return;
+    document.querySelector(".chart")?.scrollIntoView({ block: "nearest" });
+  }, []);
   if (status === "won") {
     return (
       <p class="placed">
