@@ -139,6 +139,7 @@ Deno.test({
         const visitor = await open();
         const { page } = visitor;
         await visitor.sees(/Live/);
+        await page.setViewport({ width: 320, height: 640 });
         await page.waitForSelector("button[data-next]:not(:disabled)");
         await page.focus("button[data-next]");
         await visitor.sees(/Make a test account/);
@@ -146,9 +147,24 @@ Deno.test({
         await focusIsOn(page, "Take test money");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Suggest a box");
+        const { top, bottom } = await page.$eval(":focus", (part) => {
+          const { top, bottom } = part.getBoundingClientRect();
+          return { top, bottom };
+        });
+        assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
+        await page.setViewport({ width: 1360, height: 900 });
         await page.focus(".chart .area");
         await page.keyboard.press("ArrowUp");
         await hears(page, /No box yet: press Enter/);
+        await page.keyboard.press("-");
+        await hears(page, /^Time shown: 2 min$/);
+        await page.keyboard.press("+");
+        await hears(page, /^Time shown: 1 min$/);
+        await page.keyboard.press("Enter");
+        await hears(page, /^Suggested box: /);
+        await page.keyboard.press("Escape");
+        await hears(page, /^The box was cleared\.$/);
+        assert.equal(await page.$eval("input[name=upper]", ({ value }) => value), "");
         await page.keyboard.press("Enter");
         await hears(page, /^Suggested box: from .* to .*, starts in 10 s, lasts 45 s\.$/);
         await hears(
@@ -167,6 +183,13 @@ Deno.test({
           await page.$("input[name=upper]"),
           before,
         );
+        await visitor.sees(/Times your bet/);
+        await page.focus(".chart .area");
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Sign and place the bet");
+        await page.keyboard.press("Escape");
+        await hears(page, /^Back to the box: no bet was placed\.$/);
+        await focusIsOn(page, "Get a firm quote");
         await visitor.sees(/Times your bet/);
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
