@@ -164,7 +164,7 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
       1,
     );
     assert.deepEqual(said.slice(1), [
-      `The price moved as you signed: the bet pays ${formatAmount(payout)} USDC.`,
+      `The price moved as you signed: it pays ${formatAmount(payout)} USDC.`,
     ]);
     assert.deepEqual(
       removed.map((text) => `(${text})`),

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import {
   decimalsOf,
   formatAmount,
-  formatBetGain,
   formatDay,
   formatDuration,
   formatGain,
@@ -17,16 +16,12 @@ Deno.test("formatAmount: two digits, cut off, never rounded up", () => {
   assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.89");
   assert.equal(formatAmount(9_999n), "0.00");
   assert.equal(formatAmount(-510_000n), "−0.51");
+  assert.equal(formatAmount(-9_999n), "0.00");
   assert.equal(formatGain(970_000n), "+0.97");
   assert.equal(formatGain(-10_000_000n), "−10.00");
   assert.equal(formatGain(0n), "0.00");
   assert.equal(formatGain(339_000n), "+0.34");
   assert.equal(formatGain(-4_999n), "0.00");
-});
-
-Deno.test("formatBetGain: fits to the amounts beside it, which are cut off", () => {
-  assert.equal(formatBetGain(15_006_121n - 10_000_000n), "+5.00");
-  assert.deepEqual([9_999n, -9_999n].map(formatBetGain), ["0.00", "0.00"]);
 });
 
 Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {

@@ -28,11 +28,6 @@ export function formatRounded(amount: bigint): string {
   return formatAmount(rounded / CENT * CENT);
 }
 
-/** What a bet brought, cut like its amounts: the gain fits to stake, payout and balance. */
-export function formatBetGain(amount: bigint): string {
-  return (amount >= CENT ? "+" : "") + formatAmount(amount);
-}
-
 /** A gain or loss: rounded, with its sign. */
 export function formatGain(amount: bigint): string {
   return (amount > 0n ? "+" : "") + formatRounded(amount);
@@ -69,13 +64,6 @@ const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 /** A time of day with seconds, in the zone of the user. */
 export function formatTime(timeMs: number): string {
   return times.format(timeMs);
-}
-
-const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
-
-/** A time of day without seconds. */
-export function formatMinute(timeMs: number): string {
-  return minutes.format(timeMs);
 }
 
 const days = new Intl.DateTimeFormat("en-GB", {

@@ -51,10 +51,8 @@ function KeyChoice({ model }: { model: PageModel }) {
               onClick={() => isOpening.value || makeKey()}
             >
               {isOpening.value
-                ? "Opening the account …"
-                : session.hasKey
-                ? "Use your test account"
-                : "Make a test account"}
+                ? "Opening …"
+                : `${session.hasKey ? "Use your" : "Make a"} test account`}
             </button>
           </div>
           <p class="note">

@@ -59,13 +59,15 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const parsed = slip.parsed.value;
   const { isEmpty } = slip;
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
-  const submit = (event: Event) => {
-    event.preventDefault();
-    askQuote(model, slip);
-  };
   const token = slip.symbol.value.split("/")[1];
   return (
-    <form onSubmit={submit} noValidate>
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        askQuote(model, slip);
+      }}
+    >
       {isEmpty && (
         <p class="note">
           Draw on the chart to the right of “now”: from when to when, and between which prices. If

@@ -31,7 +31,6 @@ interface ChartCardProps {
 /** The market: its prices, the user's boxes, and the place to draw one. */
 export function ChartCard(props: ChartCardProps) {
   const { model, slip, spanMs } = props;
-  const hasBets = (model.session.user.value?.portfolio.theses.value.length ?? 0) > 0;
   const isTouched = matchMedia("(pointer: coarse)").matches;
   return (
     <section class="card" aria-label="Market">
@@ -40,16 +39,7 @@ export function ChartCard(props: ChartCardProps) {
         <SpanChoice spanMs={spanMs} />
       </div>
       <Chart {...props} />
-      <div class="legend row">
-        {hasBets && (
-          <ul class="row" aria-label="Legend">
-            <li class="open">● open</li>
-            <li class="won">✓ won: stayed inside</li>
-            <li class="lost">✕ lost: where it left</li>
-          </ul>
-        )}
-        <p class="note">{isTouched ? "Pinch" : "Turn the wheel, or press + and −,"} to zoom</p>
-      </div>
+      <p class="note legend">{isTouched ? "Pinch" : "Turn the wheel, or press + and −,"} to zoom</p>
     </section>
   );
 }
@@ -119,24 +109,11 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     const content = contentOf({ model, slip, market, spanMs, chosen, probe });
     const chart = new LiveChart(canvas, future, content, ended.signal);
     new ChartPointer(element, {
-      ...{ chart, slip, spanMs },
+      ...{ chart, slip, spanMs, keys: keysOf({ model, slip, market, spanMs }) },
       point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
       nudged(draft) {
         if (draft !== undefined) return sayBox(model, slip, "Box");
         model.announce("No box yet: press Enter for one around the price.");
-      },
-      proceed() {
-        if (slip.stage.peek().name === "draft" && slip.isEmpty) return placeBox(model, slip);
-        // From there, the focus follows the steps.
-        document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
-        if (slip.stage.peek().name === "draft") askQuote(model, slip);
-      },
-      clear: () => "offer" in slip.stage.peek() ? slip.back() : clearBox(model, slip),
-      zoomed: () => model.announce(`Time shown: ${labelOf(spanMs.peek())}`, { isSpoken: true }),
-      announcePrice() {
-        const price = model.feed.latest.peek()[symbol]?.price;
-        const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
-        model.announce(`${symbol}: ${text}`, { isSpoken: true });
       },
     }, ended.signal);
     return () => {
@@ -170,6 +147,38 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
       <p class="chart-state warned" role="status">{obstacle?.text}</p>
     </div>
   );
+}
+
+/** What keys do on the chart, beside those that move the box. */
+function keysOf(
+  { model, slip, market, spanMs }: Omit<ChartCardProps, "chosen" | "probe">,
+): Record<string, () => void> {
+  const say = (text: string) => model.announce(text, { isSpoken: true });
+  const zoom = (factor: number) => {
+    spanMs.value = zoomed(spanMs.peek(), factor);
+    say(`Time shown: ${labelOf(spanMs.peek())}`);
+  };
+  const clear = () => {
+    if ("offer" in slip.stage.peek()) slip.back();
+    else if (!slip.isEmpty) clearBox(model, slip);
+  };
+  return {
+    "+": () => zoom(1 / ZOOM_STEP),
+    "-": () => zoom(ZOOM_STEP),
+    escape: clear,
+    delete: clear,
+    enter() {
+      if (slip.stage.peek().name === "draft" && slip.isEmpty) return placeBox(model, slip);
+      // From there, the focus follows the steps.
+      document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+      if (slip.stage.peek().name === "draft") askQuote(model, slip);
+    },
+    p() {
+      const price = model.feed.latest.peek()[market.symbol]?.price;
+      const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
+      say(`${market.symbol}: ${text}`);
+    },
+  };
 }
 
 /** Shows what is where the pointer is: a bet of the user, or a price and what a box there pays. */
@@ -228,9 +237,7 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
       draft: own?.kind === "draft" ? slip.draft : undefined,
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series) },
-      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
-        ? "Draw your box here"
-        : undefined,
+      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs) ? "Draw here" : undefined,
       nowMs,
       spanMs: spanMs.peek(),
     };

@@ -3,7 +3,7 @@ import type { Signal } from "@preact/signals";
 import type { BetSlip } from "./bet_slip.ts";
 import { BoxDrag, type Grip, gripAt, nudged, REACH } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
-import { wheelFactor, ZOOM_STEP, zoomed } from "./chart_spans.ts";
+import { wheelFactor, zoomed } from "./chart_spans.ts";
 import type { Draft } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 
@@ -16,14 +16,8 @@ export interface PointerTarget {
   point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
   /** A press of an arrow key has ended, after which the box is as the user wants it; undefined without one. */
   nudged(draft: Draft | undefined): void;
-  /** Enter: the next step. */
-  proceed(): void;
-  /** Escape or Delete: the step back. */
-  clear(): void;
-  /** A key has changed the time shown. */
-  zoomed(): void;
-  /** The key P: the newest price is wanted. */
-  announcePrice(): void;
+  /** What keys other than arrows do, by their names in lower case. */
+  keys: Readonly<Record<string, () => void>>;
 }
 
 /** A press that moves less than this draws nothing. */
@@ -77,9 +71,6 @@ export class ChartPointer {
     element.addEventListener("keydown", (event) => this.#key(event), { signal });
     element.addEventListener("keyup", ({ key }) => {
       if (key.startsWith("Arrow")) target.nudged(target.slip.draft);
-    }, { signal });
-    document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.#cancel();
     }, { signal });
   }
 
@@ -184,22 +175,12 @@ export class ChartPointer {
     else this.#target.slip.draw(press.before);
   }
 
-  /**
-   * Arrow keys move the box, with Shift they change its size. Enter makes one, then asks for its quote;
-   * Escape and Delete clear it. P tells the price; + and - zoom.
-   */
+  /** Arrow keys move the box, with Shift they change its size. */
   #key(event: KeyboardEvent): void {
     const [scales, draft] = [this.#target.chart.scales, this.#target.slip.draft];
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
-    const { announcePrice, proceed, clear, spanMs, zoomed } = this.#target;
-    if (isPlain && event.key.toLowerCase() === "p") return announcePrice();
-    if (isPlain && event.key === "Enter") return proceed();
-    const isBack = ["Escape", "Delete", "Backspace"].includes(event.key);
-    if (isPlain && isBack && draft !== undefined && this.#press === undefined) return clear();
-    if (isPlain && "+=-".includes(event.key)) {
-      this.#show(spanMs.peek() * (event.key === "-" ? ZOOM_STEP : 1 / ZOOM_STEP));
-      return zoomed();
-    }
+    if (event.key === "Escape" && this.#press !== undefined) return this.#cancel();
+    if (isPlain) this.#target.keys[event.key.toLowerCase()]?.();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // the page does not scroll
     if (draft === undefined) return;

@@ -118,9 +118,7 @@ export class LiveChart {
     });
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
-    this.#canvas.getContext("2d")?.setTransform(
-      ...[ratio * scale, 0, 0, ratio * scale, 0, 0] as const,
-    );
+    this.#canvas.getContext("2d")?.setTransform(ratio * scale, 0, 0, ratio * scale, 0, 0);
     this.#palette = readPalette(this.#canvas);
     this.#painted = "";
     this.#paint(this.#atMs, 0);

@@ -5,7 +5,6 @@ import { isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import {
   formatAmount,
-  formatBetGain,
   formatDay,
   formatDuration,
   formatQuotePrice,
@@ -61,7 +60,8 @@ export function Positions({ model, chosen }: PositionsProps) {
             <span class="won">✓ {held} won</span>
             <span class="lost">✕ {settled - held} lost</span>
             <span>
-              Profit and loss <strong data-profit>{formatBetGain(-profit)} USDC</strong>
+              Profit and loss{" "}
+              <strong data-profit>{(profit < 0n ? "+" : "") + formatAmount(-profit)} USDC</strong>
             </span>
           </p>
         )}

@@ -1,6 +1,5 @@
 /** The way from a box to its quote: the button, and why it cannot be pressed or has failed. */
 import { useEffect, useRef } from "preact/hooks";
-import type { Estimate } from "@rangemaker/client";
 import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { decimalsOf, formatAmount, toNumber } from "../format.ts";
@@ -65,10 +64,8 @@ export function QuoteButton({ model, slip }: QuoteButtonProps) {
   const obstacle = obstacleNow(model, slip);
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
-  const estimate: Estimate | undefined = state && "estimate" in state ? state.estimate : undefined;
-  const odds = obstacle === undefined && estimate
-    ? oddsOf(estimate, model.maker.value?.config.maxPayoutRatio)
-    : undefined;
+  const estimate = !obstacle && state && "estimate" in state ? state.estimate : undefined;
+  const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
   return (
     <>
       {odds && estimate && (

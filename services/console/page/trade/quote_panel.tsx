@@ -6,7 +6,6 @@ import { formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
 import { durationText } from "./input.ts";
-import { marketObstacle } from "./next_step.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
 import { movedText, quoteLife, windowText } from "./quote_life.ts";
 
@@ -165,9 +164,8 @@ function stepOf({ model, slip, stage }: QuotePanelProps, nowMs: number): Step {
   }
   if (bets.length > 0) return { text: checking, note: "Another signed bet is on its way." };
   const back = "Change the box";
-  const market = marketObstacle(model.feed.stateOf(slip.symbol.value), slip.symbol.value);
-  if (state === "valid" && market?.button === "You are offline") {
-    return { text: market.button, note: market.text, back };
+  if (state === "valid" && model.feed.isOffline.value) {
+    return { text: "You are offline", note: "Nothing can be placed now.", back };
   }
   if (state !== "valid") {
     return {

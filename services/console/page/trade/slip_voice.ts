@@ -33,8 +33,8 @@ export class SlipVoice {
   }
 
   /** Says once that the outcome of a signed bet is unknown. @param isChecking Reads signals. */
-  checking(isChecking: () => boolean): void {
-    let before = false;
+  checking(isChecking: () => boolean | undefined): void {
+    let before: boolean | undefined = false;
     effect(() => {
       const now = isChecking();
       if (now && !before) untracked(() => this.announce(CHECKING));
@@ -70,19 +70,16 @@ export class SlipVoice {
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
       { isSpoken: why === "" }, // the slip shows it
     );
-    const cancel = clock.after(remainingMs, () => {
+    const cancels = [remove];
+    this.#endQuote = () => cancels.forEach((cancel) => cancel());
+    const { startTime } = quote;
+    if (startTime > nowMs) {
+      cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
+    }
+    cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
       this.announce("The quote has expired.");
-    });
-    const beginsInMs = quote.startTime - nowMs;
-    const cancelBegin = beginsInMs > 0 && beginsInMs < remainingMs
-      ? clock.after(beginsInMs, () => this.speak(windowText(quote, quote.startTime)))
-      : () => {};
-    this.#endQuote = () => {
-      cancel();
-      cancelBegin();
-      remove();
-    };
+    }));
   }
 
   /** The quote is signed, or dropped: nothing is said about it any more. */
