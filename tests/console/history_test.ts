@@ -72,6 +72,8 @@ Deno.test("oddsOf: says chance, break-even chance, and where the payout is cappe
   const capped = oddsOf({ ...estimate, payout: 999n, probability: 0.09 }, 10);
   assert.deepEqual([capped.multiplier, capped.chance], ["× 9.99", "9.0 %"]);
   assert.match(capped.warning ?? "", /capped at × 10/);
+  const cut = oddsOf({ betAmount: 10_500_000n, payout: 104_999_000n }, 10);
+  assert.equal(cut.multiplier, "× 9.99", "like the payout");
   assert.equal(oddsOf({ ...estimate, payout: 980n }, 10).warning, undefined);
   assert.equal(oddsOf({ ...estimate, probability: 0.9995 }, undefined).chance, "over 99.9 %");
   assert.equal(oddsOf(estimate, undefined).chance, undefined);
