@@ -272,6 +272,16 @@ Deno.test("BetKeeper: another tab sends the bet of one that is gone after 8 s", 
   await pass(7_999);
   assert.equal(sent(), 1);
   await pass(1);
-  assert.deepEqual([sent(), outcomes], [2, ["placed 6"]]);
+  assert.deepEqual([sent(), outcomes], [2, ["checked: placed 6"]]);
   assert.deepEqual(there.unresolved.value, []);
+});
+
+Deno.test("BetKeeper: a refusal to another tab does not decide what the first tab has sent", async () => {
+  const { open, pass, outcomes, stored } = scene("hangs", REFUSED, REFUSED);
+  const [here, there] = [open(), open()];
+  void here.send(bet);
+  await pass(9_000);
+  assert.deepEqual([outcomes, stored()], [[], 1]);
+  for (const tab of [here, there]) tab.confirm(thesisOf(7));
+  assert.deepEqual(outcomes, ["checked: placed 7", "checked: placed 7"]);
 });

@@ -133,7 +133,10 @@ export class BetKeeper {
 
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
-    run.cancel = this.#options.clock.after(delayMs, () => void this.#attempt(run));
+    run.cancel = this.#options.clock.after(delayMs, () => {
+      if (!run.isGone) this.#doubt(run); // an earlier request, or one of another tab, may arrive yet
+      void this.#attempt(run);
+    });
   }
 
   async #attempt(run: Run): Promise<void> {
