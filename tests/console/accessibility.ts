@@ -1,7 +1,7 @@
 import axe from "axe-core";
 import type { Page } from "puppeteer-core";
 
-/** The serious and critical violations that axe-core finds on a page, as text. */
+/** The violations that axe-core finds on a page, except minor ones, as text. */
 export async function seriousViolations(page: Page): Promise<string[]> {
   // Evaluated through the debugger, which the page's security policy does not concern.
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
@@ -10,7 +10,7 @@ export async function seriousViolations(page: Page): Promise<string[]> {
     (html) => globalThis.axe.run(html, { resultTypes: ["violations"] }),
   );
   return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .filter(({ impact }) => impact !== "minor")
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("\n")}`);
 }
 

@@ -240,7 +240,7 @@ Deno.test("BetKeeper: another tab waits too, and learns from the chain that the 
   assert.equal(sent(), 1);
 });
 
-Deno.test("BetKeeper: a bet that one tab was refused is not sent by another", async () => {
+Deno.test("BetKeeper: a bet that one tab was refused is neither sent nor called not placed by another", async () => {
   const { open, pass, outcomes, sent, chain } = scene(REFUSED, 4);
   const [here, there] = [open(), open()];
   chain.isKnown = false;
@@ -249,8 +249,18 @@ Deno.test("BetKeeper: a bet that one tab was refused is not sent by another", as
   assert.equal(there.unresolved.value.length, 1, "the chain may have it");
   chain.isKnown = true;
   await pass(5_000);
-  assert.deepEqual([outcomes, sent()], [["refused", "expired"], 1]);
-  assert.deepEqual(there.unresolved.value, []);
+  // The first tab may have replaced it by a bet with another payout.
+  assert.deepEqual([outcomes, sent()], [["refused"], 1]);
+  assert.deepEqual([there.unresolved.value, there.resolved.value], [[], undefined]);
+});
+
+Deno.test("BetKeeper: a bet that another tab saw expire ends for the tab that signed it, too", async () => {
+  const { open, pass, outcomes } = scene("hangs", LOST, ...Array(40).fill(LOST));
+  const [here] = [open(), open()];
+  const outcome = here.send(bet);
+  await pass(DEADLINE + 3 * DEADLINE_MARGIN_MS);
+  assert.deepEqual([await outcome, outcomes], [{ name: "expired" }, ["checked: expired"]]);
+  assert.deepEqual(here.unresolved.value, []);
 });
 
 Deno.test("BetKeeper: another tab sends the bet of one that is gone after 8 s", async () => {
@@ -262,6 +272,16 @@ Deno.test("BetKeeper: another tab sends the bet of one that is gone after 8 s", 
   await pass(7_999);
   assert.equal(sent(), 1);
   await pass(1);
-  assert.deepEqual([sent(), outcomes], [2, ["placed 6"]]);
+  assert.deepEqual([sent(), outcomes], [2, ["checked: placed 6"]]);
   assert.deepEqual(there.unresolved.value, []);
+});
+
+Deno.test("BetKeeper: a refusal to another tab does not decide what the first tab has sent", async () => {
+  const { open, pass, outcomes, stored } = scene("hangs", REFUSED, REFUSED);
+  const [here, there] = [open(), open()];
+  void here.send(bet);
+  await pass(9_000);
+  assert.deepEqual([outcomes, stored()], [[], 1]);
+  for (const tab of [here, there]) tab.confirm(thesisOf(7));
+  assert.deepEqual(outcomes, ["checked: placed 7", "checked: placed 7"]);
 });

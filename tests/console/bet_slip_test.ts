@@ -164,7 +164,7 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
       1,
     );
     assert.deepEqual(said.slice(1), [
-      `The price moved as you signed: the bet pays ${formatAmount(payout)} USDC.`,
+      `The price moved as you signed: it pays ${formatAmount(payout)} USDC.`,
     ]);
     assert.deepEqual(
       removed.map((text) => `(${text})`),
@@ -173,6 +173,16 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
     );
     assert.deepEqual(pending.of(USER), []);
   }
+});
+
+Deno.test("BetSlip: a price that improves with each signature is taken", async () => {
+  const payouts = [12n, 13n, 14n, 15n, 16n, 17n].map((payout) => payout * 1_000_000n);
+  const { slip, signed } = moving(5, payouts);
+  await slip.quote();
+  await slip.place();
+  const stage = stageOf(slip);
+  assert(stage.name === "placed");
+  assert.deepEqual([stage.offer.quote.payout, signed.length], [17_000_000n, 6]);
 });
 
 Deno.test("BetSlip: below the tolerance, or after three more signatures, the user decides", async () => {
@@ -219,20 +229,32 @@ Deno.test("BetSlip: nothing is signed again once the window has begun, or for an
 });
 
 Deno.test("BetSlip: a bet of before a reload is shown with its outcome, and not offered again", async () => {
-  const { slip, user, said } = scene();
+  const { slip, user, said, pending } = scene();
   const { bets } = user.value?.portfolio ?? assert.fail();
   const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
   const offer = offerOf(8, { lowerPrice, upperPrice });
-  void bets.send({ offer, signature: SIGNATURE });
+  pending.add({ offer, signature: SIGNATURE });
+  bets.start();
   bets.confirm(thesisOf(8));
   await settle();
   assert.deepEqual(stageOf(slip), { name: "placed", thesisId: 8, offer });
   assert.equal(slip.draft, undefined);
-  assert.deepEqual(said, []);
+  assert.match(said.join(), /^The maker has not answered: [^.]+\.$/);
   slip.edit({ lower: "1", upper: "2" });
-  void bets.send({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
+  pending.add({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
+  bets.start();
   bets.confirm(thesisOf(9));
   assert.equal(stageOf(slip).name, "draft", "the user has drawn another box");
+});
+
+Deno.test("BetSlip: a bet that another tab placed leaves the panel as it is, without the same box", async () => {
+  const { slip, user } = scene();
+  const { bets } = user.value?.portfolio ?? assert.fail();
+  const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
+  void bets.send({ offer: offerOf(8, { lowerPrice, upperPrice }), signature: SIGNATURE });
+  bets.confirm(thesisOf(8));
+  await settle();
+  assert.deepEqual([stageOf(slip), slip.draft], [{ name: "draft" }, undefined]);
 });
 
 Deno.test("BetSlip: a bet whose deadline passed while the page was closed is said not to be placed", async () => {
@@ -264,10 +286,11 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   clock.advance(900);
   assert.deepEqual(said, []);
   // These parts of an estimate are spoken.
-  state.value = { estimate: { payout: 16_800_000n } } as EstimateState;
+  const estimate = { betAmount: 10_000_000n, payout: 16_800_000n, probability: 0.56 };
+  state.value = { estimate } as EstimateState;
   clock.advance(5_000);
   await settle();
-  assert.deepEqual(said, ["(Pays 16.80 USDC if it stays.)"]);
+  assert.deepEqual(said, ["(Pays 16.80 USDC if it stays, chance 56.0 %, break-even 59.5 %.)"]);
 });
 
 Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted", async () => {
@@ -444,7 +467,8 @@ Deno.test("BetSlip: a quote after an expired one says how far its window moved",
   const { slip, clock, said } = scene();
   await slip.quote();
   clock.advance(20_000);
-  assert.deepEqual(said.slice(1), ["The quote has expired."]);
+  assert.match(said[1] ?? "", /^\(The window has begun: you bet on its last 15 s\. /);
+  assert.deepEqual(said.slice(2), ["The quote has expired."]);
   await slip.quote();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
@@ -456,8 +480,10 @@ Deno.test("BetSlip: an expiry is announced while the quote is shown, and not aft
   const { slip, clock, said } = scene();
   await slip.quote();
   slip.back();
+  clock.advance(500);
+  assert.deepEqual(said.slice(1), ["(Back to the box: no bet was placed.)"]);
   clock.advance(60_000);
-  assert.equal(said.length, 1);
+  assert.equal(said.length, 2);
 });
 
 Deno.test("BetSlip: each market keeps its box, also over a reload; an hour later it is forgotten", () => {

@@ -27,7 +27,7 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and says wh
   assert.deepEqual(boxOfDraft(draft, NOW_MS, "× 2"), {
     ...{ kind: "draft", ...SIDES, ...ahead, label: "× 2" },
   });
-  const terms = { ...TERMS, payout: 8_000_000n, startTime: 100, endTime: 1_100 };
+  const terms = { ...TERMS, payout: 8_006_121n, startTime: 100, endTime: 1_100 };
   const times = { fromMs: 100, toMs: 1_100 };
   assert.deepEqual(boxOfQuote(offerOf(1, terms).quote), {
     ...{ kind: "quoted", ...SIDES, ...times, label: "quote: pays 8.00" },

@@ -76,6 +76,7 @@ const mistakes: readonly (readonly [keyof DraftFields, string])[] = [
   ["lasts", "90000"],
   ["lasts", "1e3"],
   ["amount", "0"],
+  ["amount", "0.009"],
   ["amount", "ten"],
 ];
 

@@ -16,6 +16,7 @@ Deno.test("formatAmount: two digits, cut off, never rounded up", () => {
   assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.89");
   assert.equal(formatAmount(9_999n), "0.00");
   assert.equal(formatAmount(-510_000n), "−0.51");
+  assert.equal(formatAmount(-9_999n), "0.00");
   assert.equal(formatGain(970_000n), "+0.97");
   assert.equal(formatGain(-10_000_000n), "−10.00");
   assert.equal(formatGain(0n), "0.00");

@@ -68,12 +68,23 @@ Deno.test("oddsOf: says chance, break-even chance, and where the payout is cappe
     breakEven: "40.0 %",
     warning: undefined,
   });
-  const capped = oddsOf({ ...estimate, payout: 1_000n, probability: 0.0004 }, 10);
-  assert.deepEqual([capped.multiplier, capped.chance], ["× 10.00", "under 0.1 %"]);
+  // The maker rounds down.
+  const capped = oddsOf({ ...estimate, payout: 999n, probability: 0.09 }, 10);
+  assert.deepEqual([capped.multiplier, capped.chance], ["× 9.99", "9.0 %"]);
   assert.match(capped.warning ?? "", /capped at × 10/);
-  assert.equal(oddsOf({ ...estimate, payout: 999n }, 10).warning, undefined);
+  const cut = oddsOf({ betAmount: 10_500_000n, payout: 104_999_000n }, 10);
+  assert.equal(cut.multiplier, "× 9.99", "like the payout");
+  assert.equal(oddsOf({ ...estimate, payout: 980n }, 10).warning, undefined);
   assert.equal(oddsOf({ ...estimate, probability: 0.9995 }, undefined).chance, "over 99.9 %");
   assert.equal(oddsOf(estimate, undefined).chance, undefined);
+});
+
+Deno.test("oddsOf: a chance far below break-even is a warning with what such a bet pays back", () => {
+  const terms = { betAmount: 10_000_000n, payout: 100_000_000n };
+  const warning = (probability: number) => oddsOf({ ...terms, probability }, 10).warning ?? "";
+  assert.match(warning(0.012), /far below break-even: .* pays back 1\.20 of 10\.00 USDC\.$/);
+  assert.equal(oddsOf({ ...terms, probability: 0.0004 }, 10).chance, "under 0.1 %");
+  assert.match(warning(0.075), /capped/);
 });
 
 Deno.test("oddsOf: for a payout less than a tenth above the stake, warns how much is risked to win how little", () => {

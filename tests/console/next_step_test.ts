@@ -35,6 +35,7 @@ const obstacles: readonly [
 ][] = [
   ["a bet on its way", { checkingUntilMs: 0 }, "Outcome unknown, checking …", /New quotes wait/],
   ["no connection", { market: "away" }, "Reconnecting …", /^$/],
+  ["no network", { market: "offline" }, "You are offline", /^$/],
   ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],
   ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
   [
@@ -57,6 +58,12 @@ const obstacles: readonly [
     { balance: 9_999_999n },
     QUOTE,
     /^Your balance is 9\.99 USDC: bet less, or add money\.$/,
+  ],
+  [
+    "less than the maker takes",
+    { limits: { minBetAmount: 10_500_000n, maxBetAmount: 20_000_000n } },
+    QUOTE,
+    /^The maker takes bets of 10\.5 USDC or more\.$/,
   ],
   [
     "more than the maker takes",

@@ -47,6 +47,7 @@ Deno.test({
           await visitor.press("Suggest a box");
           await visitor.sees(/Times your bet/);
           await visitor.sees(/Break-even chance/);
+          await visitor.sees(/pays [\d.]+, chance [\d.]+ %/);
           assert.deepEqual(await hiddenFocus(page), []);
           // 45 s from 10 s on do not fit beside the past of the minute shown before.
           await page.waitForSelector('[aria-label="Time shown: 2 min"]');
@@ -138,6 +139,7 @@ Deno.test({
         const visitor = await open();
         const { page } = visitor;
         await visitor.sees(/Live/);
+        await page.setViewport({ width: 320, height: 640 });
         await page.waitForSelector("button[data-next]:not(:disabled)");
         await page.focus("button[data-next]");
         await visitor.sees(/Make a test account/);
@@ -145,12 +147,30 @@ Deno.test({
         await focusIsOn(page, "Take test money");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Suggest a box");
+        const { top, bottom } = await page.$eval(":focus", (part) => {
+          const { top, bottom } = part.getBoundingClientRect();
+          return { top, bottom };
+        });
+        assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
+        await page.setViewport({ width: 1360, height: 900 });
         await page.focus(".chart .area");
         await page.keyboard.press("ArrowUp");
         await hears(page, /No box yet: press Enter/);
+        await page.keyboard.press("-");
+        await hears(page, /^Time shown: 2 min$/);
+        await page.keyboard.press("+");
+        await hears(page, /^Time shown: 1 min$/);
+        await page.keyboard.press("Enter");
+        await hears(page, /^Suggested box: /);
+        await page.keyboard.press("Escape");
+        await hears(page, /^The box was cleared\.$/);
+        assert.equal(await page.$eval("input[name=upper]", ({ value }) => value), "");
         await page.keyboard.press("Enter");
         await hears(page, /^Suggested box: from .* to .*, starts in 10 s, lasts 45 s\.$/);
-        await hears(page, /^Pays [\d.]+ USDC if it stays\.$/);
+        await hears(
+          page,
+          /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
+        );
         await visitor.sees(/Times your bet/);
         await page.focus(".chart .area");
         await page.keyboard.press("p");
@@ -164,10 +184,17 @@ Deno.test({
           before,
         );
         await visitor.sees(/Times your bet/);
+        await page.focus(".chart .area");
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Sign and place the bet");
+        await page.keyboard.press("Escape");
+        await hears(page, /^Back to the box: no bet was placed\.$/);
+        await focusIsOn(page, "Get a firm quote");
+        await visitor.sees(/Times your bet/);
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
-        await hears(page, /^You bet: Enter an amount above 0\.$/);
+        await hears(page, /^You bet: Enter an amount of at least 0\.01\.$/);
         await page.keyboard.press("Backspace");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
@@ -226,7 +253,7 @@ Deno.test({
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
           await page.setOfflineMode(true);
-          await visitor.sees(/No live prices: reconnecting/);
+          await visitor.sees(/You are offline: bets continue when your network is back/);
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
           await visitor.close({ outages: true });

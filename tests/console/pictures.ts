@@ -53,7 +53,7 @@ async function sign(visitor: Visitor): Promise<void> {
   let outcome = "";
   while (!outcome.includes("placed")) {
     await visitor.press("Sign and place the bet");
-    outcome = await visitor.sees(/● Bet \d+ is placed|compared with the quote before/);
+    outcome = await visitor.sees(/● Bet \d+ is placed|than the quote before/);
   }
 }
 

@@ -64,6 +64,16 @@ function longestGap(times: readonly number[]): number {
   return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
 }
 
+Deno.test("PriceFeed: a device without a network is offline until a price arrives", async () => {
+  const { feed, onState, deliver } = setUp();
+  onState?.("live");
+  await deliver();
+  feed.isOffline.value = true;
+  assert.equal(feed.stateOf(SYMBOL), "offline", "before the connection is found lost");
+  await deliver();
+  assert.equal(feed.stateOf(SYMBOL), "fresh", "as with services on the same machine");
+});
+
 Deno.test("PriceFeed: a page that slept for minutes has no gap, whatever its timers did", async () => {
   const { clock, feed, onState, deliver, run } = setUp();
   onState?.("live");

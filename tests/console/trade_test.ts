@@ -244,6 +244,12 @@ Deno.test({
           );
           assert.deepEqual(cut, []);
           assert.deepEqual(await seriousViolations(visitor.page), [], "phone");
+          await visitor.page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+          const stake = await visitor.page.$eval(
+            "input[name=amount]",
+            (field) => field.clientWidth,
+          );
+          assert(stake > 100, `${stake} pixels for the stake in text of twice the size`);
           await visitor.close();
         },
       );

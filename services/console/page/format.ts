@@ -13,20 +13,19 @@ const byDigits = Array.from({ length: 7 }, (_, digits) =>
     maximumFractionDigits: digits,
   }));
 
+const CENT = 10_000n;
+
 /** USDC with 6 decimals as text with two; further digits are cut off. */
 export function formatAmount(amount: bigint): string {
-  const sign = amount < 0n ? "−" : "";
+  const sign = amount <= -CENT ? "−" : "";
   const text = formatPrice(amount < 0n ? -amount : amount, 2);
   return sign + grouped.format(Number(text));
 }
 
-/** Half a cent, in the unit of amounts. */
-const HALF_CENT = 5_000n;
-
 /** An amount that is no balance: rounded, so that many add up to their total. */
 export function formatRounded(amount: bigint): string {
-  const rounded = amount < 0n ? amount - HALF_CENT : amount + HALF_CENT;
-  return formatAmount(rounded / 10_000n * 10_000n);
+  const rounded = amount < 0n ? amount - CENT / 2n : amount + CENT / 2n;
+  return formatAmount(rounded / CENT * CENT);
 }
 
 /** A gain or loss: rounded, with its sign. */

@@ -28,7 +28,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
     const view = loaded.value;
     if (typeof view === "object") return <view.Body />;
     const text = view === "loading" ? "Loading …" : "This view was not loaded: reload the page.";
-    return <main class="board note">{text}</main>;
+    return <p class="board note">{text}</p>;
   };
   const alarms = computed(() =>
     typeof loaded.value === "object" ? loaded.value.alarms?.value ?? 0 : 0
@@ -39,7 +39,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
 /** The frame of every view: name, tabs, account and problems. */
 export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {
   const view = useHashView(views);
-  const body = useRef<HTMLDivElement>(null);
+  const body = useRef<HTMLElement>(null);
   const before = useRef(view);
   const alarms = views.reduce((sum, view) => sum + (view.alarms?.value ?? 0), 0);
   useEffect(() => {
@@ -71,9 +71,9 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
         <AccountChip model={model} />
       </header>
       <Problems model={model} />
-      <div ref={body} role="group" aria-label={view.label} tabIndex={-1}>
+      <main ref={body} aria-label={view.label} tabIndex={-1}>
         <view.Body />
-      </div>
+      </main>
       <Messages model={model} />
       <footer class="foot row note">
         <ThemeChoice />
@@ -116,6 +116,7 @@ const CONNECTION_TEXTS = {
   missing: "No prices yet",
   connecting: "Connecting",
   away: "Reconnecting",
+  offline: "You are offline",
 };
 
 /** The best state of all markets: one that is live is enough to bet, if the maker answers. */
@@ -124,7 +125,7 @@ function Connection({ model }: { model: PageModel }) {
   const unresolved = session.user.value?.portfolio.bets.unresolved.value ?? [];
   const isAway = isMakerAway.value || unresolved.some(({ isChecking }) => isChecking);
   const states = new Set(markets.symbols.map((symbol) => feed.stateOf(symbol)));
-  const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
+  const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";
   if (state === "fresh" && isAway) {
     return <span class="connection away">Maker does not answer</span>;

@@ -13,7 +13,9 @@ export function useNextFocus(part: RefObject<HTMLElement | null>, step: string):
     const focused = document.activeElement;
     const isElsewhere = focused !== null && focused !== document.body;
     if (isElsewhere && !part.current?.contains(focused)) return;
-    part.current?.querySelector<HTMLElement>("[data-next]:not(:disabled)")
-      ?.focus({ preventScroll: true });
+    const next = part.current?.querySelector<HTMLElement>("[data-next]:not(:disabled)");
+    next?.focus({ preventScroll: true });
+    // By keyboard, the focus has to be seen; a finger keeps the chart in sight.
+    if (next?.matches(":focus-visible")) next.scrollIntoView({ block: "nearest" });
   }, [step]);
 }

@@ -133,7 +133,10 @@ export class BetKeeper {
 
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
-    run.cancel = this.#options.clock.after(delayMs, () => void this.#attempt(run));
+    run.cancel = this.#options.clock.after(delayMs, () => {
+      if (!run.isGone) this.#doubt(run); // an earlier request, or one of another tab, may arrive yet
+      void this.#attempt(run);
+    });
   }
 
   async #attempt(run: Run): Promise<void> {
@@ -190,6 +193,8 @@ export class BetKeeper {
     this.#options.pending.remove(quoteHash);
     this.#show();
     run.resolve(outcome);
+    // The tab that knew why has said it: the price may have moved, and another bet been placed.
+    if (run.isGone && outcome.name === "expired") return;
     this.resolved.value = { bet: run.bet, outcome };
     this.#options.onResolved(run.bet, outcome);
   }

@@ -26,7 +26,6 @@ export class Estimator {
   readonly state: Signal<EstimateState | undefined> = signal(undefined);
   readonly #options: EstimatorOptions;
   #wanted: Bet | undefined;
-  #newest = 0;
   #running: AbortController | undefined;
   #sentAtMs = -Infinity;
   #cancelTimer: CancelTimer | undefined;
@@ -44,7 +43,6 @@ export class Estimator {
   /** Forgets the estimate, and drops what is under way. */
   clear(): void {
     this.#wanted = undefined;
-    this.#newest += 1;
     this.#running?.abort();
     this.#running = undefined;
     this.#cancelTimer?.();
@@ -66,7 +64,6 @@ export class Estimator {
     const { clock, estimate } = this.#options;
     this.#wanted = undefined;
     this.#sentAtMs = clock.now();
-    const number = this.#newest += 1;
     const running = new AbortController();
     this.#running = running;
     const cancelTimeout = clock.after(TIMEOUT_MS, () => running.abort());
@@ -75,7 +72,7 @@ export class Estimator {
       (failure: unknown): EstimateState => ({ failure }),
     );
     cancelTimeout();
-    if (number !== this.#newest) return;
+    if (this.#running !== running) return;
     this.#running = undefined;
     this.state.value = state;
     this.#pump();

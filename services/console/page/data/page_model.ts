@@ -91,6 +91,8 @@ export function openPageModel(config: PageConfig, page: Window) {
   /** What is wrong everywhere on the page; that with one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
   feed.start();
+  page.addEventListener("offline", () => feed.isOffline.value = true);
+  page.addEventListener("online", () => feed.isOffline.value = false);
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };

@@ -22,7 +22,7 @@ const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 const PAGE_MS = 600_000;
 
 /** Whether a market can be bet on, as far as the page knows. */
-export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting";
+export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting" | "offline";
 
 export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
@@ -40,6 +40,8 @@ export class PriceFeed {
   readonly isLive: Signal<boolean> = signal(false);
   /** Why they do not; undefined while they do, and while the page connects for the first time. */
   readonly problem: Signal<string | undefined> = signal(undefined);
+  /** The device has lost its network, as the browser says. A price disproves it. */
+  readonly isOffline: Signal<boolean> = signal(false);
   readonly #options: PriceFeedOptions;
   readonly #series: ReadonlyMap<string, PriceSeries>;
   /** What depends on the state of a market does not change with each of its prices. */
@@ -79,6 +81,7 @@ export class PriceFeed {
   }
 
   #readState(symbol: string): MarketState {
+    if (this.isOffline.value) return "offline";
     if (!this.isLive.value) return this.problem.value === undefined ? "connecting" : "away";
     return this.latest.value[symbol]?.state ?? "missing";
   }
@@ -146,6 +149,7 @@ export class PriceFeed {
 
   #receive(prices: Record<string, NodePrice>): void {
     const { serverClock } = this.#options;
+    this.isOffline.value = false;
     const fresh = Object.entries(prices).filter(([, { state }]) => state === "fresh");
     const [first] = fresh;
     if (first !== undefined) serverClock.observe(first[1].lastUpdate + first[1].ageMs);

@@ -52,7 +52,7 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
     ? `The solver does not answer: ${service.reason}. Trying again.`
     : watch.problem.value && `The bets may be out of date: ${watch.problem.value}. Trying again.`;
   return (
-    <main class="board">
+    <div class="board">
       <div role="status" aria-atomic="false">
         <p class="note">
           The other side of every bet: what the solver (the market maker) earns, and what it risks.
@@ -62,7 +62,7 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
       {state === undefined
         ? <p class="note">{watch.problem.value ?? "Reading the solver and its bets …"}</p>
         : <Maker model={model} state={state} service={service} />}
-    </main>
+    </div>
   );
 }
 

@@ -88,7 +88,7 @@ function OperatorView({ watches, sources, symbols, findings }: OperatorViewProps
   const states = watches.map(({ state }) => state.value);
   const processes = processesOf(states);
   return (
-    <main class="board">
+    <div class="board">
       <Findings findings={findings} states={states} />
       <section class="services" aria-label="Services">
         {states.map((state) => (
@@ -103,7 +103,7 @@ function OperatorView({ watches, sources, symbols, findings }: OperatorViewProps
       {sources !== undefined && (
         <Sources providers={sources.providers.value} states={states} symbols={symbols} />
       )}
-    </main>
+    </div>
   );
 }
 

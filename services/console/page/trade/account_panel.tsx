@@ -24,10 +24,15 @@ function KeyChoice({ model }: { model: PageModel }) {
   const wallets = session.injected.value;
   // A key for tests is made only if the node agrees on what chain this is.
   const mayMakeKey = session.mayMakeKeys && nodeChainId.value === config.chainId;
-  const makeKey = () =>
-    void session.useDevelopmentKey().then(() => {
-      model.announce("Your test account is open.", { isSpoken: true });
-    });
+  const isOpening = useSignal(false);
+  const makeKey = () => {
+    isOpening.value = true;
+    problem.value = "";
+    session.useDevelopmentKey().then(
+      () => model.announce("Your test account is open.", { isSpoken: true }),
+      () => problem.value = "The page could not load what makes the account: try again.",
+    ).finally(() => isOpening.value = false);
+  };
   const connect = (wallet: typeof wallets[number]) => {
     problem.value = "";
     session.connect(wallet).catch((thrown) => problem.value = explain(thrown).text);
@@ -42,9 +47,12 @@ function KeyChoice({ model }: { model: PageModel }) {
               class="primary wide"
               data-next
               disabled={!mayMakeKey}
-              onClick={makeKey}
+              aria-disabled={isOpening.value}
+              onClick={() => isOpening.value || makeKey()}
             >
-              {session.hasKey ? "Use your test account" : "Make a test account"}
+              {isOpening.value
+                ? "Opening …"
+                : `${session.hasKey ? "Use your" : "Make a"} test account`}
             </button>
           </div>
           <p class="note">
@@ -76,6 +84,10 @@ function Money({ model, user }: { model: PageModel; user: User }) {
   const account = user.portfolio.account.value;
   const wrongChain = chainObstacle(user.walletChainId.value, model.config.chainId);
   const isEmpty = account !== undefined && account.balance === 0n && account.locked === 0n;
+  const leave = () => {
+    model.session.leave();
+    model.announce("You have left the account.");
+  };
   return (
     <Card title={isEmpty ? "2. Take money to bet with" : "Account"}>
       <dl class="facts">
@@ -90,7 +102,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
       {wrongChain !== undefined && isEmpty
         ? <SwitchChain model={model} obstacle={wrongChain} />
         : <Deposit model={model} user={user} isFirst={isEmpty} />}
-      <button type="button" class="quiet start" onClick={() => model.session.leave()}>
+      <button type="button" class="quiet start" onClick={leave}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
       </button>
     </Card>

@@ -59,19 +59,15 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const parsed = slip.parsed.value;
   const { isEmpty } = slip;
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const obstacle = obstacleNow(model, slip);
-    if (obstacle === undefined) void slip.quote();
-    else if (obstacle.movesBox) placeBox(model, slip, slip.draft);
-    else {
-      if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-      model.announce(obstacle.text, { isSpoken: true });
-    }
-  };
   const token = slip.symbol.value.split("/")[1];
   return (
-    <form onSubmit={submit} noValidate>
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        askQuote(model, slip);
+      }}
+    >
       {isEmpty && (
         <p class="note">
           Draw on the chart to the right of “now”: from when to when, and between which prices. If
@@ -160,7 +156,9 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
     .find(({ base, quote }) => base === market?.base && quote === market?.quote);
   const repeat = (bet: Thesis) => {
     const price = model.feed.latest.peek()[symbol]?.price;
-    if (price !== undefined) slip.edit(repeatedDraft(bet, price));
+    if (price === undefined) return;
+    slip.edit(repeatedDraft(bet, price));
+    sayBox(model, slip, `Bet of ${slip.fields.value.amount} USDC`);
   };
   return (
     <div class="row">
@@ -183,16 +181,20 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
 function BoxButtons({ model, slip }: BetPanelProps) {
   const copyLink = () => {
     const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
-    navigator.clipboard?.writeText(link).then(
+    const copy = async () => await navigator.clipboard.writeText(link);
+    copy().then(
       () => model.announce("The link to this box was copied."),
-      () => model.announce(`The browser does not allow copying: ${link}`),
+      () => {
+        history.replaceState(null, "", link);
+        model.announce("The browser does not allow copying: the page’s address is the link now.");
+      },
     );
   };
   return (
     <>
       <span class="spacer" />
       <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
-      <button type="button" class="quiet" onClick={() => slip.clear()}>Clear</button>
+      <button type="button" class="quiet" onClick={() => clearBox(model, slip)}>Clear</button>
     </>
   );
 }
@@ -202,7 +204,8 @@ function BoxButtons({ model, slip }: BetPanelProps) {
  *
  * @param moved A box that keeps its size; undefined for one that fits the market.
  */
-export function placeBox({ feed, announce }: PageModel, slip: BetSlip, moved?: Draft): void {
+export function placeBox(model: PageModel, slip: BetSlip, moved?: Draft): void {
+  const { feed } = model;
   const symbol = slip.symbol.value;
   const price = feed.latest.value[symbol]?.price;
   if (price === undefined) return;
@@ -210,8 +213,27 @@ export function placeBox({ feed, announce }: PageModel, slip: BetSlip, moved?: D
     ? suggestedDraft(price, feed.seriesOf(symbol).secondMove())
     : movedDraft(moved, price);
   slip.draw(draft);
-  const name = moved === undefined ? "Suggested box" : "Moved box";
-  announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
+  sayBox(model, slip, moved === undefined ? "Suggested box" : "Moved box");
+}
+
+/** Says where the box is now. */
+export function sayBox({ announce }: PageModel, { draft }: BetSlip, name: string): void {
+  if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
+}
+
+/** Forgets the box, and says so. */
+export function clearBox({ announce }: PageModel, slip: BetSlip): void {
+  slip.clear();
+  announce("The box was cleared.", { isSpoken: true });
+}
+
+/** Asks for a quote, or for what has to be done before it. */
+export function askQuote(model: PageModel, slip: BetSlip): void {
+  const obstacle = obstacleNow(model, slip);
+  if (obstacle === undefined) return void slip.quote();
+  if (obstacle.movesBox) return placeBox(model, slip, slip.draft);
+  if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
+  model.announce(obstacle.text || obstacle.button, { isSpoken: true });
 }
 
 /** What the box pays while it is drawn. What cannot be priced is said at the button. */
@@ -221,7 +243,7 @@ function EstimateCard({ model, slip }: BetPanelProps) {
   if (state === undefined || "failure" in state || !isFresh) {
     return <p class="estimate note">{state === undefined ? "Estimating …" : "No payout now."}</p>;
   }
-  const odds = oddsOf(state.estimate, model.maker.value?.config.maxPayoutRatio);
+  const odds = oddsOf(state.estimate, undefined);
   return (
     <div class="estimate">
       <dl class="facts">
@@ -230,10 +252,11 @@ function EstimateCard({ model, slip }: BetPanelProps) {
         {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
         <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
-      <p class="note">
-        {odds.warning ?? (odds.chance === undefined &&
-          "This maker prices at random, for tests: its payout says nothing about the chance.")}
-      </p>
+      {odds.chance === undefined && (
+        <p class="note">
+          This maker prices at random, for tests: its payout says nothing about the chance.
+        </p>
+      )}
     </div>
   );
 }

@@ -42,11 +42,13 @@ export type Stage =
   | { name: "sending"; offer: Offer }
   | { name: "placed"; thesisId: number; offer: Offer };
 
+type QuotedStage = Extract<Stage, { name: "quoted" }>;
+
 /** Refusals of a signed quote after which another quote can be had at once. */
 const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
 
-/** A bet whose price moves each time it is signed is signed again this often. */
-const SIGNED_AGAIN_MAX = 3;
+/** A bet whose price moves each time it is signed is signed again this often, by what it pays now. */
+const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
 
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
@@ -96,10 +98,9 @@ export class BetSlip {
       const resolved = options.session.user.value?.portfolio.bets.resolved.value;
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
-    this.#voice.checking(() => {
-      const bets = options.session.user.value?.portfolio.bets.unresolved.value ?? [];
-      return bets.some(({ isChecking }) => isChecking);
-    });
+    this.#voice.checking(() =>
+      options.session.user.value?.portfolio.bets.unresolved.value.some((bet) => bet.isChecking)
+    );
     this.#refresh();
   }
 
@@ -179,8 +180,7 @@ export class BetSlip {
     const user = this.#user;
     let stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
-    const version = this.#version;
-    const first = stage.offer.quote;
+    const [version, first] = [this.#version, stage.offer.quote];
     const least = leastPayout(first, this.tolerancePercent.value);
     this.#voice.endQuote();
     try {
@@ -190,9 +190,11 @@ export class BetSlip {
         if (!isRangemakerError(refusal) || !MOVED.has(refusal.code)) throw refusal;
         const offer = await user.client.quote(this.#again(stage.offer));
         if (version !== this.#version) return;
-        const isSame = offer.quote.startTime === first.startTime && offer.quote.payout >= least;
+        const { startTime, payout } = offer.quote;
+        const isSame = startTime === first.startTime && payout >= least;
+        const most = SIGNED_AGAIN_MAX[payout > stage.offer.quote.payout ? "more" : "less"];
         stage = { ...stage, offer, replaces: stage.offer };
-        if (isSame && signedAgain < SIGNED_AGAIN_MAX && user === this.#user) continue;
+        if (isSame && signedAgain < most && user === this.#user) continue;
         return this.#show(stage, "The price moved, and nothing was taken. ");
       }
     } catch (thrown) {
@@ -207,7 +209,11 @@ export class BetSlip {
 
   /** Back to the box, without a quote. */
   back(): void {
-    if (this.stage.value.name !== "sending") this.#changed();
+    const { name } = this.stage.value;
+    if (name !== "sending") this.#changed();
+    if (name === "quoted" || name === "signing") {
+      this.#voice.speak("Back to the box: no bet was placed.");
+    }
   }
 
   /** The user, unless a bet of theirs is on its way. */
@@ -217,11 +223,7 @@ export class BetSlip {
   }
 
   /** Signs one quote and sends it. @returns Why nothing was taken, if it was refused. */
-  async #sign(
-    user: User,
-    stage: Extract<Stage, { name: "quoted" }>,
-    isAgain: boolean,
-  ): Promise<unknown> {
+  async #sign(user: User, stage: QuotedStage, isAgain: boolean): Promise<unknown> {
     const { offer } = stage;
     const version = this.#version;
     this.stage.value = { name: "signing", offer, isAgain };
@@ -233,18 +235,16 @@ export class BetSlip {
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();
     if (version !== this.#version) return;
-    if (outcome.name === "placed") return this.#placed(offer, outcome.thesisId, isAgain);
+    if (outcome.name === "placed") {
+      this.stage.value = { name: "draft" };
+      this.clear();
+      this.stage.value = { ...outcome, offer };
+      const pays = formatAmount(offer.quote.payout);
+      if (isAgain) this.#voice.announce(`The price moved as you signed: it pays ${pays} USDC.`);
+      return;
+    }
     this.stage.value = { name: "signing", offer, isAgain: true };
     return outcome.name === "refused" ? outcome.reason : NOT_PLACED;
-  }
-
-  #placed(offer: Offer, thesisId: number, isAgain = false): void {
-    this.stage.value = { name: "draft" }; // the box is free again
-    this.clear();
-    this.stage.value = { name: "placed", thesisId, offer };
-    if (!isAgain) return;
-    const pays = formatAmount(offer.quote.payout);
-    this.#voice.announce(`The price moved as you signed: the bet pays ${pays} USDC.`);
   }
 
   /** The bet of a refused quote, or of the fields once its window has begun. */
@@ -257,8 +257,8 @@ export class BetSlip {
     return betOf(this.symbol.value, draft, betAmount, nowMs);
   }
 
-  /** Shows the outcome of a bet that was signed before a reload, or in another tab. */
-  #recover({ bet: { offer }, outcome }: ResolvedBet): void {
+  /** Shows the outcome of a bet that was signed before a reload; that of another tab is shown there. */
+  #recover({ bet: { offer, isChecking }, outcome }: ResolvedBet): void {
     const { name } = this.stage.value;
     if (name === "sending" || name === "signing" || outcome.name === "refused") return;
     const { lowerPrice, upperPrice } = offer.quote;
@@ -266,8 +266,8 @@ export class BetSlip {
     // It would be the same bet twice.
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
     if (outcome.name === "placed") {
-      if (isSame) this.#placed(offer, outcome.thesisId);
-      else if (!this.#isEdited) this.stage.value = { ...outcome, offer };
+      if (isSame) this.clear();
+      if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") this.stage.value = { name, failure: explain(NOT_PLACED) };
   }
 
@@ -275,7 +275,7 @@ export class BetSlip {
     return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
   }
 
-  #show(stage: Extract<Stage, { name: "quoted" }>, why = ""): void {
+  #show(stage: QuotedStage, why = ""): void {
     this.estimator.clear();
     this.stage.value = stage;
     const { offer: { quote }, estimated, replaces } = stage;

@@ -1,6 +1,6 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
-import { formatAmount, formatGain, formatTime, toNumber } from "../format.ts";
+import { formatAmount, formatTime, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";
 
 /** How a box looks: by state, never by colour alone. */
@@ -32,8 +32,8 @@ export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): b
 /** The state of a bet as its box and its row show it: sign, words and look. */
 export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text: string } {
   const { status, betAmount, payout, breach } = thesis;
-  if (status === "won") return { kind: "won", text: `✓ won ${formatGain(payout - betAmount)}` };
-  if (status === "lost") return { kind: "lost", text: `✕ lost ${formatGain(-betAmount)}` };
+  if (status === "won") return { kind: "won", text: `✓ won +${formatAmount(payout - betAmount)}` };
+  if (status === "lost") return { kind: "lost", text: `✕ lost ${formatAmount(-betAmount)}` };
   // The page saw it first: the node settles it in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };

@@ -4,7 +4,7 @@ import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { PriceFeed } from "../data/price_feed.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
-import { placeBox } from "./bet_panel.tsx";
+import { askQuote, clearBox, placeBox, sayBox } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
@@ -12,7 +12,7 @@ import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { betOf, describeDraft } from "./draft.ts";
+import { betOf } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
 import { LiveChart } from "./live_chart.ts";
 import { marketObstacle } from "./next_step.ts";
@@ -31,7 +31,6 @@ interface ChartCardProps {
 /** The market: its prices, the user's boxes, and the place to draw one. */
 export function ChartCard(props: ChartCardProps) {
   const { model, slip, spanMs } = props;
-  const hasBets = (model.session.user.value?.portfolio.theses.value.length ?? 0) > 0;
   const isTouched = matchMedia("(pointer: coarse)").matches;
   return (
     <section class="card" aria-label="Market">
@@ -40,16 +39,7 @@ export function ChartCard(props: ChartCardProps) {
         <SpanChoice spanMs={spanMs} />
       </div>
       <Chart {...props} />
-      <div class="legend row">
-        {hasBets && (
-          <ul class="row" aria-label="Legend">
-            <li class="open">● open</li>
-            <li class="won">✓ won: stayed inside</li>
-            <li class="lost">✕ lost: where it left</li>
-          </ul>
-        )}
-        <p class="note">{isTouched ? "Pinch" : "Turn the wheel"} to zoom</p>
-      </div>
+      <p class="note legend">{isTouched ? "Pinch" : "Turn the wheel, or press + and −,"} to zoom</p>
     </section>
   );
 }
@@ -119,19 +109,11 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     const content = contentOf({ model, slip, market, spanMs, chosen, probe });
     const chart = new LiveChart(canvas, future, content, ended.signal);
     new ChartPointer(element, {
-      ...{ chart, slip, spanMs },
+      ...{ chart, slip, spanMs, keys: keysOf({ model, slip, market, spanMs }) },
       point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
       nudged(draft) {
-        const text = draft && `Box: ${describeDraft(draft)}`;
-        model.announce(text ?? "No box yet: press Enter for one around the price.", {
-          isSpoken: draft !== undefined,
-        });
-      },
-      suggest: () => placeBox(model, slip),
-      announcePrice() {
-        const price = model.feed.latest.peek()[symbol]?.price;
-        const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
-        model.announce(`${symbol}: ${text}`, { isSpoken: true });
+        if (draft !== undefined) return sayBox(model, slip, "Box");
+        model.announce("No box yet: press Enter for one around the price.");
       },
     }, ended.signal);
     return () => {
@@ -148,11 +130,13 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   useEffect(() => {
     if (draftEndsInMs === undefined) return;
     const futureShare = 1 - pastShare(area.current?.clientWidth ?? 0);
-    spanMs.value = Math.max(spanMs.value, spanFor(draftEndsInMs, futureShare));
+    if (draftEndsInMs <= spanMs.value * futureShare) return;
+    spanMs.value = spanFor(draftEndsInMs, futureShare);
   }, [draftEndsInMs]);
   const label =
-    `Live prices of ${symbol}. P tells the price. Enter suggests a box; arrow keys move it, with ` +
-    "Shift they size it. The fields beside the chart do the same.";
+    `Live prices of ${symbol}. P tells the price, + and − zoom. Enter suggests a box, then asks for ` +
+    "its quote; arrow keys move it, with Shift they size it, and Escape clears it. The fields beside " +
+    "the chart set each of its sides.";
   const obstacle = marketObstacle(model.feed.stateOf(symbol), symbol);
   return (
     <div class="chart">
@@ -163,6 +147,38 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
       <p class="chart-state warned" role="status">{obstacle?.text}</p>
     </div>
   );
+}
+
+/** What keys do on the chart, beside those that move the box. */
+function keysOf(
+  { model, slip, market, spanMs }: Omit<ChartCardProps, "chosen" | "probe">,
+): Record<string, () => void> {
+  const say = (text: string) => model.announce(text, { isSpoken: true });
+  const zoom = (factor: number) => {
+    spanMs.value = zoomed(spanMs.peek(), factor);
+    say(`Time shown: ${labelOf(spanMs.peek())}`);
+  };
+  const clear = () => {
+    if ("offer" in slip.stage.peek()) slip.back();
+    else if (!slip.isEmpty) clearBox(model, slip);
+  };
+  return {
+    "+": () => zoom(1 / ZOOM_STEP),
+    "-": () => zoom(ZOOM_STEP),
+    escape: clear,
+    delete: clear,
+    enter() {
+      if (slip.stage.peek().name === "draft" && slip.isEmpty) return placeBox(model, slip);
+      // From there, the focus follows the steps.
+      document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+      if (slip.stage.peek().name === "draft") askQuote(model, slip);
+    },
+    p() {
+      const price = model.feed.latest.peek()[market.symbol]?.price;
+      const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
+      say(`${market.symbol}: ${text}`);
+    },
+  };
 }
 
 /** Shows what is where the pointer is: a bet of the user, or a price and what a box there pays. */
@@ -221,9 +237,7 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
       draft: own?.kind === "draft" ? slip.draft : undefined,
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series) },
-      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
-        ? "Draw your box here"
-        : undefined,
+      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs) ? "Draw here" : undefined,
       nowMs,
       spanMs: spanMs.peek(),
     };

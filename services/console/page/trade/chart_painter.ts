@@ -72,12 +72,16 @@ function paintGrid({ context, scales, series, palette }: Frame): void {
   const nowX = x(nowMs);
   const [fromMs = 0, toMs = 0] = x.domain();
   const isLong = toMs - fromMs > DAY_MS;
-  const format = isLong ? formatDay : formatTime;
-  for (const time of timeTicks(scales, isLong ? 90 : 64)) {
+  // Full minutes are short, so that a narrow chart has them on both sides of now.
+  const minutes = isLong ? [] : timeTicks(scales, 44);
+  const isShort = minutes.length > 0 && minutes.every((time) => time % 60_000 === 0);
+  const [near, edge] = isShort ? [34, 18] : [46, 28];
+  for (const time of isShort ? minutes : timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
-    if (Math.abs(at - nowX) < 46 || at < 28 || at > plot.right - 28) continue;
-    context.fillText(format(time), at, plot.bottom + 13);
+    if (Math.abs(at - nowX) < near || at < edge || at > plot.right - edge) continue;
+    const text = isLong ? formatDay(time) : formatTime(time).slice(0, isShort ? 5 : 8);
+    context.fillText(text, at, plot.bottom + 13);
   }
   context.fillStyle = palette.ink;
   context.font = `600 12px ${palette.font}`;
@@ -126,15 +130,14 @@ function paintLine({ context, scales, series, palette }: Frame): void {
   context.stroke();
 }
 
-function paintHint({ context, scales, series, palette, hint }: Frame): void {
-  if (hint === undefined) return;
+function paintHint({ context, scales, series, palette, hint, probe }: Frame): void {
+  if (hint === undefined || probe !== undefined) return;
   const { plot, x, y, nowMs } = scales;
   const nowX = x(nowMs);
   const width = plot.right - nowX;
   const height = (plot.bottom - plot.top) * 0.44;
   context.font = `600 13px ${palette.font}`;
-  const isNarrow = context.measureText(hint).width > width * 0.62;
-  const share = isNarrow ? 0.9 : 0.68;
+  const share = 0.8;
   const left = nowX + width * (1 - share) / 2;
   const middle = y(series.prices.at(-1) ?? y.invert((plot.top + plot.bottom) / 2));
   const top = Math.min(
@@ -149,8 +152,7 @@ function paintHint({ context, scales, series, palette, hint }: Frame): void {
   context.fillStyle = palette["ink-soft"];
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const text = isNarrow ? "Draw here" : hint;
-  context.fillText(text, left + width * share / 2, top + height * 0.3, width * share - 8);
+  context.fillText(hint, left + width * share / 2, top + height * 0.3, width * share - 8);
   context.font = `12px ${palette.font}`;
 }
 

@@ -8,7 +8,7 @@ import type { Draft } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 
 export interface PointerTarget {
-  chart: Pick<LiveChart, "scales" | "freeze">;
+  chart: Pick<LiveChart, "scales" | "freeze" | "placeAt">;
   slip: Pick<BetSlip, "draft" | "draw" | "clear">;
   /** Time shown. */
   spanMs: Signal<number>;
@@ -16,10 +16,8 @@ export interface PointerTarget {
   point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
   /** A press of an arrow key has ended, after which the box is as the user wants it; undefined without one. */
   nudged(draft: Draft | undefined): void;
-  /** Enter without a box. */
-  suggest(): void;
-  /** The key P: the newest price is wanted. */
-  announcePrice(): void;
+  /** What keys other than arrows do, by their names in lower case. */
+  keys: Readonly<Record<string, () => void>>;
 }
 
 /** A press that moves less than this draws nothing. */
@@ -74,9 +72,6 @@ export class ChartPointer {
     element.addEventListener("keyup", ({ key }) => {
       if (key.startsWith("Arrow")) target.nudged(target.slip.draft);
     }, { signal });
-    document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.#cancel();
-    }, { signal });
   }
 
   #down(event: PointerEvent): void {
@@ -84,7 +79,7 @@ export class ChartPointer {
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
     const scales = this.#target.chart.scales;
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs);
@@ -101,7 +96,7 @@ export class ChartPointer {
 
   /** One more finger; from the second one on they zoom and draw nothing. */
   #startPinch(event: PointerEvent): void {
-    this.#fingers.set(event.pointerId, this.#storageKeyOf(event));
+    this.#fingers.set(event.pointerId, this.#placeOf(event));
     const distance = this.#fingerDistance();
     this.#pinch = distance === undefined
       ? undefined
@@ -117,7 +112,7 @@ export class ChartPointer {
 
   #wheel(event: WheelEvent): void {
     const scales = this.#target.chart.scales;
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     if (scales === undefined || !isInside(scales.plot, x, y)) return;
     const isZoomed = this.#press === undefined &&
       this.#show(this.#target.spanMs.peek() * wheelFactor(event));
@@ -134,7 +129,7 @@ export class ChartPointer {
   }
 
   #move(event: PointerEvent): void {
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     if (this.#fingers.has(event.pointerId)) this.#fingers.set(event.pointerId, { x, y });
     const distance = this.#fingerDistance();
     if (this.#pinch !== undefined && distance !== undefined) {
@@ -180,12 +175,12 @@ export class ChartPointer {
     else this.#target.slip.draw(press.before);
   }
 
-  /** Arrow keys move the box, with Shift they change its size. Enter makes one, P tells the price. */
+  /** Arrow keys move the box, with Shift they change its size. */
   #key(event: KeyboardEvent): void {
     const [scales, draft] = [this.#target.chart.scales, this.#target.slip.draft];
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
-    if (isPlain && event.key.toLowerCase() === "p") return this.#target.announcePrice();
-    if (isPlain && event.key === "Enter" && draft === undefined) return this.#target.suggest();
+    if (event.key === "Escape" && this.#press !== undefined) return this.#cancel();
+    if (isPlain) this.#target.keys[event.key.toLowerCase()]?.();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // the page does not scroll
     if (draft === undefined) return;
@@ -194,13 +189,13 @@ export class ChartPointer {
   }
 
   /** Where an event is on the chart, whatever of it lies on top there. */
-  #storageKeyOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
+  #placeOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
     const { left, top } = this.#element.getBoundingClientRect();
-    return { x: clientX - left, y: clientY - top };
+    return this.#target.chart.placeAt(clientX - left, clientY - top);
   }
 
   #gripAt(scales: Scales, event: PointerEvent): Grip {
-    const { x, y } = this.#storageKeyOf(event);
+    const { x, y } = this.#placeOf(event);
     const reach = event.pointerType === "touch" ? REACH.touch : REACH.mouse;
     return gripAt(scales, this.#target.slip.draft, x, y, reach);
   }

@@ -5,6 +5,7 @@ import type { Estimator } from "../data/estimator.ts";
 import type { PriceSeries } from "../data/price_series.ts";
 import { formatDuration, formatQuotePrice, formatTime } from "../format.ts";
 import { type Draft, draftOf } from "./draft.ts";
+import { oddsOf } from "./odds.ts";
 
 /** A place on the chart. */
 export interface Place {
@@ -53,9 +54,11 @@ export class ChartProbe {
     const state = this.#options.estimator.state.peek();
     if (state === undefined) return here;
     if ("failure" in state) return `${here}: no bet up to here`;
-    const { bet: { startTime, endTime, betAmount }, estimate: { payout } } = state;
-    const ratio = (Number(payout) / Number(betAmount)).toFixed(2);
-    return `${here}: staying this close for ${formatDuration(endTime - startTime)} pays × ${ratio}`;
+    const { bet: { startTime, endTime }, estimate } = state;
+    const { multiplier } = oddsOf(estimate, undefined);
+    return `${here}: staying this close for ${
+      formatDuration(endTime - startTime)
+    } pays ${multiplier}`;
   }
 }
 

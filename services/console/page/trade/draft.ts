@@ -102,15 +102,18 @@ export function firstWrong(errors: FieldErrors): { field: keyof DraftFields; tex
   return { field, text: `${LABELS[field]}: ${errors[field]}.` };
 }
 
+/** A cent: what is shown of an amount. */
+const AMOUNT_MIN = 10_000n;
+
 const SPAN_RULE = "such as 15 s, 5 m, 2 h or 1 d";
 
 /** Reads the fields of the form. */
 export function parseFields(fields: DraftFields): ParsedFields {
   const errors: FieldErrors = {};
-  const number = (name: "lower" | "upper" | "amount", missing: string): bigint => {
+  const number = (name: "lower" | "upper" | "amount", rule: string, min = 1n): bigint => {
     const parsed = parseDecimal(fields[name]);
-    if (typeof parsed === "bigint") return parsed;
-    errors[name] = parsed ?? missing;
+    if (typeof parsed === "bigint" && parsed >= min) return parsed;
+    errors[name] = typeof parsed === "string" ? parsed : rule;
     return 0n;
   };
   const duration = (name: "startsIn" | "lasts", minMs: number): number => {
@@ -121,7 +124,7 @@ export function parseFields(fields: DraftFields): ParsedFields {
   };
   const lowerPrice = number("lower", "Enter a price above 0");
   const upperPrice = number("upper", "Enter a price above 0");
-  const betAmount = number("amount", "Enter an amount above 0");
+  const betAmount = number("amount", "Enter an amount of at least 0.01", AMOUNT_MIN);
   const startsInMs = duration("startsIn", 0);
   const durationMs = duration("lasts", DURATION_MIN_MS);
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {

@@ -28,7 +28,8 @@ export class LiveChart {
   #scales: Scales | undefined;
   #frozen: PriceRange | undefined;
   #range: PriceRange = { low: 0, high: 1 };
-  #size = { width: 0, height: 0 };
+  /** In pixels of which one is `scale` of the page's: what is drawn is as large as the page's text. */
+  #size = { width: 0, height: 0, scale: 1 };
   #atMs = 0;
   #painted = "";
 
@@ -94,6 +95,12 @@ export class LiveChart {
     return this.#scales;
   }
 
+  /** The place of a pointer, given from the corner of the canvas in pixels of the page. */
+  placeAt(x: number, y: number): { x: number; y: number } {
+    const { scale } = this.#size;
+    return { x: x / scale, y: y / scale };
+  }
+
   /** Keeps the prices of the chart where they are, or lets them follow again. */
   freeze(isFrozen: boolean): void {
     this.#frozen = isFrozen ? this.#range : undefined;
@@ -102,15 +109,16 @@ export class LiveChart {
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
     const ratio = globalThis.devicePixelRatio || 1;
-    this.#size = { width, height };
+    const scale = textScale(width);
+    this.#size = { width: width / scale, height: height / scale, scale };
     const { plot, x, nowMs } = scalesOf(this.#size, { nowMs: 0, spanMs: 1, low: 0, high: 1 });
     Object.assign(this.#future.style, {
-      ...{ left: `${x(nowMs)}px`, width: `${plot.right - x(nowMs)}px` },
-      ...{ top: `${plot.top}px`, height: `${plot.bottom - plot.top}px` },
+      ...{ left: `${scale * x(nowMs)}px`, width: `${scale * (plot.right - x(nowMs))}px` },
+      ...{ top: `${scale * plot.top}px`, height: `${scale * (plot.bottom - plot.top)}px` },
     });
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
-    this.#canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.#canvas.getContext("2d")?.setTransform(ratio * scale, 0, 0, ratio * scale, 0, 0);
     this.#palette = readPalette(this.#canvas);
     this.#painted = "";
     this.#paint(this.#atMs, 0);
@@ -138,6 +146,15 @@ export class LiveChart {
     this.#scales = scalesOf(this.#size, { nowMs, spanMs, ...this.#range });
     paint({ ...content, context, scales: this.#scales, palette: this.#palette }, width, height);
   }
+}
+
+/** A chart that is less wide than this has no room for larger text. */
+const LARGE_TEXT_WIDTH = 240;
+
+/** By how much the user has enlarged the page's text, as far as the chart has room for it. */
+function textScale(width: number): number {
+  const share = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  return Math.max(1, Math.min(share, width / LARGE_TEXT_WIDTH));
 }
 
 /** Everything that decides what a frame looks like, to half a pixel. */

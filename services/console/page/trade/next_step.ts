@@ -1,5 +1,5 @@
 /** What keeps a user from a quote: one sentence and one button for each state. */
-import type { SolverInfo } from "@rangemaker/client";
+import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatAmount, formatTime } from "../format.ts";
@@ -44,6 +44,10 @@ const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: stri
     away: () => ({
       button: "Reconnecting …",
       text: "No live prices: reconnecting. Bets continue when they are back.",
+    }),
+    offline: () => ({
+      button: "You are offline",
+      text: "You are offline: bets continue when your network is back.",
     }),
     connecting: () => ({ button: "Connecting …", text: "Connecting to the prices …" }),
     missing: (symbol) => ({
@@ -104,6 +108,9 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { betAmount } = parsed;
   if (balance !== undefined && betAmount > balance) {
     return blocked(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);
+  }
+  if (limits !== undefined && betAmount < limits.minBetAmount) {
+    return blocked(`The maker takes bets of ${formatUnits(limits.minBetAmount)} USDC or more.`);
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
     return blocked(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);

@@ -9,12 +9,18 @@ export interface Odds {
   chance: string | undefined;
   /** The chance at which payouts equal stakes. */
   breakEven: string;
-  /** Set if the payout is the largest that the maker pays, or barely more than the stake. */
+  /** Set if the chance is far below break-even, the payout the largest of the maker, or barely more than the stake. */
   warning: string | undefined;
 }
 
 /** A gain under this share of the stake is barely one. */
 const SMALL_GAIN = 0.1;
+
+/** A bet that pays back less than this share of its stake on average is a bad one. */
+const POOR_RETURN = 0.75;
+
+/** The maker rounds a payout down: from this share of the highest one on, it is that one. */
+const CAPPED_SHARE = 0.99;
 
 /** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
 export function oddsOf(
@@ -22,12 +28,17 @@ export function oddsOf(
   maxPayoutRatio: number | undefined,
 ): Odds {
   const ratio = Number(payout) / Number(betAmount);
-  const isCapped = maxPayoutRatio !== undefined && ratio >= maxPayoutRatio;
+  const isCapped = maxPayoutRatio !== undefined && ratio >= CAPPED_SHARE * maxPayoutRatio;
+  const isPoor = probability !== undefined && probability * ratio < POOR_RETURN;
   return {
-    multiplier: `× ${ratio.toFixed(2)}`,
+    multiplier: `× ${(Math.floor(100 * ratio) / 100).toFixed(2)}`,
     chance: probability === undefined ? undefined : chanceText(probability),
     breakEven: chanceText(1 / ratio),
-    warning: isCapped
+    warning: isPoor
+      ? "The chance is far below break-even: on average, such a bet pays back " +
+        `${formatAmount(BigInt(Math.floor(probability * Number(payout))))} of ` +
+        `${formatAmount(betAmount)} USDC.`
+      : isCapped
       ? `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`
       : ratio < 1 + SMALL_GAIN
       ? `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +

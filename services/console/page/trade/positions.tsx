@@ -7,7 +7,6 @@ import {
   formatAmount,
   formatDay,
   formatDuration,
-  formatGain,
   formatQuotePrice,
   formatRange,
   formatTime,
@@ -61,7 +60,8 @@ export function Positions({ model, chosen }: PositionsProps) {
             <span class="won">✓ {held} won</span>
             <span class="lost">✕ {settled - held} lost</span>
             <span>
-              Profit and loss <strong data-profit>{formatGain(-profit)} USDC</strong>
+              Profit and loss{" "}
+              <strong data-profit>{(profit < 0n ? "+" : "") + formatAmount(-profit)} USDC</strong>
             </span>
           </p>
         )}
@@ -82,7 +82,7 @@ export function Positions({ model, chosen }: PositionsProps) {
                 </button>
               ))}
               <span class="spacer" />
-              <Notifications />
+              <Notifications announce={model.announce} />
               <button type="button" onClick={save}>Download CSV</button>
             </div>
             <Table
@@ -136,10 +136,17 @@ export function Positions({ model, chosen }: PositionsProps) {
 }
 
 /** Asks for notifications only when pressed. Without them, outcomes are shown on the page alone. */
-function Notifications() {
+function Notifications({ announce }: Pick<PageModel, "announce">) {
   const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
   if (state.value !== "default") return null;
-  const ask = () => void Notification.requestPermission().then((answer) => state.value = answer);
+  const ask = async () => {
+    state.value = await Notification.requestPermission();
+    announce(
+      state.value === "granted"
+        ? "You will be notified when a bet ends and this page is hidden."
+        : "The browser does not allow notifications: outcomes are shown on this page.",
+    );
+  };
   return <button type="button" onClick={ask}>Notify me when a bet ends</button>;
 }
 
@@ -183,11 +190,7 @@ function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
   return (
     <span class="open">
       ● {formatDuration(endTime - nowMs)} left{" "}
-      <progress
-        max={100}
-        value={Math.round(100 * done)}
-        aria-label={`Bet ${thesis.id}, time passed`}
-      />
+      <progress max={100} value={Math.round(100 * done)} aria-hidden="true" />
     </span>
   );
 }

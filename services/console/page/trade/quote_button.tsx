@@ -1,6 +1,5 @@
 /** The way from a box to its quote: the button, and why it cannot be pressed or has failed. */
 import { useEffect, useRef } from "preact/hooks";
-import type { Estimate } from "@rangemaker/client";
 import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { decimalsOf, formatAmount, toNumber } from "../format.ts";
@@ -8,6 +7,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { type Draft, halfHeightOf } from "./draft.ts";
 import { durationText } from "./input.ts";
 import { type Obstacle, obstacleOf } from "./next_step.ts";
+import { oddsOf } from "./odds.ts";
 
 interface QuoteButtonProps {
   model: PageModel;
@@ -64,12 +64,14 @@ export function QuoteButton({ model, slip }: QuoteButtonProps) {
   const obstacle = obstacleNow(model, slip);
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
-  const estimate: Estimate | undefined = state && "estimate" in state ? state.estimate : undefined;
+  const estimate = !obstacle && state && "estimate" in state ? state.estimate : undefined;
+  const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
   return (
     <>
-      {obstacle === undefined && estimate !== undefined && (
+      {odds && estimate && (
         <p class="bar-payout">
           pays <strong>{formatAmount(estimate.payout)}</strong>
+          {odds.chance !== undefined && `, chance ${odds.chance}`}
         </p>
       )}
       <Failure slip={slip} obstacle={obstacle} />
@@ -83,7 +85,9 @@ export function QuoteButton({ model, slip }: QuoteButtonProps) {
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
       </button>
-      <p class="note bar-note" id="obstacle">{obstacle?.text}</p>
+      <p class={odds?.warning ? "warned bar-note" : "note bar-note"} id="obstacle">
+        {obstacle?.text ?? odds?.warning}
+      </p>
     </>
   );
 }

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatGain, formatRange, formatTime } from "../format.ts";
+import { formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";
 import { durationText } from "./input.ts";
@@ -75,6 +76,11 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } } }: PlacedBetPr
   const theses = model.session.user.value?.portfolio.theses.value ?? [];
   const thesis = theses.find(({ id }) => id === thesisId);
   const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
+  // Under a thumb, the page may be scrolled to its fields: the box is what is watched now.
+  useEffect(() => {
+    if (!matchMedia("(pointer: coarse)").matches) return;
+    document.querySelector(".chart")?.scrollIntoView({ block: "nearest" });
+  }, []);
   if (status === "won") {
     return (
       <p class="placed">
@@ -114,8 +120,10 @@ function Changes({ stage }: { stage: QuoteStage }) {
     <>
       {seen && difference && (difference <= -CENT || difference >= CENT) && (
         <p class="note changed">
-          It pays {formatGain(difference)} USDC compared with the{" "}
-          {replaces === undefined ? "estimate" : "quote before"}, {formatAmount(seen.payout)} USDC.
+          It pays {formatAmount(difference < 0n ? -difference : difference)} USDC{" "}
+          {difference < 0n ? "less" : "more"} than the{" "}
+          {replaces === undefined ? "estimate" : "quote before"} of {formatAmount(seen.payout)}{" "}
+          USDC.
         </p>
       )}
       {moved !== "" && <p class="note moved">{moved}</p>}
@@ -156,6 +164,9 @@ function stepOf({ model, slip, stage }: QuotePanelProps, nowMs: number): Step {
   }
   if (bets.length > 0) return { text: checking, note: "Another signed bet is on its way." };
   const back = "Change the box";
+  if (state === "valid" && model.feed.isOffline.value) {
+    return { text: "You are offline", note: "Nothing can be placed now.", back };
+  }
   if (state !== "valid") {
     return {
       text: "Ask for a new quote",

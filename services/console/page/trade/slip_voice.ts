@@ -4,6 +4,7 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
+import { oddsOf } from "./odds.ts";
 import { quoteLife, windowText } from "./quote_life.ts";
 
 /** The estimate is spoken when the box has been still for this long. */
@@ -32,8 +33,8 @@ export class SlipVoice {
   }
 
   /** Says once that the outcome of a signed bet is unknown. @param isChecking Reads signals. */
-  checking(isChecking: () => boolean): void {
-    let before = false;
+  checking(isChecking: () => boolean | undefined): void {
+    let before: boolean | undefined = false;
     effect(() => {
       const now = isChecking();
       if (now && !before) untracked(() => this.announce(CHECKING));
@@ -69,14 +70,16 @@ export class SlipVoice {
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
       { isSpoken: why === "" }, // the slip shows it
     );
-    const cancel = clock.after(remainingMs, () => {
+    const cancels = [remove];
+    this.#endQuote = () => cancels.forEach((cancel) => cancel());
+    const { startTime } = quote;
+    if (startTime > nowMs) {
+      cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
+    }
+    cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
       this.announce("The quote has expired.");
-    });
-    this.#endQuote = () => {
-      cancel();
-      remove();
-    };
+    }));
   }
 
   /** The quote is signed, or dropped: nothing is said about it any more. */
@@ -92,10 +95,12 @@ export class SlipVoice {
       if (!isWanted()) return;
       const state = stateOf();
       if (state === undefined) return this.estimate(isWanted, stateOf);
+      if ("failure" in state) return this.speak(explain(state.failure).text);
+      const { chance, breakEven, warning } = oddsOf(state.estimate, undefined);
       this.speak(
-        "failure" in state
-          ? explain(state.failure).text
-          : `Pays ${formatAmount(state.estimate.payout)} USDC if it stays.`,
+        `Pays ${formatAmount(state.estimate.payout)} USDC if it stays` +
+          `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEven}.` +
+          (warning === undefined ? "" : ` ${warning}`),
       );
     });
   }

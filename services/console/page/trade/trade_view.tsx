@@ -78,12 +78,12 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
   const account = <AccountPanel key="account" model={model} />;
   const bet = <BetPanel key="bet" model={model} slip={slip} />;
   return (
-    <main class="trade">
+    <div class="trade">
       <ChartCard {...{ model, slip, market, spanMs, chosen, probe }} />
       <aside ref={side} class="side" aria-label="Bet">
         {isReady ? [bet, account] : [account, bet]}
       </aside>
       <Positions model={model} chosen={chosen} />
-    </main>
+    </div>
   );
 }
