@@ -57,5 +57,5 @@ Deno.test("A bet whose range was left is decided: for its box, its row and the m
   assert.deepEqual([boxOfThesis(left, 0).kind, boxOfThesis(open, 0).kind], ["lost", "open"]);
   const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
   assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
-  assert.deepEqual(historyOf([left]), [{ timeMs: 1_500, profit: 10n, wonShare: 0 }]);
+  assert.deepEqual(historyOf([left]), [{ timeMs: 1_500, profit: 10n }]);
 });
