@@ -40,7 +40,20 @@ async function trace(folder: string): Promise<Call[]> {
   });
   const { success, stderr } = await command.output();
   assert.ok(success, new TextDecoder().decode(stderr));
-  return (await Deno.readTextFile(file)).split("\n").flatMap((line) => callOf(line) ?? []);
+  const lines = wholeLines((await Deno.readTextFile(file)).split("\n"));
+  return [...lines].flatMap((line) => callOf(line) ?? []);
+}
+
+/** A call during which another thread made one is on two lines; it is one here, where it ended. */
+function* wholeLines(lines: readonly string[]): Iterable<string> {
+  const begun = new Map<string, string>();
+  for (const line of lines) {
+    const [, thread = "", call = ""] = /^(\d+) +(.*)$/.exec(line) ?? [];
+    const [, start] = /^(.*) <unfinished \.\.\.>$/.exec(call) ?? [];
+    const [, end] = /^<\.\.\. \w+ resumed>(.*)$/.exec(call) ?? [];
+    if (start !== undefined) begun.set(thread, start);
+    else yield end === undefined ? line : `${thread} ${begun.get(thread)}${end}`;
+  }
 }
 
 function callOf(line: string): Call | undefined {
