@@ -119,7 +119,9 @@ Deno.test("Data directory: a killed chain has everything that was committed, ove
     await disk.close();
   }));
 
-Deno.test("Data directory: survives kill -9 under load, again and again", () =>
+Deno.test("Data directory: survives kill -9 under load, again and again", {
+  timeout: Math.max(60_000, KILLS * 2_000),
+}, () =>
   withFolder((directory) =>
     withSeed(async (random) => {
       const answered = new Map<string, { tx: Deposit; receipt: Receipt }>();
