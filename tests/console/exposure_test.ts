@@ -37,7 +37,7 @@ Deno.test("exposureGrid: begins now, ends with the last box, spans all prices, a
   assert.equal(worst, 15);
 });
 
-Deno.test("exposureGrid: no loss at any price and time, and none that stays, is above what is shown", () => {
+Deno.test("exposureGrid: shows at least the loss at every price and time, and the loss if the price stays", () => {
   const random = seededRandom(62);
   for (let round = 0; round < 200; round++) {
     const theses = Array.from({ length: 1 + Math.floor(random() * 12) }, (_, id) => {
@@ -70,7 +70,7 @@ Deno.test("exposureGrid: no loss at any price and time, and none that stays, is 
   }
 });
 
-Deno.test("exposureGrid: without open bets there is no grid", () => {
+Deno.test("exposureGrid: open bets are needed for a grid", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);

@@ -301,7 +301,7 @@ Deno.test("Problems: healthy services, and those not asked yet, have none", () =
   assert.deepEqual(findingsOf([stateOf("node", [...ALIVE]), stateOf("oracle", [], unknown)]), []);
 });
 
-Deno.test("Problems: while there is none, the page names the services that it does not watch", () => {
+Deno.test("Problems: a page without problems names the services that it does not watch", () => {
   assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ Nothing: all services work.");
   assert.match(
     noProblemText(["solver", "oracle"]),
