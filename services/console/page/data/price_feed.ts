@@ -71,6 +71,8 @@ export class PriceFeed {
         this.isLive.value = state === "live";
         this.problem.value = reason;
         if (state === "live") this.#options.onConnected();
+        // A price that was on its way when the network went has disproved it.
+        else if (Reflect.get(navigator, "onLine") === false) this.isOffline.value = true;
       },
     });
   }
