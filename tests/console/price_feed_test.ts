@@ -13,7 +13,7 @@ const START_MS = 1_000_000;
 function setUp() {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};
-  const node = { away: [] as string[], asked: [] as string[], connected: 0 };
+  const node = { away: [] as string[], asked: [] as string[], connected: 0, isReachable: true };
   const feed = new PriceFeed({
     client: {
       history(symbol, from, to): Promise<PriceHistory> {
@@ -34,6 +34,7 @@ function setUp() {
     symbols: [SYMBOL, OTHER],
     serverClock: new ServerClock(() => clock.now()),
     onConnected: () => node.connected += 1,
+    hasNoNetwork: () => !node.isReachable,
   });
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
@@ -65,13 +66,16 @@ function longestGap(times: readonly number[]): number {
 }
 
 Deno.test("PriceFeed: a device without a network is offline until a price arrives", async () => {
-  const { feed, onState, deliver } = setUp();
+  const { feed, node, onState, deliver } = setUp();
   onState?.("live");
   await deliver();
   feed.isOffline.value = true;
   assert.equal(feed.stateOf(SYMBOL), "offline", "before the connection is found lost");
   await deliver();
   assert.equal(feed.stateOf(SYMBOL), "fresh", "as with services on the same machine");
+  node.isReachable = false;
+  onState?.("connecting", "silent");
+  assert.equal(feed.stateOf(SYMBOL), "offline", "though a price was on its way");
 });
 
 Deno.test("PriceFeed: a page that slept for minutes has no gap, whatever its timers did", async () => {

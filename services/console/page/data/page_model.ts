@@ -81,6 +81,7 @@ export function openPageModel(config: PageConfig, page: Window) {
       void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
     },
+    hasNoNetwork: () => Reflect.get(navigator, "onLine") === false,
   });
   const breaches = new LiveBreaches();
   /** A thesis of any market with what the page's own prices say of it. */

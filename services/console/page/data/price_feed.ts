@@ -30,6 +30,8 @@ export interface PriceFeedOptions {
   serverClock: ServerClock;
   /** The feed is connected: for the first time, or again. */
   onConnected(): void;
+  /** Whether the device has lost its network, as the browser says. */
+  hasNoNetwork(): boolean;
 }
 
 /** Live prices of all markets by subscription, and their history as far as it is shown. */
@@ -72,7 +74,7 @@ export class PriceFeed {
         this.problem.value = reason;
         if (state === "live") this.#options.onConnected();
         // A price that was on its way when the network went has disproved it.
-        else if (Reflect.get(navigator, "onLine") === false) this.isOffline.value = true;
+        else if (this.#options.hasNoNetwork()) this.isOffline.value = true;
       },
     });
   }
