@@ -61,12 +61,8 @@ export class WrongChainError extends RangemakerError {
  * reverts, as a development chain in memory does, the guard forgets what is missing.
  */
 export class ChainGuard {
-  /**
-   * @throws {WrongChainError} If the node has another chain, or an older state of this one.
-   * @throws {RangemakerError} If node or store does not answer.
-   */
-  readonly require: () => Promise<void>;
   readonly #options: ChainGuardOptions;
+  #cachedCheck: () => Promise<void>;
   readonly #allowsReverts: () => Promise<boolean>;
   #known: StoreMemory | undefined;
   /** Number of the newest block when the chain was last found to be right. */
@@ -84,8 +80,18 @@ export class ChainGuard {
   constructor(options: ChainGuardOptions) {
     const { node, clock } = options;
     this.#options = options;
-    this.require = cached(() => this.#check(this.#isComplete()), CHECKED_MS, clock);
+    this.#cachedCheck = this.#newCachedCheck();
     this.#allowsReverts = cached(() => allowsReverts(node), ALLOWS_REVERTS_MS, clock);
+  }
+
+  /**
+   * Checks the chain, at most once in 100 ms, unless a {@link refresh} has failed since.
+   *
+   * @throws {WrongChainError} If the node has another chain, or an older state of this one.
+   * @throws {RangemakerError} If node or store does not answer.
+   */
+  require(): Promise<void> {
+    return this.#cachedCheck();
   }
 
   /** The difference to the clock of the node, if it is large. */
@@ -127,7 +133,13 @@ export class ChainGuard {
     const { store } = this.#options;
     await store.check();
     this.#known = await this.#recall();
-    await this.#check(false);
+    try {
+      await this.#check(false);
+    } catch (thrown) {
+      // Requests must not go by a success that is older than this failure.
+      this.#cachedCheck = this.#newCachedCheck();
+      throw thrown;
+    }
     this.#known = await store.remember({ highestBlock: this.#head });
   }
 
@@ -151,6 +163,10 @@ export class ChainGuard {
     const newest = await store.newestCommitted();
     if (newest !== undefined && newest.sequence > this.#newest) this.committed(newest);
     return memory;
+  }
+
+  #newCachedCheck(): () => Promise<void> {
+    return cached(() => this.#check(this.#isComplete()), CHECKED_MS, this.#options.clock);
   }
 
   #isComplete(): boolean {
