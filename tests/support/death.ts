@@ -84,10 +84,12 @@ export async function playUntilDeath<T>(
     // A place that is passed at start may stop the program before or just after it says its address.
     if (listening) played = play(await urlOf(program)).catch(() => undefined);
     await program.until(frozen);
-  } finally {
-    // An answer on its way still arrives; without one the connection ends with the process.
-    await kill({ program });
+  } catch (thrown) {
+    await kill({ program }).catch(() => {}); // it may have ended
+    throw thrown;
   }
+  // An answer on its way still arrives; without one the connection ends with the process.
+  await kill({ program });
   return await played;
 }
 
