@@ -5,6 +5,7 @@ import {
   kill,
   type MortalService,
   playUntilDeath,
+  postUntilRecorded,
   startMortal,
   tracePlaces,
 } from "../support/death.ts";
@@ -61,7 +62,11 @@ async function withNode(
 async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<void> {
   await withNode(mood, engine, async (node, service, database) => {
     const request = signedRequest();
-    const answer = await playUntilDeath(service, place, (url) => post(`${url}/deposit`, request));
+    const answer = await playUntilDeath(
+      service,
+      place,
+      (url) => postUntilRecorded(`${url}/deposit`, request),
+    );
     makeHealthy(node);
 
     // Only what dies needs a process of its own: what starts after it finds the same database.
@@ -87,7 +92,7 @@ async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<voi
 async function dieEverywhere(t: Deno.TestContext, mood: NodeMood, engine: Engine): Promise<void> {
   let places: string[] = [];
   await withNode(mood, engine, async (_node, service) => {
-    const play = (url: string) => post(`${url}/deposit`, signedRequest());
+    const play = (url: string) => postUntilRecorded(`${url}/deposit`, signedRequest());
     places = await tracePlaces(service, play);
   });
   for (const needed of ["store.insert:after", "node.sendTransactionText:before"]) {

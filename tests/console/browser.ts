@@ -10,6 +10,8 @@ export const hasChromium = await Deno.stat(CHROMIUM).then(() => true, () => fals
 /** Starts a browser; close it after use. @param isCalm The chart rests between steps of time: cheap. */
 export function launchBrowser({ isCalm = false } = {}): Promise<Browser> {
   const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en-GB"];
+  // A process for each page, and one more in advance, cost more than what is on most pages.
+  args.push("--renderer-process-limit=1", "--disable-features=SpareRendererForSitePerProcess");
   if (isCalm) args.push("--force-prefers-reduced-motion");
   return puppeteer.launch({ executablePath: CHROMIUM, args });
 }

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { createKeystore, KEYSTORE_COST, signerFrom } from "../../lib/cli/keystore.ts";
+import { createKeystore, signerFrom } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { relayer, signedRequest } from "../bridge/support.ts";
@@ -17,27 +17,19 @@ import { type Answer, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { addMigration, NEEDS_POSTGRES, POSTGRES_URL } from "../support/postgres.ts";
-import { bundledProgram, hasProgram, type Launch, Program } from "../support/process.ts";
+import {
+  bundledProgram,
+  hasProgram,
+  type Launch,
+  Program,
+  TEST_KEYSTORE_COST,
+} from "../support/process.ts";
 import { withFolder } from "../support/files.ts";
 
 const bundled = await bundledProgram();
 const programFolder = (bundled.args.at(-1) ?? "").replace(/\/main\.js$/, "");
 const documents = new URL("../../docs", import.meta.url).pathname;
 await Deno.symlink(documents, `${programFolder}/docs`);
-
-/** Cost of the keystores of these machines: the program's own takes a second at each start. */
-const TEST_COST = 1_024;
-
-let costsChanged = 0;
-for (const { name } of Deno.readDirSync(programFolder)) {
-  if (!name.endsWith(".js")) continue;
-  const text = await Deno.readTextFile(`${programFolder}/${name}`);
-  const changed = text.replace(`KEYSTORE_COST = ${KEYSTORE_COST}`, `KEYSTORE_COST = ${TEST_COST}`);
-  if (changed === text) continue;
-  await Deno.writeTextFile(`${programFolder}/${name}`, changed);
-  costsChanged += 1;
-}
-assert.equal(costsChanged, 1);
 
 /** The blocks of commands of a chapter. */
 function blocksOf(heading: string, count: number): DocumentedCommand[][] {
@@ -178,7 +170,7 @@ class Machine {
     const { relayer, solver, admin } = DEV_ACCOUNTS;
     for (const [name, { privateKey }] of Object.entries({ bridge: relayer, solver, admin })) {
       await Deno.writeTextFile(`${etc}/${name}.password`, "correct horse\n");
-      await createKeystore(`${etc}/${name}.json`, privateKey, "correct horse", TEST_COST);
+      await createKeystore(`${etc}/${name}.json`, privateKey, "correct horse", TEST_KEYSTORE_COST);
     }
     const databaseOf = (name: string) =>
       this.databases?.url(name) ??

@@ -4,7 +4,7 @@ import config from "../../deno.json" with { type: "json" };
 import { createKeystore } from "../../lib/cli/keystore.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFolder } from "../support/files.ts";
-import { Program } from "../support/process.ts";
+import { bundledProgram, Program, TEST_KEYSTORE_COST } from "../support/process.ts";
 import { passagesOf } from "./documents.ts";
 import { fileUrl, hasProgram, readText } from "./support.ts";
 
@@ -96,7 +96,12 @@ function withMachine(test: (folder: string, env: Record<string, string>) => Prom
     await Deno.mkdir(`${folder}/etc`);
     for (const [name, { privateKey }] of Object.entries({ bridge: relayer, solver })) {
       await Deno.writeTextFile(`${folder}/etc/${name}.password`, "correct horse\n");
-      await createKeystore(`${folder}/etc/${name}.json`, privateKey, "correct horse", 1_024);
+      await createKeystore(
+        `${folder}/etc/${name}.json`,
+        privateKey,
+        "correct horse",
+        TEST_KEYSTORE_COST,
+      );
     }
     const settings = `${folder}/etc/settings.toml`;
     await Deno.writeTextFile(settings, installed("settings.toml", folder));
@@ -165,7 +170,10 @@ async function playIn(folder: string, commands: string, standIns: string): Promi
     readText("docs/deployment/settings.toml"),
   );
   const wrapper = `${folder}/bin/rangemaker`;
-  await Deno.writeTextFile(wrapper, installed("rangemaker", folder), { mode: 0o755 });
+  const { args } = await bundledProgram();
+  const script = installed("rangemaker", folder)
+    .replace(fileUrl("main.ts").pathname, args.at(-1) ?? "");
+  await Deno.writeTextFile(wrapper, script, { mode: 0o755 });
   const here = commands
     .replaceAll(/\/etc\/(?=prometheus\b)/g, `${folder}/`)
     .replaceAll("/opt/rangemaker/", fileUrl(".").pathname);

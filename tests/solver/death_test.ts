@@ -1,7 +1,12 @@
 /** The solver is killed at every statement that touches store, node or hedge: one thesis, one truth. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { type MortalService, playUntilDeath, tracePlaces } from "../support/death.ts";
+import {
+  type MortalService,
+  playUntilDeath,
+  postUntilRecorded,
+  tracePlaces,
+} from "../support/death.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
@@ -51,7 +56,11 @@ async function withNode(
 async function dieAt(place: string, mood: NodeMood): Promise<void> {
   await withNode(mood, async (node, service, database) => {
     const body = freshBody();
-    const answer = await playUntilDeath(service, place, (url) => post(`${url}/execute`, body));
+    const answer = await playUntilDeath(
+      service,
+      place,
+      (url) => postUntilRecorded(`${url}/execute`, body),
+    );
     makeHealthy(node);
     // Only what dies needs a process of its own: what starts after it finds the same database.
     await using restarted = await startTestSolver({ url: node.url, wsUrl: NO_FEED }, { database });
@@ -83,7 +92,10 @@ for (const mood of [HEALTHY, ...moods]) {
   Deno.test(name, { timeout: 180_000 }, async (t) => {
     let places: string[] = [];
     await withNode(mood, async (_node, service) => {
-      places = await tracePlaces(service, (url) => post(`${url}/execute`, freshBody()));
+      places = await tracePlaces(
+        service,
+        (url) => postUntilRecorded(`${url}/execute`, freshBody()),
+      );
     });
     for (const needed of ["store.insert:after", "hedge.cover:after", FIRST_SEND]) {
       assert.ok(places.includes(needed), `${needed} is passed`);
