@@ -48,7 +48,7 @@ export function createExecution(
     node: plainNode,
     requireChain,
     clock,
-    onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
+    onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
   });
   const faults = faultPointsAt(options.faultPoint);
   const hedge = metrics.timed(withFaultPoints("hedge", createHedge(options, clock), faults));

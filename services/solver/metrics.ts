@@ -7,6 +7,7 @@ import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { MarketPair, Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import type { Hedge } from "./execution/hedge.ts";
 import { isPricingRefusal } from "./pricing/strategy.ts";
@@ -31,6 +32,8 @@ export class SolverMetrics {
   readonly #bets: Counter<"market">;
   readonly #outcomes: Counter<"predicted" | "outcome">;
   readonly #predictions: Counter<"predicted">;
+  readonly #settled: Counter<"part">;
+  readonly #refusedRisk: Counter;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
   #reading: Promise<unknown> = Promise.resolve();
@@ -86,6 +89,16 @@ export class SolverMetrics {
       "Sum of the probabilities that were quoted for these bets, by the same ranges.",
       "predicted",
     );
+    this.#settled = counter(
+      "solver_settled_usdc_total",
+      "Of these bets, in USDC: stakes, what was paid, and what was expected to be paid, which is " +
+        "the probability that was quoted times the payout.",
+      "part",
+    );
+    this.#refusedRisk = counter(
+      "solver_refused_risk_usdc_total",
+      "What the executions refused with EXPOSURE_TOO_LARGE would have risked, in USDC.",
+    );
     this.#signatureFailures = counter(
       "solver_signature_failures_total",
       "Executions whose signature of solver or user failed its check.",
@@ -108,6 +121,7 @@ export class SolverMetrics {
       for (const outcome of ["held", "left"]) this.#outcomes.inc({ predicted, outcome }, 0);
       this.#predictions.inc({ predicted }, 0);
     }
+    for (const part of ["stakes", "paid", "expected"]) this.#settled.inc({ part }, 0);
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
@@ -205,6 +219,10 @@ export class SolverMetrics {
     await next();
     this.#executeAnswers.inc({ outcome: outcomeOf(c, "executed") });
     if (c.res.status === 401) this.#signatureFailures.inc();
+    const { code, details } = c.error instanceof RangemakerError ? c.error : {};
+    if (code === "EXPOSURE_TOO_LARGE") {
+      this.#refusedRisk.inc(Number(details?.risk ?? 0) / USDC_UNITS);
+    }
   };
 
   /** Counts an execution that reached its final state. */
@@ -225,10 +243,15 @@ export class SolverMetrics {
   }
 
   /** Counts a settled bet by the probability that was quoted for it. */
-  betSettled(probability: number, held: boolean): void {
+  betSettled(probability: number, { status, betAmount, payout }: Thesis): void {
+    const held = status === "won";
     const predicted = rangeName(Math.min(RANGES - 1, Math.floor(probability * RANGES)));
     this.#outcomes.inc({ predicted, outcome: held ? "held" : "left" });
     this.#predictions.inc({ predicted }, probability);
+    const paid = Number(payout) / USDC_UNITS;
+    this.#settled.inc({ part: "stakes" }, Number(betAmount) / USDC_UNITS);
+    this.#settled.inc({ part: "expected" }, probability * paid);
+    if (held) this.#settled.inc({ part: "paid" }, paid);
   }
 
   /** Measures the duration and the outcome of a hedge. */

@@ -2,6 +2,7 @@ import { described, toWire, uint256Schema, uint64Schema } from "../../lib/protoc
 import { z } from "zod";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
+import { riskOf } from "./risk/bet_at_risk.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 const PAGE_MAX = 1_000;
@@ -19,6 +20,10 @@ export const thesesAnswerSchema = z.object({
   exposure: described(
     uint256Schema,
     "At risk on all open theses and on executions under way, USDC, 6 decimals",
+  ),
+  executing: described(
+    uint256Schema,
+    "The part of the exposure that is of executions under way, USDC, 6 decimals",
   ),
   maxExposure: z.nullable(uint64Schema).describe("Bound on the exposure, or null"),
   complete: z.boolean()
@@ -41,6 +46,7 @@ export function viewTheses(
   const { items, nextCursor } = cutPage(rest, limit, ({ id }) => id);
   return {
     exposure: book.total.toString(),
+    executing: theses.reduce((rest, thesis) => rest - riskOf(thesis), book.total).toString(),
     maxExposure: book.max?.toString() ?? null,
     complete: book.complete,
     count: theses.length,

@@ -10,11 +10,13 @@ import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
+import { seriesIn } from "../support/metrics.ts";
 import { CHAIN_ID, execution, withSolver } from "./support.ts";
 import { thesisOf } from "./theses.ts";
 
 const viewSchema = z.strictObject({
   exposure: z.string().transform(BigInt),
+  executing: z.string().transform(BigInt),
   maxExposure: z.string().transform(BigInt).nullable(),
   complete: z.boolean(),
   count: z.number(),
@@ -50,7 +52,14 @@ const BET = { betAmount: "100000000" };
 Deno.test("Solver: GET /theses lists own open theses and the exposure, page by page", () =>
   withSolver(async ({ url }, node) => {
     await untilComplete(url);
-    const none = { exposure: 0n, maxExposure: null, complete: true, count: 0, theses: [] };
+    const none = {
+      exposure: 0n,
+      executing: 0n,
+      maxExposure: null,
+      complete: true,
+      count: 0,
+      theses: [],
+    };
     assert.deepEqual(await viewOf(url), { ...none, nextCursor: null });
     for (const id of [1, 2, 3]) node.feed.publish("theses", toWire(thesisOf(id)));
     const first = await eventually("three theses", async () => {
@@ -75,15 +84,22 @@ Deno.test("Solver: exposure is released when the submission fails, and when the 
     node.refusal = undefined;
     const body = await execution(url, BET);
     assert.equal((await post(`${url}/execute`, body)).status, 200);
-    assert.equal((await viewOf(url)).exposure, riskOf(body));
+    const { exposure, executing } = await viewOf(url);
+    assert.deepEqual([exposure, executing], [riskOf(body), riskOf(body)]);
     // The node knows the thesis by the hash of its quote.
     const thesis = openedBy(body, 1);
     node.feed.publish("theses", toWire(thesis));
     await eventually("the thesis", async () => (await viewOf(url)).count === 1 || undefined);
-    assert.equal((await viewOf(url)).exposure, riskOf(body));
+    const opened = await viewOf(url);
+    assert.deepEqual([opened.exposure, opened.executing], [riskOf(body), 0n]);
     node.feed.publish("theses", toWire({ ...thesis, status: "lost" }));
     await eventually("the settlement", async () => (await viewOf(url)).count === 0 || undefined);
     assert.equal((await viewOf(url)).exposure, 0n);
+    const large = await execution(url, { betAmount: "1000000000" });
+    assert.equal((await post(`${url}/execute`, large)).body.code, "EXPOSURE_TOO_LARGE");
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const refused = seriesIn(metrics, "solver_refused_risk_usdc_total");
+    assert.equal(refused, Number(riskOf(large)) / 1e6);
   }, { maxExposure: BOUND }));
 
 Deno.test("Solver: unfinished executions of the last run count in the exposure from the start", () =>

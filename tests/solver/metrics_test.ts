@@ -4,6 +4,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { post } from "../support/http_answers.ts";
 import { seriesIn } from "../support/metrics.ts";
+import { thesisOf } from "./theses.ts";
 import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
 
 Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
@@ -97,8 +98,10 @@ Deno.test("Solver metrics: the calibration as it is at the scrape, by market, le
 Deno.test("Solver metrics: settled bets are counted by the probability that was quoted", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
+  const amounts = { betAmount: 2_000_000n, payout: 10_000_000n };
   for (const probability of [0.05, 0.61, 0.69, 1]) {
-    metrics.betSettled(probability, probability < 0.65);
+    const status = probability < 0.65 ? "won" : "lost";
+    metrics.betSettled(probability, thesisOf(1, { status, ...amounts }));
   }
   const text = await registry.metrics();
   for (
@@ -108,6 +111,9 @@ Deno.test("Solver metrics: settled bets are counted by the probability that was 
       'solver_predicted_bets_total{predicted="0.6-0.7",outcome="left"} 1',
       'solver_predicted_bets_total{predicted="0.9-1",outcome="left"} 1',
       'solver_predicted_probability_sum{predicted="0.6-0.7"} 1.2999999999999998',
+      'solver_settled_usdc_total{part="stakes"} 8',
+      'solver_settled_usdc_total{part="expected"} 23.5',
+      'solver_settled_usdc_total{part="paid"} 20',
     ]
   ) assert(text.includes(`${line}\n`), line);
 });

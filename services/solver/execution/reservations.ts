@@ -4,7 +4,7 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { isUnsettled, type Thesis, type ThesisStatus } from "../../../lib/protocol/thesis.ts";
+import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { businessLog } from "../business_log.ts";
 import { committedThesis, decodeExecution } from "./execution.ts";
@@ -23,7 +23,7 @@ export interface ReservationsOptions {
   requireChain(): Promise<void>;
   clock: Clock;
   /** A bet with a known probability was settled. Called once per bet, in one of all processes. */
-  onOutcome?(probability: number, status: ThesisStatus): void;
+  onOutcome?(probability: number, thesis: Thesis): void;
 }
 
 /** Releases the reservations of bets that can no longer be lost, in the database and in the book. */
@@ -91,7 +91,7 @@ export class Reservations {
     businessLog.settled(thesis);
     const intent = await this.#find(quoteHash);
     const probability = intent && decodeExecution(intent.payload).probability;
-    if (probability !== undefined) onOutcome?.(probability, thesis.status);
+    if (probability !== undefined) onOutcome?.(probability, thesis);
     return true;
   }
 

@@ -76,7 +76,7 @@ async function withReservations(
     node: { getThesis },
     requireChain: () => chain.require(),
     clock,
-    onOutcome: (probability, status) => outcomes.push(`${probability} ${status}`),
+    onOutcome: (probability, { status }) => outcomes.push(`${probability} ${status}`),
   };
   const reservations = new Reservations(options);
   const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
