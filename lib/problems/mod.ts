@@ -6,6 +6,7 @@ import { BRIDGE, SOLVER, STORES } from "./money.ts";
 import { NODE, ORACLE, PROXY, SERVICES } from "./services.ts";
 import type { Problem } from "./problem.ts";
 
+export { calibrationBand } from "./money.ts";
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
 export { beyondBound, filledIn, isBeyond, type Problem } from "./problem.ts";
 

@@ -84,6 +84,14 @@ export const BRIDGE: readonly Problem[] = [
 const OWN_REFUSALS =
   /BALANCE_TOO_LOW|EXPOSURE_TOO_LARGE|EXPOSURE_UNKNOWN|PRICE_STALE|STORE_.*|NODE_.*|OUTCOME_UNKNOWN|INTERNAL_ERROR/;
 
+/** More errors than these, and this share on top, are more than chance. */
+const CALIBRATION = { errors: 3, share: 0.03 };
+
+/** How far a share that held may be from its predicted probability by chance. */
+export function calibrationBand(error: number): number {
+  return CALIBRATION.errors * error + CALIBRATION.share;
+}
+
 export const SOLVER: readonly Problem[] = [
   {
     name: "SolverBalanceLow",
@@ -148,13 +156,14 @@ export const SOLVER: readonly Problem[] = [
   },
   {
     name: "SolverProbabilitiesWrong",
-    title: "Wrong probabilities, beyond chance",
+    title: "Probabilities off by more than chance",
     measure: minus(
       absolute(gauge("solver_calibration_difference")),
       gauge("solver_calibration_error"),
-      3,
+      CALIBRATION.errors,
     ),
-    bound: { op: ">", limit: 0.03 },
+    bound: { op: ">", limit: CALIBRATION.share },
+    unit: "share",
     severity: "warning",
     afterS: 600,
     message:

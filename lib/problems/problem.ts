@@ -24,6 +24,8 @@ export interface Problem {
   afterS?: number;
   /** What is wrong; `{value}` and names of labels in braces are filled in. */
   message: string;
+  /** What users notice; the operator's page says it. */
+  effect?: string;
   firstStep: string;
 }
 

@@ -160,7 +160,7 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OracleProviderSilent",
-    title: "Prices of a source, a second",
+    title: "Prices of the slowest source, a second",
     measure: rate("oracle_prints_total", "5m", { by: ["provider"] }),
     bound: { op: "==", limit: 0 },
     severity: "warning",
@@ -225,6 +225,7 @@ export const NODE: readonly Problem[] = [
     bound: { op: ">", limit: 0 },
     severity: "critical",
     message: "Open bets on {market} need the prices of {value} checkpoints that have none",
+    effect: "users cannot win these bets, and their money stays locked after they end",
     firstStep: "Before these bets end, fill the gap with an admin's key: " +
       "`deno task -q backfill --market <symbol> --from <time> --to <time>`.",
   },
@@ -235,6 +236,7 @@ export const NODE: readonly Problem[] = [
     bound: { op: ">", limit: 0 },
     severity: "critical",
     message: "{value} theses that have ended cannot be settled: prices are missing",
+    effect: "stakes and payouts of these bets stay locked",
     firstStep: "Fill what each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
   },
   {

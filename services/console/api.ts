@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
 import { answerFailure, answerFailures } from "../../lib/http/envelope.ts";
+import guide from "../../docs/operating.md" with { type: "text" };
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
 
@@ -35,6 +36,10 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     }
     return c.json(body, 200, { "cache-control": "no-store" });
   });
+  app.get("/runbook/:chapter", (c, next) => {
+    const text = chapterOf(c.req.param("chapter"));
+    return text === undefined ? next() : c.text(text);
+  });
   for (const [path, file] of page) {
     const serve = (c: Context) => answerFile(c, file);
     app.get(path, serve);
@@ -48,6 +53,12 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     return answerFailure(c, new RangemakerError("NOT_FOUND", message, { details }));
   });
   return app;
+}
+
+/** A chapter of the runbook, by its heading. */
+function chapterOf(name: string): string | undefined {
+  const chapters = guide.split(/^(?=##+ )/m);
+  return chapters.find((chapter) => chapter.replace(/^#+ /, "").startsWith(`${name}\n`));
 }
 
 function answerFile(c: Context, file: PageFile): Response {

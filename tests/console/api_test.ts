@@ -91,3 +91,23 @@ Deno.test("Console: the proxy's WebSocket is beside its URL unless it is elsewhe
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });
   assert.equal((await configOf(other)).urls.proxyWs, "wss://ws.example");
 });
+
+Deno.test("Console: serves the runbook by its chapters", async () => {
+  const read = async (name: string) => (await app.request(`/runbook/${encodeURIComponent(name)}`));
+  for (const name of ["ServiceDown", "NodePricesMissing", "Health and readiness"]) {
+    const answer = await read(name);
+    assert.match(answer.headers.get("content-type") ?? "", /^text\/plain/);
+    const text = await answer.text();
+    assert.match(text, new RegExp(`^#+ ${name}\n`));
+    assert.equal(text.match(/^##+ /gm)?.length, 1, "no other chapter");
+  }
+  assert.equal((await read("Nothing")).status, 404);
+});
+
+Deno.test("Console: the icon of an alarm is another one", async () => {
+  const [calm, alarm] = await Promise.all(
+    ["/icon.svg", "/icon_alarm.svg"].map(async (path) => (await app.request(path)).text()),
+  );
+  assert.match(alarm ?? "", /^<svg/);
+  assert.notEqual(calm, alarm);
+});

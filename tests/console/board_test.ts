@@ -46,19 +46,17 @@ Deno.test({
       await playBets(client);
       const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
 
-      await visitor.sees(/Bets that users won\s+\d/);
-      await visitor.sees(new RegExp(`${SHORT} settled, ${LONG} open`));
+      await visitor.sees(/Payouts that users won\s+\d/);
+      await visitor.sees(new RegExp(`${SHORT} settled[\\s\\S]*${LONG} open`));
       const { theses } = await node.getTheses({ solver, limit: 1_000 });
       const { profit, atRisk, held } = resultsOf(theses);
       const { balance } = await node.getAccount(solver);
       assert.equal(await visitor.textOf("[data-maker-profit]"), `${formatGain(profit)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
-      assert((await visitor.textOf("[data-maker-hits]")).includes(`(${held} of ${SHORT})`));
-      assert.equal(
-        await visitor.textOf("[data-maker-exposure]"),
-        `${formatRounded(atRisk)} of 2,000.00 USDC`,
-      );
-      await visitor.sees(/Limit \(--max-exposure\)\s+9\d\.\d % free/);
+      assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
+      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
+      await visitor.sees(/Limit \(--max-exposure\)\s+2,000\.00, 9\d\.\d % free/);
+      await visitor.sees(/Expected by its prices\s+[+−]\d+\.\d\d \([+−]\d+\.\d %\)/);
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));
       await visitor.sees(/By market and period\s+first bet decided \d+ \w+, \d\d:\d\d/);
       assert.equal((await visitor.page.$$('[aria-label="open boxes"] tr[data-row]')).length, LONG);
@@ -67,17 +65,21 @@ Deno.test({
           `[aria-label="open boxes"] tbody tr:first-child[data-row="${id}"]`,
         );
       await visitor.press("Time");
-      await firstIs(SHORT + LONG); // the last to end
+      await firstIs(SHORT + 1); // the next to end
       await visitor.press("Time");
-      await firstIs(SHORT + 1);
+      await firstIs(SHORT + LONG);
       await visitor.press("You may lose");
-      const predictions = await visitor.page.$$eval(
-        '[aria-label="predictions"] tr[data-row]',
-        (rows) =>
-          rows.map(({ children }) => [1, 4].map((index) => Number(children[index]?.textContent))),
+      const forecasts = await visitor.page.$eval(
+        '[aria-label^="Your bets: "]',
+        (picture) => picture.getAttribute("aria-label"),
       );
-      const sums = [0, 1].map((at) => predictions.reduce((sum, row) => sum + (row[at] ?? 0), 0));
-      assert.deepEqual(sums, [SHORT, held], "every settled bet was predicted");
+      assert.match(forecasts ?? "", /^Your bets: predicted \d+ %, held \d+ %/);
+      await visitor.sees(new RegExp(`Your bets ${SHORT} settled`));
+      const map = await visitor.page.waitForSelector('svg[aria-label*="by price and time"]');
+      await visitor.page.mouse.move(0, 0);
+      await visitor.sees(/most: −\d+\.\d\d at .* – .*, in \d/);
+      await map?.hover();
+      await visitor.seesNo(/^(?=[\s\S]*most:)(?![\s\S]*USDT\s+[−0]\S* at)/);
       assert.match(await visitor.textOf('tr[data-row="quoted"]'), new RegExp(`${SHORT + LONG}`));
       assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
       await examine(visitor, "maker");

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../lib/client/mod.ts";
 import { explain, EXPLAINED_CODES } from "../../services/console/page/data/explain.ts";
+import { REFUSAL_TEXTS } from "../../services/console/page/maker/refusals.ts";
 
-Deno.test("explain: every explained code is one of the documents", () => {
+Deno.test("explain: every code that users or makers read about is one of the documents", () => {
   const documents = ["reference", "protocol", "client"]
     .map((name) => Deno.readTextFileSync(new URL(`../../docs/${name}.md`, import.meta.url)));
-  for (const code of EXPLAINED_CODES) {
+  for (const code of [...EXPLAINED_CODES, ...Object.keys(REFUSAL_TEXTS)]) {
     assert(documents.some((text) => text.includes(`\`${code}\``)), code);
   }
 });

@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { exposureGrid, profitAfter } from "../../services/console/page/maker/exposure.ts";
+import {
+  endedOf,
+  exposureGrid,
+  profitAfter,
+  timeScaleOf,
+  timeTicksOf,
+} from "../../services/console/page/maker/exposure.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { thesisOf } from "./offers.ts";
 
@@ -23,7 +29,7 @@ Deno.test("exposureGrid: each cell has the largest loss within its prices and it
 Deno.test("exposureGrid: begins now, ends with the last box, spans all prices, and the next minute is widest", () => {
   const grid = exposureGrid([bet(1, 100, 104, 0, 3_600_000), bet(2, 108, 112, 0, 60_000)], 30_000);
   assert(grid);
-  const { cells, low, high, timesMs, worst } = grid;
+  const { cells, low, high, timesMs } = grid;
   assert.deepEqual([low, high, timesMs[0], Math.round(timesMs[24]!)], [
     100,
     112,
@@ -34,10 +40,9 @@ Deno.test("exposureGrid: begins now, ends with the last box, spans all prices, a
   assert(ends >= 3, "the first half minute has some columns of an hour");
   const rows = [0, 3, 4, 7, 8, 11].map((row) => [cells[row]?.[ends - 1], cells[row]?.[ends]]);
   assert.deepEqual(rows, [[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]]);
-  assert.equal(worst, 15);
 });
 
-Deno.test("exposureGrid: shows at least the loss at every price and time, and the loss if the price stays", () => {
+Deno.test("exposureGrid: shows at least the loss at every price and time, and the largest of them", () => {
   const random = seededRandom(62);
   for (let round = 0; round < 200; round++) {
     const theses = Array.from({ length: 1 + Math.floor(random() * 12) }, (_, id) => {
@@ -48,17 +53,16 @@ Deno.test("exposureGrid: shows at least the loss at every price and time, and th
     });
     const grid = exposureGrid(theses, 0);
     assert(grid);
-    const lossAt = (price: bigint, time?: number) =>
+    const lossAt = (price: bigint, time: number) =>
       theses.filter(({ lowerPrice, upperPrice, startTime, endTime }) =>
         lowerPrice <= price && price <= upperPrice &&
-        (time === undefined || startTime <= time && time < endTime)
+        startTime <= time && time < endTime
       ).length * 15;
     const prices = theses.map(({ lowerPrice }) => lowerPrice);
     const naive = theses.flatMap(({ startTime }) =>
       prices.map((price) => lossAt(price, startTime))
     );
     assert.equal(Math.max(...grid.cells.flat()), Math.max(...naive));
-    assert.equal(grid.worst, Math.max(...prices.map((price) => lossAt(price))));
     for (let probe = 0; probe < 20; probe++) {
       const price = grid.low + random() * (grid.high - grid.low);
       const time = Math.floor(random() * grid.timesMs[24]!);
@@ -75,19 +79,34 @@ Deno.test("exposureGrid: open bets are needed for a grid", () => {
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);
   assert.notEqual(exposureGrid([ended], 999), undefined);
-  const waiting = bet(3, 1, 2, 0, 1_000);
-  assert.equal(
-    exposureGrid([waiting, bet(4, 2, 3, 0, 9_000)], 5_000)?.worst,
-    30,
-    "not yet settled",
-  );
+});
+
+Deno.test("Exposure: bets that have ended are no part of what prices decide, but counted apart", () => {
+  const waiting = bet(1, 1, 2, 0, 1_000);
+  const open = bet(2, 2, 3, 0, 9_000);
+  const theses = [waiting, open, { ...waiting, id: 3, status: "won" as const }];
+  assert.deepEqual(exposureGrid(theses, 5_000), exposureGrid([open], 5_000));
+  assert.equal(profitAfter(theses, 2.5, 0, 5_000), -15);
+  assert.deepEqual(endedOf(theses, 5_000), { count: 1, loss: 15, gain: 10 });
+  assert.equal(endedOf(theses, 999).count, 0);
+});
+
+Deno.test("timeTicksOf: now and round times, each with room for its name", () => {
+  for (const allMs of [20_000, 60_000, 1_800_000, 2_140_000, 86_400_000, 4 * 86_400_000]) {
+    const places = timeTicksOf(allMs).map(timeScaleOf(allMs)).sort((a, b) => a - b);
+    assert.equal(places[0], 0);
+    assert(places.length >= 2 && places.length <= 5, `${allMs}`);
+    for (const [index, place] of places.entries()) {
+      assert(place <= 100 && (index === 0 || place - (places[index - 1] ?? 0) >= 22), `${allMs}`);
+    }
+  }
 });
 
 Deno.test("profitAfter: boxes around the moved price are won by their users, all others lost", () => {
   const theses = [bet(1, 99, 101, 0, 9), bet(2, 101, 103, 0, 9)];
-  assert.equal(profitAfter(theses, 100, 0), -15 + 10);
-  assert.equal(profitAfter(theses, 100, 0.01), -15 - 15, "both bounds are inside");
-  assert.equal(profitAfter(theses, 100, 0.02), 10 - 15);
-  assert.equal(profitAfter(theses, 100, -0.02), 20);
-  assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0), 0);
+  assert.equal(profitAfter(theses, 100, 0, 5), -15 + 10);
+  assert.equal(profitAfter(theses, 100, 0.01, 5), -15 - 15, "both bounds are inside");
+  assert.equal(profitAfter(theses, 100, 0.02, 5), 10 - 15);
+  assert.equal(profitAfter(theses, 100, -0.02, 5), 20);
+  assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
 });

@@ -3,8 +3,10 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import { formatShare } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
+  faultOf,
   figuresOf,
   formatAge,
+  formatPoints,
   formatValue,
   meanMs,
 } from "../../services/console/page/operator/figures.ts";
@@ -102,4 +104,25 @@ Deno.test("Operator: values are written in their unit, flags as yes and no", () 
   assert.deepEqual([1, 0].map((value) => formatValue(value, { isFlag: true })), ["yes", "no"]);
   assert.equal(formatValue(-0.5, {}), "−0.5");
   assert.deepEqual([340.4, 2_100].map(formatAge), ["340 ms", "2.1 s"]);
+});
+
+Deno.test("Operator: a source is at fault while it is not connected or silent in all markets", () => {
+  const streamsOf = (...ages: (number | null)[]) =>
+    Object.fromEntries(ages.map((lastTradeAgeMs, index) => [`${index}`, { lastTradeAgeMs }]));
+  const cases = [
+    [false, [40], "not connected"],
+    [true, [17_000, 40], undefined],
+    [true, [17_000, 19_000], "silent for 17.0 s"],
+    [true, [10_000, null], undefined],
+    [true, [null, null], "connected, but sends no prices"],
+  ] as const;
+  for (const [ready, ages, expected] of cases) {
+    assert.equal(faultOf({ ready, streams: streamsOf(...ages) }), expected);
+  }
+  assert.deepEqual([0.04, -0.04, 1.25, -3].map(formatPoints), [
+    "0.0 bp",
+    "0.0 bp",
+    "+1.3 bp",
+    "−3.0 bp",
+  ]);
 });

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import {
   decimalsOf,
   formatAmount,
+  formatChange,
   formatDay,
   formatDuration,
   formatGain,
   formatQuotePrice,
   formatTime,
+  fromNumber,
   messageOf,
   shortAddress,
   toNumber,
@@ -21,7 +23,13 @@ Deno.test("formatAmount: two digits, cut off, never rounded up", () => {
   assert.equal(formatGain(-10_000_000n), "−10.00");
   assert.equal(formatGain(0n), "0.00");
   assert.equal(formatGain(339_000n), "+0.34");
-  assert.equal(formatGain(-4_999n), "0.00");
+  assert.deepEqual([-4_999n, 4_999n, 5_000n].map(formatGain), ["0.00", "0.00", "+0.01"]);
+  assert.deepEqual([0.05, -0.0321, 0.0004, -0.0004].map(formatChange), [
+    "+5.0 %",
+    "−3.2 %",
+    "0.0 %",
+    "0.0 %",
+  ]);
 });
 
 Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
@@ -43,5 +51,6 @@ Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read
   assert.match(formatTime(1_700_000_000_000), /^\d\d:\d\d:\d\d$/);
   assert.equal(shortAddress("0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"), "0x19E7…ff2A");
   assert.equal(toNumber(2_999_500_000n), 2_999.5);
+  assert.equal(fromNumber(-2.0000004), -2_000_000n);
   assert.deepEqual([new Error("closed"), "gone"].map(messageOf), ["closed", "gone"]);
 });

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { calibrationOf, verdictOf } from "../../services/console/page/maker/calibration.ts";
 import { Counter, Gauge, Registry } from "prom-client";
 import {
   Metrics,
@@ -48,33 +47,10 @@ Deno.test("MetricsHistory: counts what happened in the last minute, across a res
   assert.equal(history.increase("never"), 0);
 });
 
-Deno.test("calibrationOf: compares predicted and actual outcomes, unlikely bets first", () => {
-  const rows = calibrationOf(parseMetrics(`
-solver_predicted_bets_total{predicted="0.6-0.7",outcome="held"} 3
-solver_predicted_bets_total{predicted="0.6-0.7",outcome="left"} 1
-solver_predicted_bets_total{predicted="0-0.1",outcome="left"} 2
-solver_predicted_bets_total{predicted="0.9-1",outcome="left"} 0
-solver_predicted_probability_sum{predicted="0.6-0.7"} 2.6
-solver_predicted_probability_sum{predicted="0-0.1"} 0.1
-`));
-  const byChance = ([from, to]: [number, number]) => [from, to].map((x) => Number(x.toFixed(2)));
-  assert.deepEqual(rows.map((row) => ({ ...row, byChance: byChance(row.byChance) })), [
-    { range: "0 – 10 %", settled: 2, held: 0, predicted: 0.05, byChance: [0, 0.35] },
-    { range: "60 – 70 %", settled: 4, held: 3, predicted: 0.65, byChance: [0.18, 1] },
-  ]);
-  assert.deepEqual(calibrationOf(parseMetrics("")), []);
-});
-
 Deno.test("parseMetrics: infinite values are numbers, and an empty history has none", () => {
   const metrics = parseMetrics('up{le="+Inf"} +Inf\ndown -Inf');
   assert.deepEqual([metrics.sum("up"), metrics.sum("down")], [Infinity, -Infinity]);
   const history = new MetricsHistory();
   assert.deepEqual([history.latest, history.spanMs], [new Metrics(new Map()), 0]);
   assert.equal(history.increase("up"), 0);
-});
-
-Deno.test("verdictOf: says whether more forecasts are off than chance explains", () => {
-  assert.match(verdictOf(0, 0), /^Too early to tell/);
-  assert.match(verdictOf(2, 20), /no more than chance explains\.$/);
-  assert.match(verdictOf(3, 20), /: more than chance\.$/);
 });

@@ -42,13 +42,14 @@ browserTest(
   "#maker",
   async (visitor, services) => {
     await placeBet(services);
-    await visitor.sees(/0 settled, 1 open/);
+    await visitor.sees(/0 settled[\s\S]*1 open/);
 
     await services.stop("solver");
     await visitor.sees(/The solver does not answer: .*Trying again/);
-    await visitor.sees(/0 settled, 1 open/);
+    await visitor.sees(/the solver’s own figures are of \d\d:\d\d:\d\d, \d+\.\d s ago/);
+    await visitor.sees(/0 settled[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
-    await visitor.sees(/0 settled, 1 open/);
+    await visitor.sees(/0 settled[\s\S]*1 open/);
     await visitor.sees(/the solver itself has not answered yet/);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
@@ -57,14 +58,14 @@ browserTest(
     await services.stop("proxy");
     await visitor.sees(/The bets may be out of date: .*Trying again/);
     await visitor.sees(/Reconnecting/);
-    await visitor.sees(/0 settled, 1 open/);
+    await visitor.sees(/0 settled[\s\S]*1 open/);
     await services.start("proxy");
     await visitor.seesNo(/out of date|Reconnecting/);
 
     await services.stop("node");
     await visitor.sees(/The bets may be out of date/);
     await services.start("node");
-    await visitor.sees(/0 settled, 0 open/);
+    await visitor.sees(/0 settled[\s\S]*0 open/);
     await visitor.seesNo(/out of date|Reconnecting/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {
@@ -72,7 +73,7 @@ browserTest(
       await services.start(name);
     }
     await placeBet(services);
-    await visitor.sees(/0 settled, 1 open/);
+    await visitor.sees(/0 settled[\s\S]*1 open/);
   },
 );
 
@@ -90,13 +91,15 @@ browserTest(
       await visitor.sees(new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+since \\d\\d:`));
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
+      const icon = await page.$eval("link[rel=icon]", (link) => link.getAttribute("href"));
+      assert.equal(icon, "/icon_alarm.svg");
       if (name === "solver") {
         await visitor.sees(/Maker does not answer/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
       await services.start(name);
       await isUp(name, true);
-      await visitor.seesNo(/It does not answer/);
+      await visitor.sees(new RegExp(`Ended[\\s\\S]*${name}: It does not answer`));
     }
     await visitor.sees(/Live/);
     await page.$eval('nav a[href="#trade"]', (link) => link.click());

@@ -34,7 +34,7 @@ function setUp() {
     symbols: [SYMBOL, OTHER],
     serverClock: new ServerClock(() => clock.now()),
     onConnected: () => node.connected += 1,
-    hasNoNetwork: () => !node.isReachable,
+    hasNoNetwork: () => Promise.resolve(!node.isReachable),
   });
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
@@ -69,12 +69,15 @@ Deno.test("PriceFeed: a device without a network is offline until a price arrive
   const { feed, node, onState, deliver } = setUp();
   onState?.("live");
   await deliver();
-  feed.isOffline.value = true;
+  await feed.checkNetwork();
+  assert.equal(feed.stateOf(SYMBOL), "fresh", "the console answers");
+  node.isReachable = false;
+  await feed.checkNetwork();
   assert.equal(feed.stateOf(SYMBOL), "offline", "before the connection is found lost");
   await deliver();
   assert.equal(feed.stateOf(SYMBOL), "fresh", "as with services on the same machine");
-  node.isReachable = false;
   onState?.("connecting", "silent");
+  await settled();
   assert.equal(feed.stateOf(SYMBOL), "offline", "though a price was on its way");
 });
 

@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
-import { formatTime } from "../../services/console/page/format.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import {
-  anchorOf,
-  backfillOf,
   findingsOf,
   noProblemText,
   processesOf,
-  sinceMsOf,
+  runbookOf,
   worstOf,
 } from "../../services/console/page/operator/problems.ts";
-import { thesisOf } from "./offers.ts";
 
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
@@ -192,14 +188,12 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
     ["solver", "Health and readiness", "oracle"],
     ["proxy", "ProxyReconnecting", "oracle"],
   ]);
-  assert.match(
-    problems[0]?.details.join("; ") ?? "",
-    /^Effect: .*no new bets; .*; It cannot be reached$/,
-  );
+  assert.match(problems[0]?.effect ?? "", /no new bets/);
+  assert.deepEqual(problems[0]?.details, ["It cannot be reached"]);
   assert.equal(problems[1]?.text, "Its health is failed");
   assert.equal(problems[2]?.text, "It is not ready");
   assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
-  assert.equal(anchorOf("Health and readiness"), "docs/operating.md#health-and-readiness");
+  assert.equal(runbookOf("Health and readiness"), "/runbook/Health%20and%20readiness");
   const back = [stateOf("oracle", [], { isBack: true }), stateOf("node", [], { isHealthy: false })];
   assert.deepEqual(findingsOf(back).map(({ cause }) => cause), ["oracle"]);
   back.push(stateOf("proxy", [], { isUp: false }));
@@ -246,13 +240,16 @@ Deno.test("Problems: bets that are refused are named by their codes, and an orac
   assert.equal(textOf("degraded"), "Some market has no price");
 });
 
-Deno.test("Problems: each keeps the time at which it was first seen, until it ends", () => {
-  const down = findingsOf([stateOf("node", [], { isUp: false })]);
-  const both = [...down, ...findingsOf([stateOf("bridge", [], { isUp: false })])];
-  const first = sinceMsOf(down, new Map(), 1_000);
-  const second = sinceMsOf(both, first, 2_000);
-  assert.deepEqual([...second.values()], [1_000, 2_000]);
-  assert.deepEqual([...sinceMsOf(down, sinceMsOf([], second, 3_000), 4_000).values()], [4_000]);
+Deno.test("Problems: what is wrong at the first look at a service may be older than the page", () => {
+  const storage = (seconds: number) =>
+    Array.from({ length: 1 + seconds / 10 }, () => `${ALIVE[0]}\nnode_storage_writable 0`);
+  const isOlder = (seconds: number) =>
+    findingsOf([stateOf("node", storage(seconds))])
+      .find(({ chapter }) => chapter === "NodeStorageFailed")?.mayBeOlder;
+  assert.deepEqual([0, 10, 20].map(isOlder), [true, true, false]);
+  const isDownOlder = (texts: string[]) =>
+    findingsOf([stateOf("node", texts, { isUp: false })])[0]?.mayBeOlder;
+  assert.deepEqual([isDownOlder([]), isDownOlder([ALIVE[0]])], [true, false]);
 });
 
 Deno.test("Problems: of several values, the highest or the lowest is the worst, by the bound", () => {
@@ -260,15 +257,6 @@ Deno.test("Problems: of several values, the highest or the lowest is the worst, 
   const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
   assert.deepEqual(worst, [3, 1, 1]);
   assert.equal(worstOf({ op: ">", limit: 0 }, []), undefined);
-});
-
-Deno.test("Problems: missing prices come with the command that fills them, and the time when the next bet ends", () => {
-  const bets = [thesisOf(1, { startTime: 2_000, endTime: 9_000 }), thesisOf(2, { endTime: 7_000 })];
-  const text = backfillOf("A/B", bets, 5_000);
-  assert(text.includes(`ends at ${formatTime(7_000)}. `));
-  assert(text.endsWith(
-    "backfill --market A/B --from 1970-01-01T00:00:00.000Z --to 1970-01-01T00:00:05.000Z",
-  ));
 });
 
 Deno.test("Problems: one line names all markets, with the worst value", () => {

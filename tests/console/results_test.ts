@@ -47,7 +47,6 @@ const THESES = [
 Deno.test("Results: the maker gains what users lose, and loses what they win beyond their stake", () => {
   assert.deepEqual(resultsOf(THESES), {
     open: 2,
-    stakes: 20n,
     atRisk: 35n,
     settled: 2,
     held: 1,

@@ -30,7 +30,7 @@ export function formatRounded(amount: bigint): string {
 
 /** A gain or loss: rounded, with its sign. */
 export function formatGain(amount: bigint): string {
-  return (amount > 0n ? "+" : "") + formatRounded(amount);
+  return (amount >= CENT / 2n ? "+" : "") + formatRounded(amount);
 }
 
 /** Digits after the point that matter for a price of this size: six digits in all. */
@@ -88,6 +88,11 @@ export function toNumber(price: bigint): number {
   return Number(price) / 1e6;
 }
 
+/** An amount in USDC with 6 decimals. */
+export function fromNumber(usdc: number): bigint {
+  return BigInt(Math.round(usdc * 1e6));
+}
+
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
@@ -95,4 +100,10 @@ export function messageOf(thrown: unknown): string {
 /** A share such as 0.0123 as text. */
 export function formatShare(share: number): string {
   return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`.replace(/^-0\.0 /, "0.0 ");
+}
+
+/** A change such as +5.0 %, with its sign unless it is rounded to nothing. */
+export function formatChange(share: number): string {
+  const text = `${Math.abs(share * 100).toFixed(1)} %`;
+  return text === "0.0 %" ? text : (share < 0 ? "−" : "+") + text;
 }

@@ -43,6 +43,8 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   const before = useRef(view);
   const alarms = views.reduce((sum, view) => sum + (view.alarms?.value ?? 0), 0);
   useEffect(() => {
+    const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+    if (icon !== null) icon.href = alarms > 0 ? "/icon_alarm.svg" : "/icon.svg";
     document.title = `${alarms > 0 ? `✕ ${alarms} · ` : ""}${view?.label} · rangemaker`;
   }, [view, alarms]);
   useEffect(() => {

@@ -26,17 +26,24 @@ interface TableProps<Row> {
   empty?: string;
   /** With it, each heading is a button that sorts. */
   sort?: Signal<Sort>;
+  /** On a narrow page, each row becomes a card. */
+  isCards?: boolean;
 }
 
 /** A table that scrolls in its own frame, with the keyboard too. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { of, columns, rows, keyOf, attributesOf, empty, sort } = props;
+  const { of, columns, rows, keyOf, attributesOf, empty, sort, isCards = false } = props;
   const classOf = (column: Column<Row>) => "number" in column ? "number" : undefined;
   const cellOf = (column: Column<Row>, row: Row) =>
     "number" in column ? column.number(row) : column.text(row);
   if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>;
   return (
-    <div class="scroller" tabIndex={0} role="region" aria-label={`Table of ${of}`}>
+    <div
+      class={isCards ? "scroller cards" : "scroller"}
+      tabIndex={0}
+      role="region"
+      aria-label={`Table of ${of}`}
+    >
       <table aria-label={of}>
         <thead>
           <tr>
@@ -51,7 +58,9 @@ export function Table<Row>(props: TableProps<Row>) {
                   ? "descending"
                   : "ascending"}
               >
-                {sort === undefined ? column.name : <SortButton name={column.name} sort={sort} />}
+                {sort === undefined
+                  ? column.name
+                  : <SortButton name={column.name} isNumber={"number" in column} sort={sort} />}
               </th>
             ))}
           </tr>
@@ -76,15 +85,22 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-/** Sorts by its column; a second press turns the order round. */
-function SortButton({ name, sort }: { name: string; sort: Signal<Sort> }) {
+interface SortButtonProps {
+  name: string;
+  isNumber: boolean;
+  sort: Signal<Sort>;
+}
+
+/** Sorts by its column, largest numbers first; a second press turns the order round. */
+function SortButton({ name, isNumber, sort }: SortButtonProps) {
   const { by, isDescending } = sort.value;
   const sign = by !== name ? "" : isDescending ? " ↓" : " ↑";
   return (
     <button
       type="button"
       class="quiet sort"
-      onClick={() => sort.value = { by: name, isDescending: by !== name || !isDescending }}
+      onClick={() =>
+        sort.value = { by: name, isDescending: by === name ? !isDescending : isNumber }}
     >
       {name}
       <span aria-hidden="true">{sign}</span>

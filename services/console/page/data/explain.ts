@@ -53,9 +53,6 @@ export const AWAY_CODES: ReadonlySet<string> = new Set(["SERVICE_UNREACHABLE", "
 /** Codes that have an explanation of their own. */
 export const EXPLAINED_CODES: readonly string[] = Object.keys(TEXTS);
 
-/** What users read about a code; undefined if it has no explanation of its own. */
-export const textOf = (code: string): string | undefined => TEXTS[code];
-
 /** Words for the user about an error. */
 export function explain(thrown: unknown): Explanation {
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };

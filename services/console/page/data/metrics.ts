@@ -95,6 +95,11 @@ export class MetricsHistory implements Figures {
     return this.#answers.at(-1)?.metrics ?? new Metrics(new Map());
   }
 
+  /** The service has not answered yet. */
+  get isEmpty(): boolean {
+    return this.#answers.length === 0;
+  }
+
   get spanMs(): number {
     return (this.#answers.at(-1)?.atMs ?? 0) - (this.#answers[0]?.atMs ?? 0);
   }

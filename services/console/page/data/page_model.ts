@@ -8,9 +8,10 @@ import {
 } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { formatAmount, formatTime } from "../format.ts";
+import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { AWAY_CODES, explain } from "./explain.ts";
-import { Poll } from "./http.ts";
+import { isAnswered, Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
 import { openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
@@ -81,7 +82,7 @@ export function openPageModel(config: PageConfig, page: Window) {
       void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
     },
-    hasNoNetwork: () => Reflect.get(navigator, "onLine") === false,
+    hasNoNetwork,
   });
   const breaches = new LiveBreaches();
   /** A thesis of any market with what the page's own prices say of it. */
@@ -92,13 +93,19 @@ export function openPageModel(config: PageConfig, page: Window) {
   /** What is wrong everywhere on the page; that with one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
   feed.start();
-  page.addEventListener("offline", () => feed.isOffline.value = true);
+  page.addEventListener("offline", () => void feed.checkNetwork());
   page.addEventListener("online", () => feed.isOffline.value = false);
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
   const market = { markets, feed, withBreach, maker, isMakerAway };
   return { ...connections, ...market, problems, messages, announce };
+}
+
+/** Whether the browser says so and reaches not even the console, which may be on the same machine. */
+async function hasNoNetwork(): Promise<boolean> {
+  if (Reflect.get(navigator, "onLine") !== false) return false;
+  return !await isAnswered(`/config.json`, new AbortController().signal);
 }
 
 function problemsOf(chainId: number, session: Session, nodeChainId: number | undefined): string[] {
@@ -110,12 +117,6 @@ function problemsOf(chainId: number, session: Session, nodeChainId: number | und
     problems.push(`The node has chain ${nodeChainId}, and this page is set up for ${chainId}.`);
   }
   return problems;
-}
-
-/** Tells a user who looks at something else, if the user has agreed to that. */
-function notify(body: string): void {
-  const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
-  if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });
 }
 
 function settlementOf({ id, status, betAmount, payout }: Thesis): string {

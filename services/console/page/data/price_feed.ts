@@ -30,8 +30,8 @@ export interface PriceFeedOptions {
   serverClock: ServerClock;
   /** The feed is connected: for the first time, or again. */
   onConnected(): void;
-  /** Whether the device has lost its network, as the browser says. */
-  hasNoNetwork(): boolean;
+  /** Whether the device has lost its network. */
+  hasNoNetwork(): Promise<boolean>;
 }
 
 /** Live prices of all markets by subscription, and their history as far as it is shown. */
@@ -42,7 +42,7 @@ export class PriceFeed {
   readonly isLive: Signal<boolean> = signal(false);
   /** Why they do not; undefined while they do, and while the page connects for the first time. */
   readonly problem: Signal<string | undefined> = signal(undefined);
-  /** The device has lost its network, as the browser says. A price disproves it. */
+  /** The device has lost its network. A price disproves it. */
   readonly isOffline: Signal<boolean> = signal(false);
   readonly #options: PriceFeedOptions;
   readonly #series: ReadonlyMap<string, PriceSeries>;
@@ -74,9 +74,14 @@ export class PriceFeed {
         this.problem.value = reason;
         if (state === "live") this.#options.onConnected();
         // A price that was on its way when the network went has disproved it.
-        else if (this.#options.hasNoNetwork()) this.isOffline.value = true;
+        else void this.checkNetwork();
       },
     });
+  }
+
+  /** Finds out whether the device has lost its network. */
+  async checkNetwork(): Promise<void> {
+    if (await this.#options.hasNoNetwork()) this.isOffline.value = true;
   }
 
   /** Why a market has no fresh price, if it has none. */

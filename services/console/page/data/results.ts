@@ -5,8 +5,6 @@ import { isDecided } from "./live_breaches.ts";
 /** Results of some bets, as the maker sees them. */
 export interface Results {
   open: number;
-  /** Stakes of open bets. */
-  stakes: bigint;
   /** The maker's loss if all open bets are won by their users. */
   atRisk: bigint;
   settled: number;
@@ -44,7 +42,6 @@ export function resultsOf(theses: readonly Thesis[]): Results {
     payouts === 0n ? undefined : Number(amount) / Number(payouts);
   return {
     open: open.length,
-    stakes: sumOf(open, ({ betAmount }) => betAmount),
     atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
     settled: settled.length,
     held: won.length,

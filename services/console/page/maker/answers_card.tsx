@@ -1,8 +1,8 @@
 import { Card } from "../card.tsx";
-import { textOf } from "../data/explain.ts";
 import type { Metrics } from "../data/metrics.ts";
-import { formatShare } from "../format.ts";
+import { formatRounded, formatShare, formatTime, fromNumber } from "../format.ts";
 import { Table } from "../table.tsx";
+import { REFUSAL_TEXTS } from "./refusals.ts";
 
 /** How the solver answered since its start, by code. */
 export function Answers({ metrics }: { metrics: Metrics }) {
@@ -15,10 +15,17 @@ export function Answers({ metrics }: { metrics: Metrics }) {
     const share = formatShare((value ?? 0) / (metrics.sum(metric, kind) ?? 1));
     return value === undefined ? "–" : `${value.toLocaleString("en-US")} (${share})`;
   };
+  const startedAtS = metrics.sum("process_start_time_seconds");
   return (
-    <Card title="Quotes and refusals" note="since the solver started">
+    <Card
+      title="Quotes and refusals"
+      note={`since the solver’s start${
+        startedAtS === undefined ? "" : ` at ${formatTime(1_000 * startedAtS)}`
+      }`}
+    >
       <Table
         of="answers"
+        isCards
         empty="Nobody has asked yet."
         rows={outcomes}
         keyOf={(outcome) => outcome}
@@ -29,7 +36,9 @@ export function Answers({ metrics }: { metrics: Metrics }) {
               isSuccess(outcome) ? `✓ ${outcome}` : (
                 <>
                   <code>{outcome}</code>
-                  <span class="detail">{textOf(outcome)}</span>
+                  <span class="detail">
+                    {REFUSAL_TEXTS[outcome]} {refusedRisk(metrics, outcome)}
+                  </span>
                 </>
               ),
           },
@@ -46,3 +55,11 @@ export function Answers({ metrics }: { metrics: Metrics }) {
 }
 
 const isSuccess = (outcome: string) => outcome === "quoted" || outcome === "executed";
+
+/** How much room the bets lacked that were refused for the bound. */
+function refusedRisk(metrics: Metrics, outcome: string): string {
+  const risk = metrics.sum("solver_refused_risk_usdc_total");
+  if (outcome !== "EXPOSURE_TOO_LARGE" || risk === undefined) return "";
+  const mean = risk / (metrics.sum("solver_execute_answers_total", { outcome }) ?? 1);
+  return `They needed ${formatRounded(fromNumber(mean))} USDC each.`;
+}

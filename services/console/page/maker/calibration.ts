@@ -1,50 +1,105 @@
+import type { SolverInfo } from "@rangemaker/client";
+import { calibrationBand } from "../../../../lib/problems/mod.ts";
 import type { Metrics } from "../data/metrics.ts";
+import { formatDuration } from "../format.ts";
 
-/** Settled bets whose quoted probability was in one range. */
-export interface CalibrationRow {
-  /** Such as `60 – 70 %`. */
-  range: string;
-  settled: number;
-  /** Those whose price stayed in the box. */
-  held: number;
-  /** Mean of the probabilities that were quoted. */
+/** A predicted probability, and how often boxes held for which it was predicted. */
+export interface Forecast {
   predicted: number;
-  /** The share that is held by chance alone, in 95 of 100 cases. */
-  byChance: [from: number, to: number];
+  held: number;
+  /** Standard error of `held` by chance alone. */
+  error: number;
 }
 
-/** Half of a 95 % confidence band, in standard errors. */
-export const BAND = 1.96;
-
-/** Predictions against outcomes, from the solver's figures; unlikely bets first. */
-export function calibrationOf(metrics: Metrics): CalibrationRow[] {
-  const ranges = new Set(
-    metrics.of("solver_predicted_bets_total").map(({ labels }) => labels.predicted ?? ""),
-  );
-  return [...ranges].sort((a, b) => parseFloat(a) - parseFloat(b)).map((predicted) => {
-    const settled = metrics.sum("solver_predicted_bets_total", { predicted }) ?? 0;
-    const held = metrics.sum("solver_predicted_bets_total", { predicted, outcome: "held" }) ?? 0;
-    const sum = metrics.sum("solver_predicted_probability_sum", { predicted }) ?? 0;
-    const [from = 0, to = 0] = predicted.split("-").map((share) => Math.round(100 * Number(share)));
-    const mean = sum / settled;
-    const half = BAND * Math.sqrt(mean * (1 - mean) / settled);
-    const byChance: CalibrationRow["byChance"] = [
-      Math.max(0, mean - half),
-      Math.min(1, mean + half),
-    ];
-    return { range: `${from} – ${to} %`, settled, held, predicted: mean, byChance };
-  }).filter(({ settled }) => settled > 0);
+/** Forecasts of one kind of boxes. */
+export interface ForecastPicture {
+  name: string;
+  /** How many boxes there were. */
+  size: string;
+  forecasts: readonly Forecast[];
 }
 
 /** With fewer windows a picture shows nothing but chance. */
-export const WINDOWS_MIN = 20;
+const WINDOWS_MIN = 20;
 
-/** Twice what a band of 95 % leaves outside by chance, since boxes of one window share their luck. */
-const OUTSIDE_MAX = 0.1;
+/** Settled bets first, then each market and length of a window. */
+export function picturesOf(
+  metrics: Metrics,
+  markets: NonNullable<SolverInfo["calibration"]>,
+): ForecastPicture[] {
+  const bets = forecastsOfBets(metrics);
+  const settled = metrics.sum("solver_predicted_bets_total");
+  return [
+    ...(bets.length === 0
+      ? []
+      : [{ name: "Your bets", size: `${settled} settled`, forecasts: bets }]),
+    ...markets.flatMap(({ symbol, horizons }) =>
+      horizons.filter(({ windows, boxes }) => windows >= WINDOWS_MIN && boxes.length > 0)
+        .map(({ horizonMs, windows, boxes }) => ({
+          name: `${symbol}, ${formatDuration(horizonMs)}`,
+          size: `${windows.toFixed(0)} windows`,
+          forecasts: boxes,
+        }))
+    ),
+  ];
+}
+
+/** Quoted probabilities of settled bets in ranges of ten percent; unlikely bets first. */
+function forecastsOfBets(metrics: Metrics): Forecast[] {
+  const ranges = new Set(
+    metrics.of("solver_predicted_bets_total").map(({ labels }) => labels.predicted ?? ""),
+  );
+  return [...ranges].sort((a, b) => parseFloat(a) - parseFloat(b)).flatMap((range) => {
+    const count = metrics.sum("solver_predicted_bets_total", { predicted: range }) ?? 0;
+    if (count === 0) return [];
+    const held = metrics.sum("solver_predicted_bets_total", { predicted: range, outcome: "held" });
+    const sum = metrics.sum("solver_predicted_probability_sum", { predicted: range }) ?? 0;
+    const predicted = sum / count;
+    const error = Math.sqrt(predicted * (1 - predicted) / count);
+    return [{ predicted, held: (held ?? 0) / count, error }];
+  });
+}
+
+/** More than chance explains, by the bound of the alert. */
+export const isOff = ({ predicted, held, error }: Forecast) =>
+  Math.abs(held - predicted) > calibrationBand(error);
 
 /** All pictures in one sentence. */
-export function verdictOf(outside: number, all: number): string {
-  if (all === 0) return `Too early to tell: a forecast is compared after ${WINDOWS_MIN} windows.`;
-  const share = outside <= OUTSIDE_MAX * all ? "no more than chance explains" : "more than chance";
-  return `${outside} of ${all} probabilities are outside the band of chance: ${share}.`;
+export function verdictOf(pictures: readonly ForecastPicture[]): string {
+  const forecasts = pictures.flatMap(({ forecasts }) => forecasts);
+  const off = forecasts.filter(isOff).length;
+  if (forecasts.length === 0) {
+    return `Too early to tell: a market is compared after ${WINDOWS_MIN} windows, and a bet once it ` +
+      "is settled. Pricing that says no probability, such as mock, is not compared.";
+  }
+  if (off === 0) return "Chance explains all differences.";
+  return `${off} of ${forecasts.length} differ by more than chance (filled). Above the line, users ` +
+    "win more than they pay for; below it, they are paid too little.";
+}
+
+/** Ends of the band of chance around what held, as shares. */
+export function bandOf({ held, error }: Forecast): [low: number, high: number] {
+  const half = calibrationBand(error);
+  return [Math.max(0, held - half), Math.min(1, held + half)];
+}
+
+/** What settled bets with a known probability were expected to bring, and what they brought, USDC. */
+export interface Earnings {
+  bets: number;
+  expected: number;
+  actual: number;
+  stakes: number;
+}
+
+/** Since the solver's start; undefined before a bet with a probability is settled. */
+export function earningsOf(metrics: Metrics): Earnings | undefined {
+  const of = (part: string) => metrics.sum("solver_settled_usdc_total", { part }) ?? 0;
+  const [stakes, expected, paid] = ["stakes", "expected", "paid"].map(of) as [
+    number,
+    number,
+    number,
+  ]; // as many as parts
+  if (stakes === 0) return undefined;
+  const bets = metrics.sum("solver_predicted_bets_total") ?? 0;
+  return { bets, expected: stakes - expected, actual: stakes - paid, stakes };
 }

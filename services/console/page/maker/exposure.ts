@@ -1,4 +1,5 @@
 /** What open bets can cost, by price and time. */
+import { scaleSymlog } from "d3-scale";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import { toNumber } from "../format.ts";
@@ -11,8 +12,6 @@ export interface ExposureGrid {
   high: number;
   /** Where columns begin and the last one ends, Unix milliseconds: the next minute is the widest. */
   timesMs: readonly number[];
-  /** The largest loss if the price is at one place in all windows, those that await prices included. */
-  worst: number;
 }
 
 /** Cells of the grid. */
@@ -21,13 +20,34 @@ export const [ROWS, COLUMNS] = [12, 24];
 /** The first minute is about as wide as the next tenfold of it. */
 const NEAR_MS = 60_000;
 
-/** How far from now a time is drawn, as a share of the width. */
-export const placeOf = (inMs: number, allMs: number) =>
-  Math.log1p(inMs / NEAR_MS) / Math.log1p(allMs / NEAR_MS);
+/** Times from now to percent of the width. */
+export const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constant(NEAR_MS);
+
+/** Times from now that may be named, in milliseconds. */
+const TICKS_MS = [
+  ...[0, 15_000, 60_000, 300_000, 900_000, 1_800_000],
+  ...[1, 3, 6, 12, 24, 48, 96].map((hours) => hours * 3_600_000),
+];
+
+/** Percent of the width that a name needs. */
+const NAME_WIDTH = 22;
+
+/** Those that have room for their names, the longest ones first. */
+export function timeTicksOf(allMs: number): number[] {
+  const toX = timeScaleOf(allMs);
+  const kept = [0];
+  let right = 100 + NAME_WIDTH / 2;
+  for (const ms of TICKS_MS.filter((ms) => ms > 0 && ms <= allMs).reverse()) {
+    if (right - toX(ms) < NAME_WIDTH || toX(ms) < NAME_WIDTH) continue;
+    kept.push(ms);
+    right = toX(ms);
+  }
+  return kept;
+}
 
 /** What the open bets of one market cost where the price is inside their boxes; undefined without bets. */
 export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
-  const boxes = theses.filter((thesis) => !isDecided(thesis))
+  const boxes = theses.filter((thesis) => isUndecided(thesis, nowMs))
     .map(({ lowerPrice, upperPrice, startTime, endTime, ...money }) => ({
       ...{ from: Math.max(startTime, nowMs), to: endTime, loss: lossOf(money) },
       ...{ lower: toNumber(lowerPrice), upper: toNumber(upperPrice) },
@@ -38,7 +58,7 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
   const high = Math.max(...boxes.map(({ upper }) => upper));
   const timesMs = Array.from(
     { length: COLUMNS + 1 },
-    (_, i) => nowMs + NEAR_MS * Math.expm1(i / COLUMNS * Math.log1p(allMs / NEAR_MS)),
+    (_, i) => nowMs + timeScaleOf(allMs).invert(100 * i / COLUMNS),
   );
   const bottoms = Array.from({ length: ROWS }, (_, row) => high - (row + 1) * (high - low) / ROWS);
   const cells = bottoms.map(() => Array.from({ length: COLUMNS }, () => 0));
@@ -60,8 +80,6 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
       if (price < high) see(loss, bottoms.findIndex((bottom) => bottom <= price));
     }
   };
-  let worst = 0;
-  climb(() => true, (loss) => worst = Math.max(worst, loss));
   for (const time of new Set([...timesMs.slice(0, COLUMNS), ...boxes.map(({ from }) => from)])) {
     const column = timesMs.findLastIndex((timeMs) => timeMs <= time);
     climb(({ from, to }) => from <= time && time < to, (loss, row) => {
@@ -69,8 +87,11 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
       cell[column] = Math.max(cell[column] ?? 0, loss);
     });
   }
-  return { cells, low, high, timesMs, worst };
+  return { cells, low, high, timesMs };
 }
+
+/** Prices to come decide it. */
+const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
 
 const lossOf = ({ betAmount, payout }: Pick<Thesis, "betAmount" | "payout">) =>
   toNumber(payout - betAmount);
@@ -82,10 +103,25 @@ export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03]
  * Profit and loss on the open bets of a market if the price moves and then stays: bets whose window has
  * begun or will begin are won by their users where the price is inside, and lost elsewhere.
  */
-export function profitAfter(theses: readonly Thesis[], price: number, move: number): number {
+export function profitAfter(
+  theses: readonly Thesis[],
+  price: number,
+  move: number,
+  nowMs: number,
+): number {
   const moved = price * (1 + move);
-  return theses.filter((thesis) => !isDecided(thesis)).reduce((sum, thesis) => {
+  return theses.filter((thesis) => isUndecided(thesis, nowMs)).reduce((sum, thesis) => {
     const isHeld = moved >= toNumber(thesis.lowerPrice) && moved <= toNumber(thesis.upperPrice);
     return sum + (isHeld ? -lossOf(thesis) : toNumber(thesis.betAmount));
   }, 0);
+}
+
+/** Bets that have ended: no price to come changes them, but their outcome is not known yet. */
+export function endedOf(theses: readonly Thesis[], nowMs: number) {
+  const ended = theses.filter((thesis) => !isDecided(thesis) && thesis.endTime <= nowMs);
+  return {
+    count: ended.length,
+    loss: ended.reduce((sum, thesis) => sum + lossOf(thesis), 0),
+    gain: ended.reduce((sum, { betAmount }) => sum + toNumber(betAmount), 0),
+  };
 }

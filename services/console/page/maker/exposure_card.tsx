@@ -1,55 +1,96 @@
+import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
+import { scaleLinear } from "d3-scale";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import { formatDuration, formatGain, formatQuotePrice, formatTime, toNumber } from "../format.ts";
+import { formatGain, formatQuotePrice, fromNumber, toNumber } from "../format.ts";
+import { Plot } from "../plot.tsx";
 import { type Column, Table } from "../table.tsx";
-import { COLUMNS, exposureGrid, MOVES, placeOf, profitAfter, ROWS } from "./exposure.ts";
+import { labelOf } from "../trade/chart_spans.ts";
+import {
+  COLUMNS,
+  endedOf,
+  type ExposureGrid,
+  exposureGrid,
+  MOVES,
+  profitAfter,
+  ROWS,
+  timeScaleOf,
+  timeTicksOf,
+} from "./exposure.ts";
 
-const usdc = (amount: number) => formatGain(BigInt(Math.round(amount * 1e6)));
-
-/** A gain in words, losses in their colour. */
-const Gain = ({ of }: { of: number }) => <span class={of < 0 ? "lost" : undefined}>{usdc(of)}
-</span>;
+const usdc = (amount: number) => formatGain(fromNumber(amount));
 
 /** Where in price and time the open bets of each market cost money, and what a move would bring. */
 export function Exposure({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
+  const nowMs = model.serverClock.now();
   const prices = model.feed.latest.peek(); // read with the bets
-  const markets = model.markets.list.map(({ symbol, base, quote }) => ({
-    symbol,
-    price: prices[symbol] && toNumber(prices[symbol].price),
-    own: theses.filter((thesis) => thesis.base === base && thesis.quote === quote),
-  }));
+  const markets = model.markets.list.map(({ symbol, base, quote }) => {
+    const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
+    const price = prices[symbol] && toNumber(prices[symbol].price);
+    return { symbol, price, own, grid: exposureGrid(own, nowMs) };
+  });
+  const most = Math.max(0, ...markets.flatMap(({ grid }) => grid?.cells.flat() ?? []));
+  const ended = endedOf(theses, nowMs);
+  const profitOf = (of: typeof markets, move: number) =>
+    of.reduce(
+      (sum, { price, own }) =>
+        sum +
+        (own.length === 0 ? 0 : price === undefined ? NaN : profitAfter(own, price, move, nowMs)),
+      0,
+    );
   return (
     <Card title="Exposure by price and time">
-      <div class="tiles">
-        {markets.map((market) => (
-          <HeatMap key={market.symbol} {...market} nowMs={model.serverClock.now()} />
-        ))}
+      <div class="exposure">
+        {most === 0 ? <p class="note">No bet is open.</p> : (
+          <div>
+            <div class="maps">
+              {markets.map(({ symbol, grid, price }) =>
+                grid && <HeatMap key={symbol} {...{ symbol, grid, price, most, nowMs }} />
+              )}
+            </div>
+            <p class="note">
+              Darker: more is lost if the price is there at that time, up to{" "}
+              {usdc(-most)}. Dashed: the price now. Times from now get shorter to the right
+              (logarithmic).
+            </p>
+          </div>
+        )}
+        <div>
+          <Table
+            of="moves of the price"
+            rows={MOVES}
+            keyOf={(move) => move}
+            columns={[
+              { name: "Move", text: percent },
+              ...markets.map((market): Column<number> => ({
+                name: market.symbol,
+                number: (move) => <Gain of={profitOf([market], move)} />,
+              })),
+              ...(markets.length > 1
+                ? [{ name: "All", number: (move: number) => <Gain of={profitOf(markets, move)} /> }]
+                : []),
+            ]}
+          />
+          <p class="note">
+            Profit and loss on the open bets, USDC, if all prices move so far at once and then stay.
+            {ended.count > 0 &&
+              ` Without ${ended.count} that have ended and are not settled: ${
+                  usdc(-ended.loss)
+                } if ` +
+                `their users won, ${usdc(ended.gain)} if not.`}
+          </p>
+        </div>
       </div>
-      <Table
-        of="moves of the price"
-        rows={markets.length > 1 ? [...markets, undefined] : markets}
-        keyOf={(market) => market?.symbol ?? "all"}
-        attributesOf={(market) => ({ class: market === undefined ? "total" : undefined })}
-        columns={[
-          { name: "If the price moves by", text: (market) => market?.symbol ?? "All markets" },
-          ...MOVES.map((move): Column<typeof markets[number] | undefined> => ({
-            name: percent(move),
-            number: (market) => {
-              const gains = (market === undefined ? markets : [market]).map(({ price, own }) =>
-                own.length === 0 ? 0 : price === undefined ? NaN : profitAfter(own, price, move)
-              );
-              const sum = gains.reduce((sum, gain) => sum + gain, 0);
-              return Number.isNaN(sum) ? "–" : <Gain of={sum} />;
-            },
-          })),
-        ]}
-      />
-      <p class="note">
-        Profit and loss on the open bets if all prices move so far at once and then stay, USDC.
-      </p>
     </Card>
   );
+}
+
+/** Whole USDC: it is an estimate. */
+function Gain({ of }: { of: number }) {
+  if (Number.isNaN(of)) return <>–</>;
+  const text = usdc(Math.round(of)).replace(".00", "");
+  return <span class={of < 0 ? "lost" : undefined}>{text}</span>;
 }
 
 const percent = (move: number) =>
@@ -57,78 +98,84 @@ const percent = (move: number) =>
 
 interface HeatMapProps {
   symbol: string;
+  grid: ExposureGrid;
   price: number | undefined;
-  own: readonly Thesis[];
+  /** The largest loss of all markets: the darkest colour. */
+  most: number;
   nowMs: number;
 }
 
-function HeatMap({ symbol, price, own, nowMs }: HeatMapProps) {
-  const grid = exposureGrid(own, nowMs);
-  if (grid === undefined) return null;
-  const { cells, low, high, timesMs, worst } = grid;
-  const most = Math.max(...cells.flat());
+function HeatMap({ symbol, grid, price, most, nowMs }: HeatMapProps) {
+  const { cells, low, high, timesMs } = grid;
+  const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const allMs = timesMs[COLUMNS]! - nowMs;
-  const ticksMs = TICKS_MS.filter((ms) => Math.abs(placeOf(ms, allMs) - 0.42) < 0.2);
-  const priceAt = (row: number) => high - row * (high - low) / ROWS;
+  const toX = timeScaleOf(allMs);
+  const toY = scaleLinear([low, high], [100, 0]);
+  const point = (event: PointerEvent & { currentTarget: SVGSVGElement }) => {
+    const { left, top, width, height } = event.currentTarget.getBoundingClientRect();
+    const at = (share: number, count: number) =>
+      Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+    pointed.value = [
+      at((event.clientY - top) / height, ROWS),
+      at((event.clientX - left) / width, COLUMNS),
+    ];
+  };
+  const [row, column] = pointed.value ?? worstCell(cells);
+  const priceAt = (row: number) => formatQuotePrice(toY.invert(100 * row / ROWS));
+  const inText = (column: number) => labelOf(Math.max(0, timesMs[column]! - nowMs));
+  const text = `${usdc(-(cells[row]?.[column] ?? 0))} at ${priceAt(row + 1)} – ${priceAt(row)}, ` +
+    (column === 0 ? "now" : `in ${inText(column)}`);
   return (
-    <figure class="line-chart">
+    <figure class="chart-figure">
       <figcaption>
-        {symbol} <strong>{usdc(-worst)}</strong> at worst, if the price stays
+        <strong>{symbol}</strong>
+        <span class="detail">{pointed.value === undefined && "most: "}{text}</span>
       </figcaption>
-      <div class="plot">
-        <svg
-          viewBox={`0 0 ${COLUMNS} ${ROWS}`}
-          shape-rendering="crispEdges"
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${symbol} by price and time: at most ${usdc(-most)} USDC at one time, ` +
-            `between ${formatQuotePrice(low)} and ${formatQuotePrice(high)}`}
-        >
-          {cells.flatMap((row, y) =>
-            row.map((loss, x) => (
+      <Plot
+        label={`${symbol} by price and time: most is lost, ${text}`}
+        shape-rendering="crispEdges"
+        onPointerMove={point}
+        onPointerDown={point}
+        onPointerLeave={() => pointed.value = undefined}
+        xTicks={timeTicksOf(allMs).map((ms) => ({
+          at: toX(ms),
+          text: ms === 0 ? "now" : labelOf(ms),
+        }))}
+        yTicks={toY.ticks(4).map((tick) => ({ at: toY(tick), text: formatQuotePrice(tick) }))}
+      >
+        {cells.flatMap((losses, y) =>
+          losses.map((loss, x) =>
+            loss > 0 && (
               <rect
                 key={`${x} ${y}`}
                 class="heat"
-                {...{ x, y }}
-                width="1"
-                height="1"
-                fill-opacity={0.8 * loss / most}
-              >
-                <title>
-                  {`${usdc(-loss)} at ${formatQuotePrice(priceAt(y + 1))} to ` +
-                    `${formatQuotePrice(priceAt(y))} from ${formatTime(timesMs[x]!)}`}
-                </title>
-              </rect>
-            ))
-          )}
-          {price !== undefined && (
-            <path class="mark" d={`M0 ${ROWS * (high - price) / (high - low)} H${COLUMNS}`} />
-          )}
-        </svg>
-        <div class="scale" aria-hidden="true">
-          <span>{formatQuotePrice(high)}</span>
-          <span>{formatQuotePrice((low + high) / 2)}</span>
-          <span>{formatQuotePrice(low)}</span>
-        </div>
-        <p class="ticks note" aria-hidden="true">
-          <span>now</span>
-          {ticksMs.map((ms) => (
-            <span key={ms} style={{ left: `${100 * placeOf(ms, allMs)}%` }}>
-              {formatDuration(ms).replace(/ 00 (s|min)$/, "")}
-            </span>
-          ))}
-          <span>{formatDuration(allMs)}</span>
-        </p>
-      </div>
-      <p class="note row">
-        <span class="legend">
-          0 <i aria-hidden="true" /> {usdc(-most)} at one time
-        </span>
-        <span>Dashed: the price now</span>
-      </p>
+                x={100 * x / COLUMNS}
+                y={100 * y / ROWS}
+                width={100 / COLUMNS}
+                height={100 / ROWS}
+                fill-opacity={(0.1 + 0.9 * loss / most).toFixed(3)}
+              />
+            )
+          )
+        )}
+        {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
+        {pointed.value !== undefined && (
+          <rect
+            class="pointed"
+            x={100 * column / COLUMNS}
+            y={100 * row / ROWS}
+            width={100 / COLUMNS}
+            height={100 / ROWS}
+          />
+        )}
+      </Plot>
     </figure>
   );
 }
 
-/** Times from now that are named below a picture. */
-const TICKS_MS = [60_000, 600_000, 3_600_000, 6 * 3_600_000, 24 * 3_600_000];
+/** The cell with the largest loss. */
+function worstCell(cells: ExposureGrid["cells"]): [row: number, column: number] {
+  const most = Math.max(...cells.flat());
+  const row = cells.findIndex((losses) => losses.includes(most));
+  return [row, cells[row]?.indexOf(most) ?? 0];
+}

@@ -1,7 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
-import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
   historyOf,
@@ -10,98 +9,108 @@ import {
   resultsByPeriod,
   resultsOf,
 } from "../data/results.ts";
-import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
-import { formatAmount, formatDay, formatGain, formatRounded, shortAddress } from "../format.ts";
+import {
+  formatAmount,
+  formatChange,
+  formatDay,
+  formatDuration,
+  formatGain,
+  formatRounded,
+  formatTime,
+  fromNumber,
+  shortAddress,
+} from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
+import { useNow } from "../use_now.ts";
 import { Answers } from "./answers_card.tsx";
+import { earningsOf, picturesOf } from "./calibration.ts";
 import { Calibration } from "./calibration_card.tsx";
-import { CalibrationPictures } from "./calibration_picture.tsx";
 import { Exposure } from "./exposure_card.tsx";
-import { type MakerState, MakerWatch } from "./maker_watch.ts";
+import { type MakerState, MakerWatch, type SolverFigures } from "./maker_watch.ts";
 import { OpenBoxes } from "./open_boxes.tsx";
 import { ProfitChart } from "./profit_chart.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It asks only while it is shown. */
 export function openMakerView(model: PageModel): View {
   const watch = new MakerWatch(model.client, model.config.urls.solver, systemClock);
-  const solver = new ServiceWatch("solver", model.config.urls.solver, systemClock);
-  const Body = () => <MakerView model={model} watch={watch} solver={solver} />;
+  const Body = () => <MakerView model={model} watch={watch} />;
   return { id: "maker", label: "Maker", Body };
 }
 
-interface MakerViewProps {
-  model: PageModel;
-  watch: MakerWatch;
-  solver: ServiceWatch;
-}
-
-function MakerView({ model, watch, solver }: MakerViewProps) {
+function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   useEffect(() => {
     watch.start();
-    solver.poll.start();
-    return () => {
-      watch.stop();
-      solver.poll.stop();
-    };
+    return () => watch.stop();
   }, []);
   const state = watch.state.value;
-  const service = solver.state.value;
-  const problem = service.isUp === false
-    ? `The solver does not answer: ${service.reason}. Trying again.`
-    : watch.problem.value && `The bets may be out of date: ${watch.problem.value}. Trying again.`;
+  const [solverProblem, problem] = [watch.solverProblem.value, watch.problem.value];
   return (
     <div class="board">
       <div role="status" aria-atomic="false">
         <p class="note">
           The other side of every bet: what the solver (the market maker) earns, and what it risks.
         </p>
-        {problem && <p class="warned">{problem}</p>}
+        {solverProblem && (
+          <p class="warned">The solver does not answer: {solverProblem}. Trying again.</p>
+        )}
+        {problem && state && (
+          <p class="warned">The bets may be out of date: {problem}. Trying again.</p>
+        )}
       </div>
+      {solverProblem && state?.solver && (
+        <Age name="the solver’s own figures" ofMs={state.solver.readAtMs} />
+      )}
+      {problem && state && <Age name="the bets" ofMs={state.readAtMs} />}
       {state === undefined
-        ? <p class="note">{watch.problem.value ?? "Reading the solver and its bets …"}</p>
-        : <Maker model={model} state={state} service={service} />}
+        ? <p class="note">{problem ?? "Reading the solver and its bets …"}</p>
+        : <Maker model={model} state={state} />}
     </div>
   );
 }
 
-interface MakerProps {
-  model: PageModel;
-  state: MakerState;
-  service: ServiceState;
+/** Apart from the announcement of the problem, which is read out once. */
+function Age({ name, ofMs }: { name: string; ofMs: number }) {
+  const nowMs = useNow(systemClock, 1_000);
+  return (
+    <p class="warning">
+      ▲ Below, {name} are of {formatTime(ofMs)}, {formatDuration(nowMs - ofMs)} ago.
+    </p>
+  );
 }
 
-function Maker({ model, state: known, service }: MakerProps) {
+function Maker({ model, state }: { model: PageModel; state: MakerState }) {
   // A bet whose box was left is decided before the node says so.
-  const state = { ...known, theses: known.theses.map(model.withBreach) };
-  const results = resultsOf(state.theses);
-  const metrics = service.history.latest;
+  const theses = state.theses.map(model.withBreach);
+  const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
+  const { solver } = state;
   return (
     <>
       <div class="tiles">
-        <Profit results={results} />
-        <Limit state={state} metrics={metrics} results={results} />
+        <Profit results={results} solver={solver} />
+        <AtRisk results={results} solver={solver} />
         <UsersWon results={results} />
         <Money state={state} />
       </div>
-      <Exposure model={model} theses={state.theses} />
-      <OpenBoxes model={model} theses={state.theses} />
+      <Exposure model={model} theses={theses} />
+      <OpenBoxes model={model} theses={theses} />
       <div class="pair">
-        <ProfitChart theses={state.theses} nowMs={nowMs} />
-        <Answers metrics={metrics} />
+        <ProfitChart theses={theses} nowMs={nowMs} />
+        <ByMarketAndPeriod
+          rows={[
+            ...resultsByMarket(theses, model.markets.list),
+            ...resultsByPeriod(theses, nowMs).slice(0, -1),
+            ["All", results],
+          ]}
+          sinceMs={historyOf(theses)[0]?.timeMs}
+        />
       </div>
-      <ByMarketAndPeriod
-        rows={[
-          ...resultsByMarket(state.theses, model.markets.list),
-          ...resultsByPeriod(state.theses, nowMs).slice(0, -1),
-          ["All", results],
-        ]}
-        sinceMs={historyOf(state.theses)[0]?.timeMs}
-      />
-      <CalibrationPictures markets={state.info?.calibration ?? []} />
-      <Calibration metrics={metrics} />
+      {solver && <Answers metrics={solver.metrics} />}
+      {solver && (
+        <Calibration pictures={picturesOf(solver.metrics, solver.info.calibration ?? [])} />
+      )}
     </>
   );
 }
@@ -112,97 +121,115 @@ const PRICING_TEXTS: Readonly<Record<string, string>> = {
   barrier: "prices by a model of the market (barrier)",
 };
 
-function Money({ state: { info, address, account } }: { state: MakerState }) {
+function Money({ state: { solver, address, account } }: { state: MakerState }) {
+  const { pricing = "", dryRun = false } = solver?.info ?? {};
   return (
     <Card title="Balance for new bets">
       <p class="big" data-maker-balance>{formatAmount(account.balance)} USDC</p>
-      <dl class="facts">
-        <Fact label="Locked in open bets">{formatRounded(account.locked)}</Fact>
-      </dl>
       <p class="note">
-        <code title={address}>{shortAddress(address)}</code> {info === undefined
+        <code title={address}>{shortAddress(address)}</code> {solver === undefined
           ? "made the first bet of this chain: the solver itself has not answered yet"
-          : PRICING_TEXTS[info.pricing] ?? `prices by the strategy “${info.pricing}”`}
-        {info?.dryRun && ", dry run: takes no bets"}
+          : PRICING_TEXTS[pricing] ?? `prices by the strategy “${pricing}”`}
+        {dryRun && ", dry run: takes no bets"}
       </p>
     </Card>
   );
 }
 
-const percent = (share: number) => `${share < 0 ? "−" : ""}${Math.abs(share * 100).toFixed(1)} %`;
+const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
 
 /** Profit and loss as a share of the stakes. */
 const shareText = ({ turnover, profit }: Results) =>
-  turnover === 0n ? "–" : percent(Number(profit) / Number(turnover));
+  turnover === 0n ? "–" : formatChange(Number(profit) / Number(turnover));
 
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
-const usdc = (amount: number) => BigInt(Math.round(amount * 1e6));
-
-interface LimitProps {
-  state: MakerState;
-  metrics: Metrics;
+interface TileProps {
   results: Results;
-}
-
-/** What all open bets can cost, against the bound of `--max-exposure`. */
-function Limit({ state: { maxExposure }, metrics, results }: LimitProps) {
-  const counted = metrics.sum("solver_exposure_usdc");
-  // The solver counts executions under way, too.
-  const exposure = counted === undefined ? results.atRisk : usdc(counted);
-  const free = maxExposure ? Number(maxExposure - exposure) / Number(maxExposure) : undefined;
-  const isFull = free !== undefined && free < FREE_MIN;
-  return (
-    <Card title="At risk in open bets">
-      <p class={isFull ? "big warning" : "big"} data-maker-exposure>
-        {isFull && "▲ "}
-        {formatRounded(exposure)} {maxExposure ? `of ${formatRounded(maxExposure)} ` : ""}USDC
-      </p>
-      <dl class="facts">
-        <Fact label="Limit (--max-exposure)">
-          {free !== undefined ? `${percent(free)} free` : maxExposure === null ? "none" : "unknown"}
-        </Fact>
-        <Fact label="Open bets">{results.open}</Fact>
-      </dl>
-      {metrics.sum("solver_exposure_complete") === 0 && (
-        <p class="lost">▲ The solver does not know all open bets.</p>
-      )}
-    </Card>
-  );
+  solver: SolverFigures | undefined;
 }
 
 /** With less of the limit left, larger bets are refused: it is pointed out. */
 const FREE_MIN = 0.1;
 
-function Profit({ results }: { results: Results }) {
-  const { settled, profit, chance, open } = results;
-  const isChance = profit <= chance && profit >= -chance;
+/** What all open bets can cost, those being executed included, against the bound of `--max-exposure`. */
+function AtRisk({ results: { atRisk, open }, solver }: TileProps) {
+  const { executing = 0n, maxExposure, complete } = solver ?? {};
+  const all = atRisk + executing;
+  const free = maxExposure ? Math.max(0, 1 - Number(all) / Number(maxExposure)) : undefined;
+  const isFull = free !== undefined && free < FREE_MIN;
   return (
-    <Card title="Profit and loss" note={`${settled} settled, ${open} open`}>
-      <p class={`big ${styleOf(profit) ?? ""}`} data-maker-profit>{formatGain(profit)} USDC</p>
+    <Card title="At risk in open bets" note={`${open} open`}>
+      <p class={isFull ? "big warning" : "big"} data-maker-exposure>
+        {isFull && "▲ "}
+        {formatRounded(all)} USDC
+      </p>
+      {maxExposure && (
+        <meter
+          aria-label="Share of the limit in use"
+          max={100}
+          high={100 * (1 - FREE_MIN)}
+          value={100 * Number(all) / Number(maxExposure)}
+        />
+      )}
       <dl class="facts">
-        <Fact label="Of the stakes">{shareText(results)}</Fact>
-        <Fact label="By chance alone (95 %)">± {formatAmount(chance)}</Fact>
+        <Fact label="Limit (--max-exposure)">
+          {maxExposure
+            ? `${formatRounded(maxExposure)}, ${percent(free ?? 0)} free`
+            : maxExposure === null
+            ? "none"
+            : "unknown"}
+        </Fact>
+        {executing > 0n && <Fact label="Of which being executed">{formatRounded(executing)}</Fact>}
       </dl>
-      {settled > 0 && (isChance
-        ? <p class="note">Chance explains it.</p>
-        : <p class="warning">▲ More than chance.</p>)}
+      {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
     </Card>
   );
 }
 
+function Profit({ results, solver }: TileProps) {
+  const { settled, profit, chance } = results;
+  const earnings = solver && earningsOf(solver.metrics);
+  const chanceUsdc = Number(chance) / 1e6;
+  const surprise = earnings ? earnings.actual - earnings.expected : Number(profit) / 1e6;
+  return (
+    <Card title="Profit and loss" note={`${settled} settled`}>
+      <p class={`big ${styleOf(profit) ?? ""}`} data-maker-profit>{formatGain(profit)} USDC</p>
+      <dl class="facts">
+        <Fact label="Of the stakes">{shareText(results)}</Fact>
+        {earnings && (
+          <Fact
+            label={earnings.bets === settled
+              ? "Expected by its prices"
+              : `Expected of the last ${earnings.bets}`}
+          >
+            {formatGain(fromNumber(earnings.expected))}{" "}
+            ({formatChange(earnings.expected / earnings.stakes)})
+          </Fact>
+        )}
+        {earnings && earnings.bets !== settled && (
+          <Fact label={`The last ${earnings.bets} brought`}>
+            {formatGain(fromNumber(earnings.actual))}
+          </Fact>
+        )}
+        <Fact label="By chance (95 %)">± {formatAmount(chance)}</Fact>
+      </dl>
+      {settled > 0 && (Math.abs(surprise) <= chanceUsdc
+        ? <p class="note">Chance explains the difference.</p>
+        : <p class="warning">▲ {surprise < 0 ? "Less" : "More"} than chance explains.</p>)}
+    </Card>
+  );
+}
+
+/** By payouts, since these decide about profit: long shots count for what they pay. */
 function UsersWon({ results: { settled, held, wonShare, breakEven } }: { results: Results }) {
   return (
-    <Card title="Bets that users won">
-      <p class="big" data-maker-hits>
-        {settled === 0 ? "–" : `${percent(held / settled)} (${held} of ${settled})`}
-      </p>
+    <Card title="Payouts that users won">
+      <p class="big">{wonShare === undefined ? "–" : percent(wonShare)}</p>
       <dl class="facts">
-        <Fact label="Of all payouts, users won">
-          {wonShare === undefined ? "–" : percent(wonShare)}
-        </Fact>
-        <Fact label="You lose if they win more than">
-          {breakEven === undefined ? "–" : percent(breakEven)}
+        <Fact label="You lose above">{breakEven === undefined ? "–" : percent(breakEven)}</Fact>
+        <Fact label="Bets that they won">
+          <span data-maker-hits>{settled === 0 ? "–" : `${held} of ${settled}`}</span>
         </Fact>
       </dl>
     </Card>
@@ -222,26 +249,24 @@ function ByMarketAndPeriod(
     >
       <Table
         of="results"
+        isCards
         rows={rows}
         keyOf={([name]) => name}
+        attributesOf={([name]) => ({ class: name === "All" ? "total" : undefined })}
         columns={[
           { name: "Market, or decided in", text: ([name]) => name },
           {
             name: "Profit and loss",
-            number: ([, { profit }]) => <span class={styleOf(profit)}>{formatGain(profit)}</span>,
+            number: ([, { settled, profit }]) =>
+              settled === 0 ? "–" : <span class={styleOf(profit)}>{formatGain(profit)}</span>,
           },
           { name: "Of the stakes", number: ([, results]) => shareText(results) },
-          { name: "Settled", number: ([, { settled }]) => settled },
+          { name: "Settled", number: ([, { settled }]) => settled || "–" },
           {
-            name: "Users won",
-            number: ([, { settled, held }]) => settled === 0 ? "–" : percent(held / settled),
+            name: "Stakes",
+            number: ([, { settled, turnover }]) => settled ? formatAmount(turnover) : "–",
           },
-          { name: "Settled stakes", number: ([, { turnover }]) => formatAmount(turnover) },
           { name: "Open", number: ([, { open }]) => open || "–" },
-          {
-            name: "Open stakes",
-            number: ([, { open, stakes }]) => open ? formatAmount(stakes) : "–",
-          },
           { name: "At risk", number: ([, { open, atRisk }]) => open ? formatRounded(atRisk) : "–" },
         ]}
       />

@@ -11,31 +11,51 @@ import {
 } from "@rangemaker/client";
 import * as z from "zod";
 import { get, Poll } from "../data/http.ts";
+import { type Metrics, parseMetrics } from "../data/metrics.ts";
+import { messageOf } from "../format.ts";
 
-/** The known state of the solver and its bets. */
+/** The known state of the solver and its bets, read in one pass: its figures fit each other. */
 export interface MakerState {
-  /** Undefined if it has not answered since the page was opened: its bets are known without it. */
-  info: SolverInfo | undefined;
+  /** The solver's own figures. Undefined if it has not answered since the page was opened. */
+  solver: SolverFigures | undefined;
   address: Address;
   account: Account;
-  /** Bound on the exposure, USDC with 6 decimals: null without one, undefined before it is known. */
-  maxExposure: bigint | null | undefined;
   /** Oldest first. */
   theses: readonly Thesis[];
+  /** When the node answered, Unix milliseconds. */
+  readAtMs: number;
 }
 
-const limitSchema = z.object({
-  maxExposure: z.string().regex(/^\d+$/).transform(BigInt).nullable(),
+/** What only the solver knows. */
+export interface SolverFigures extends z.output<typeof exposureSchema> {
+  info: SolverInfo;
+  metrics: Metrics;
+  readAtMs: number;
+}
+
+const amountSchema = z.string().regex(/^\d+$/).transform(BigInt);
+
+/** The parts of the solver's `GET /theses` that are shown, USDC with 6 decimals. */
+const exposureSchema = z.object({
+  /** At risk in executions under way: not yet bets of the chain. */
+  executing: amountSchema,
+  /** Bound on the exposure, or null. */
+  maxExposure: amountSchema.nullable(),
+  /** It knows all its open bets. */
+  complete: z.boolean(),
 });
 
 /** Follows a solver's account and bets while it is started. */
 export class MakerWatch {
   /** Undefined before the first answers. */
   readonly state: Signal<MakerState | undefined> = signal(undefined);
-  /** Why the state is not the newest; undefined if it is. */
+  /** Why the bets are not the newest; undefined if they are. */
   readonly problem: Signal<string | undefined> = signal(undefined);
+  /** Why the solver's own figures are not the newest; undefined if they are. */
+  readonly solverProblem: Signal<string | undefined> = signal(undefined);
   readonly #client: RangemakerClient;
   readonly #solverUrl: string;
+  readonly #clock: Clock;
   readonly #poll: Poll;
   #watch: ThesisWatch | undefined;
   /** The solver and the chain of the watch. */
@@ -43,7 +63,8 @@ export class MakerWatch {
 
   constructor(client: RangemakerClient, solverUrl: string, clock: Clock) {
     this.#client = client;
-    this.#solverUrl = solverUrl;
+    this.#solverUrl = solverUrl.replace(/\/+$/, "");
+    this.#clock = clock;
     this.#poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
@@ -64,19 +85,20 @@ export class MakerWatch {
   async #read(signal: AbortSignal): Promise<void> {
     try {
       const known = this.state.value;
-      const info = await this.#client.solverInfo(signal).catch(() => known?.info);
+      const solver = await this.#readSolver(signal);
       // Without it, the solver of the chain's first bet: most chains have one solver.
-      const address = info?.address ?? known?.address ?? await this.#firstSolver();
-      const account = await this.#client.account(address);
-      const maxExposure = await this.#readLimit(signal);
+      const address = solver?.info.address ?? known?.address ?? await this.#firstSolver();
       // Of another solver, or another chain.
       const watched = `${address} ${await this.#client.genesisHash()}`;
       if (signal.aborted) return;
       if (watched !== this.#watched) this.#closeWatch();
       const watch = this.#watch ?? await this.#client.watch({}, { solver: address });
+      const account = await this.#client.account(address);
       if (signal.aborted) return watch === this.#watch ? undefined : watch.close();
       [this.#watch, this.#watched] = [watch, watched];
-      this.state.value = { info, address, account, maxExposure, theses: watch.theses };
+      const { theses } = watch;
+      const readAtMs = this.#clock.now();
+      this.state.value = { solver: solver ?? known?.solver, address, account, theses, readAtMs };
       this.problem.value = watch.state === "live" ? undefined : "reconnecting";
     } catch (thrown) {
       if (!isRangemakerError(thrown)) throw thrown;
@@ -91,10 +113,21 @@ export class MakerWatch {
     return solver ?? (await this.#client.solverInfo()).address;
   }
 
-  /** Undefined without an answer: the page says elsewhere that the solver is away. */
-  #readLimit(signal: AbortSignal): Promise<bigint | null | undefined> {
-    return get(`${this.#solverUrl}/theses?limit=1`, signal)
-      .then(({ text }) => limitSchema.parse(JSON.parse(text)).maxExposure)
-      .catch(() => undefined);
+  /** Undefined without an answer, for the reason in {@link solverProblem}. */
+  async #readSolver(signal: AbortSignal): Promise<SolverFigures | undefined> {
+    try {
+      // The client's own call waits longer for a service that hangs, so these come first.
+      const [theses, metrics] = await Promise.all(
+        ["theses?limit=1", "metrics"].map((path) => get(`${this.#solverUrl}/${path}`, signal)),
+      );
+      const exposure = exposureSchema.parse(JSON.parse(theses?.text ?? ""));
+      const info = await this.#client.solverInfo(signal);
+      const readAtMs = this.#clock.now();
+      if (!signal.aborted) this.solverProblem.value = undefined;
+      return { ...exposure, info, metrics: parseMetrics(metrics?.text ?? ""), readAtMs };
+    } catch (thrown) {
+      if (!signal.aborted) this.solverProblem.value = messageOf(thrown);
+      return undefined;
+    }
   }
 }

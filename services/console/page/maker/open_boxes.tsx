@@ -6,13 +6,13 @@ import type { PageModel } from "../data/page_model.ts";
 import { pointsInside } from "../data/results.ts";
 import {
   formatAmount,
-  formatDuration,
   formatQuotePrice,
   formatRounded,
   shortAddress,
   toNumber,
 } from "../format.ts";
 import { type Sort, Table } from "../table.tsx";
+import { labelOf } from "../trade/chart_spans.ts";
 import { useNow } from "../use_now.ts";
 
 /** Rows that are shown at first: those that may cost most. */
@@ -32,6 +32,7 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
     return known?.state === "fresh" ? toNumber(known.price) : undefined;
   };
   const pointsOf = (thesis: Thesis) => {
+    if (thesis.endTime <= nowMs) return undefined; // no price to come decides it
     const { low, high } = sidesOf(thesis);
     const price = priceOf(thesis);
     return price === undefined ? undefined : pointsInside(price, low, high);
@@ -40,7 +41,6 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
   const isWhole = useSignal(false);
   /** What each column sorts by. */
   const keys: Record<string, (thesis: Thesis) => number | string> = {
-    "Bet": ({ id }) => id,
     "Market": symbolOf,
     "Price in the box": (thesis) => sidesOf(thesis).low,
     "Nearer bound": (thesis) => pointsOf(thesis) ?? Infinity,
@@ -57,22 +57,26 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
     <Card title="Open boxes" note={open.length > 0 && `${open.length} open`}>
       <Table
         of="open boxes"
+        isCards
         empty="None: nothing is at risk."
         rows={isWhole.value ? open : open.slice(0, ROWS_FIRST)}
         sort={sort}
         keyOf={({ id }) => id}
         columns={[
-          { name: "Bet", text: ({ id }) => id },
-          { name: "Market", text: symbolOf },
+          {
+            name: "Market",
+            text: (thesis) => (
+              <>
+                {symbolOf(thesis)} <span class="note">bet {thesis.id}</span>
+              </>
+            ),
+          },
           { name: "You may lose", number: (thesis) => formatRounded(lossOf(thesis)) },
           {
             name: "Price in the box",
             text: (thesis) => <Gauge price={priceOf(thesis)} {...sidesOf(thesis)} />,
           },
-          {
-            name: "Nearer bound",
-            text: (thesis) => describeDistance(pointsOf(thesis)),
-          },
+          { name: "Nearer bound", text: (thesis) => describeDistance(pointsOf(thesis)) },
           { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
           { name: "Stake", number: ({ betAmount }) => formatAmount(betAmount) },
         ]}
@@ -96,15 +100,15 @@ const sidesOf = ({ lowerPrice, upperPrice }: Thesis) => ({
 });
 
 function describeDistance(points: number | undefined) {
-  if (points === undefined) return "no price";
+  if (points === undefined) return "–";
   const text = `${Math.abs(points).toFixed(1)} bp ${points < 0 ? "outside" : "away"}`;
   return Math.abs(points) < NEAR_POINTS ? <span class="warning">▲ {text}</span> : text;
 }
 
 function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
-  if (status === "needs_backfill") return "waits for missing prices";
-  if (nowMs < startTime) return `starts in ${formatDuration(startTime - nowMs)}`;
-  return nowMs < endTime ? `${formatDuration(endTime - nowMs)} left` : "being settled";
+  if (status === "needs_backfill") return "ended, waits for missing prices";
+  if (nowMs < startTime) return `starts in ${labelOf(startTime - nowMs)}`;
+  return nowMs < endTime ? `${labelOf(endTime - nowMs)} left` : "being settled";
 }
 
 /** Where the price is in the range; the box fills the middle half of the drawing. */

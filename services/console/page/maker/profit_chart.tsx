@@ -1,48 +1,48 @@
 import type { Thesis } from "@rangemaker/client";
+import { scaleLinear } from "d3-scale";
 import { Card } from "../card.tsx";
 import { historyOf } from "../data/results.ts";
-import { formatGain, formatTime } from "../format.ts";
+import { formatDay, formatGain, formatTime, fromNumber, toNumber } from "../format.ts";
+import { Plot } from "../plot.tsx";
+import { timeTicks } from "../trade/chart_scales.ts";
+
+const DAY_MS = 86_400_000;
 
 /** Profit and loss after each settlement: each value lasts until the next one, the last until now. */
 export function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {
   const points = historyOf(theses);
   const fromMs = points[0]?.timeMs;
-  const profits = points.map(({ profit }) => Number(profit));
-  const [low, high] = [Math.min(0, ...profits), Math.max(0, ...profits)];
-  const [lowText, highText] = [low, high].map((profit) => formatGain(BigInt(profit)));
-  const toY = (profit: number) =>
-    high === low ? "50" : (100 * (high - profit) / (high - low)).toFixed(1);
-  const toX = (timeMs: number) =>
-    (100 * (timeMs - (fromMs ?? 0)) / Math.max(1, nowMs - (fromMs ?? 0))).toFixed(1);
-  const steps = points.map(({ timeMs, profit }) => `H${toX(timeMs)} V${toY(Number(profit))}`);
+  if (fromMs === undefined) {
+    return (
+      <Card title="Profit and loss over time">
+        <p class="note">No bet is settled yet.</p>
+      </Card>
+    );
+  }
+  const profits = points.map(({ profit }) => toNumber(profit));
+  const toX = scaleLinear([fromMs, Math.max(nowMs, fromMs + 1)], [0, 100]);
+  const toY = scaleLinear([Math.min(0, ...profits), Math.max(0, ...profits)], [97, 3]).nice(4);
+  const steps = points.map(({ timeMs }, index) => `H${toX(timeMs)} V${toY(profits[index] ?? 0)}`);
+  const plot = { left: 0, right: 100, top: 0, bottom: 100 };
+  const nameOf = nowMs - fromMs > DAY_MS ? formatDay : formatTime;
   return (
-    <Card title="Profit and loss over time">
-      {fromMs === undefined
-        ? <p class="note">No bet is settled yet.</p>
-        : (
-          <figure class="line-chart">
-            <div class="plot">
-              <svg
-                viewBox="0 -4 100 108"
-                preserveAspectRatio="none"
-                role="img"
-                aria-label={`Profit and loss between ${lowText} and ${highText} USDC`}
-              >
-                <path class="mark" d={`M0 ${toY(0)} H100`} />
-                <path class="value" d={`M0 ${toY(0)} ${steps.join(" ")} H100`} />
-              </svg>
-              <div class="scale" aria-hidden="true">
-                <span>{highText}</span>
-                <span>{high === low ? "" : lowText}</span>
-              </div>
-            </div>
-            <p class="note row">
-              <span>{formatTime(fromMs)}</span>
-              <span>Dashed: neither profit nor loss</span>
-              <span>now</span>
-            </p>
-          </figure>
-        )}
+    <Card title="Profit and loss over time" note="USDC">
+      <figure class="chart-figure">
+        <Plot
+          label={`Profit and loss from ${nameOf(fromMs)} to now, at last ` +
+            `${formatGain(fromNumber(profits.at(-1) ?? 0))} USDC`}
+          xTicks={timeTicks({ x: toX, y: toY, plot, nowMs }, 26)
+            .filter((ms) => toX(ms) > 8 && toX(ms) < 92)
+            .map((ms) => ({ at: toX(ms), text: nameOf(ms) }))}
+          yTicks={toY.ticks(4).map((tick) => ({
+            at: toY(tick),
+            text: formatGain(fromNumber(tick)).replace(".00", ""),
+          }))}
+        >
+          <path class="mark" d={`M0 ${toY(0)} H100`} />
+          <path class="value" d={`M0 ${toY(0)} ${steps.join(" ")} H100`} />
+        </Plot>
+      </figure>
     </Card>
   );
 }

@@ -2,7 +2,8 @@
 import type { Problem } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
-import { formatShare } from "../format.ts";
+import type { Providers } from "../data/providers.ts";
+import { formatDuration, formatShare } from "../format.ts";
 
 /** A figure with its name. */
 export type Figure = readonly [label: string, text: string];
@@ -31,6 +32,26 @@ export function formatValue(
 /** An age such as `340 ms` or `2.1 s`. */
 export function formatAge(ageMs: number): string {
   return ageMs < 1_000 ? `${Math.round(ageMs)} ms` : `${(ageMs / 1_000).toFixed(1)} s`;
+}
+
+/** Basis points with their sign, unless they are rounded to nothing. */
+export function formatPoints(points: number): string {
+  const text = `${Math.abs(points).toFixed(1)} bp`;
+  return text === "0.0 bp" ? text : (points < 0 ? "−" : "+") + text;
+}
+
+/** A connected source without a trade for this long is silent, in whatever market. */
+const SILENT_MS = 10_000;
+
+/** What is wrong with a source of prices; undefined if it sends some. */
+export function faultOf(
+  { ready, streams }: Pick<Providers["providers"][number], "ready" | "streams">,
+): string | undefined {
+  if (!ready) return "not connected";
+  const ages = Object.values(streams).flatMap(({ lastTradeAgeMs }) => lastTradeAgeMs ?? []);
+  const age = Math.min(...ages);
+  if (ages.length === 0) return "connected, but sends no prices";
+  return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
 }
 
 /** The mean of a histogram in the last minute, in milliseconds; undefined if nothing happened. */

@@ -1,18 +1,24 @@
+import { useSignal } from "@preact/signals";
 import { Card } from "../card.tsx";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
-import { formatTime } from "../format.ts";
-import { anchorOf, EFFECTS, type Finding, noProblemText } from "./problems.ts";
+import { formatDuration, formatTime } from "../format.ts";
+import { NotifyButton } from "../notify_button.tsx";
+import type { ProblemRecord } from "./problem_log.ts";
+import { EFFECTS, type Finding, noProblemText, runbookOf } from "./problems.ts";
 
-/** A problem, and when this page first saw it. */
-export type TimedFinding = Finding & { sinceMs: number | undefined };
+/** A problem, and the record of it. */
+export type RecordedFinding = Finding & { record: ProblemRecord | undefined };
 
 interface FindingsProps {
-  findings: readonly TimedFinding[];
+  findings: readonly RecordedFinding[];
   states: readonly ServiceState[];
+  /** Problems that have ended, the last one first. */
+  ended: readonly ProblemRecord[];
+  announce(text: string): void;
 }
 
 /** The states of all services in one line, and what is wrong with them. */
-export function Findings({ findings, states }: FindingsProps) {
+export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const isKnown = states.every(({ isUp }) => isUp !== undefined);
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
@@ -32,11 +38,11 @@ export function Findings({ findings, states }: FindingsProps) {
         })}
       </ul>
       {findings.length === 0 && (
-        <p class={isKnown ? "won verdict" : "note"}>
+        <p class={isKnown ? "won" : "note"}>
           {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
         </p>
       )}
-      <FindingList findings={first} />
+      <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
           <summary>
@@ -48,52 +54,127 @@ export function Findings({ findings, states }: FindingsProps) {
                 : `${name} answers again, and this ends within 20 s if it was the cause`
             ).join("; ")}
           </summary>
-          <FindingList findings={following} />
+          <FindingList findings={following} states={states} />
         </details>
       )}
-      {findings.length > 0 && (
-        <p class="note">
-          This page looks at the last minute at most. Alerts wait, and some look back ten minutes:
-          their mail may come later, and for what has ended here.
-        </p>
-      )}
+      {ended.length > 0 && <Ended records={ended} />}
+      <div class="row">
+        <NotifyButton
+          label="Notify me of critical problems"
+          granted="You will be notified of critical problems while this page is hidden."
+          announce={announce}
+        />
+        {findings.length > 0 && (
+          <span class="note">
+            Alerts are sent only after the time that stands beside a problem, and some look back ten
+            minutes: mail may still come when it has ended.
+          </span>
+        )}
+      </div>
     </Card>
   );
 }
 
-function FindingList({ findings }: { findings: readonly TimedFinding[] }) {
+/** Problems that are over, which a page shows beside its list at first. */
+const ENDED_FIRST = 3;
+
+function Ended({ records }: { records: readonly ProblemRecord[] }) {
+  const isWhole = useSignal(false);
+  return (
+    <section aria-label="Ended">
+      <h3>Ended</h3>
+      <ul class="ended">
+        {(isWhole.value ? records : records.slice(0, ENDED_FIRST)).map((record) => {
+          const { key, service, text, sinceMs, lastSeenMs, mayBeOlder } = record;
+          return (
+            <li key={key + sinceMs}>
+              <span class="note">
+                {formatTime(sinceMs)} – {formatTime(lastSeenMs)} ({mayBeOlder && "at least "}
+                {formatDuration(lastSeenMs - sinceMs)})
+              </span>{" "}
+              {service}: {text}
+            </li>
+          );
+        })}
+      </ul>
+      {records.length > ENDED_FIRST && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => isWhole.value = !isWhole.value}
+        >
+          {isWhole.value ? "Show fewer" : `Show all ${records.length}`}
+        </button>
+      )}
+    </section>
+  );
+}
+
+interface FindingListProps {
+  findings: readonly RecordedFinding[];
+  states: readonly ServiceState[];
+}
+
+function FindingList({ findings, states }: FindingListProps) {
+  const urlOf = (service: ServiceName) => states.find(({ name }) => name === service)?.url ?? "";
   return (
     <ul>
-      {findings.map(({ service, severity, text, details, firstStep, chapter, ...times }) => (
-        <li key={service + chapter} class="finding" data-severity={severity}>
-          <p class="row">
-            <span class={severity === "critical" ? "lost" : "warning"}>
-              {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-            </span>
-            <strong>{service}: {text}</strong>
-            <span class="spacer" />
-            {times.sinceMs !== undefined && (
-              <span class="note">
-                since {formatTime(times.sinceMs)}
-                {times.afterS !== undefined &&
-                  `, alert ${times.afterS === 0 ? "at once" : `after ${times.afterS} s`}`}
+      {findings.map((finding) => {
+        const { service, severity, text, effect, details, firstStep, commands = [] } = finding;
+        const { chapter, afterS, record } = finding;
+        return (
+          <li key={service + chapter} class="finding" data-severity={severity}>
+            <p class="row">
+              <span class={severity === "critical" ? "lost" : "warning"}>
+                {severity === "critical" ? "✕ Critical" : "▲ Warning"}
               </span>
-            )}
-          </p>
-          {details.map((detail, index) => (
-            <p key={detail} class={index > 0 ? "note" : undefined}>{detail}</p>
-          ))}
-          <p>
-            <strong>Do first:</strong> {firstStep.replaceAll("`", "")}
-          </p>
-          <p class="note">
-            Runbook: <code>{anchorOf(chapter)}</code>
-          </p>
-        </li>
-      ))}
+              <strong>{service}: {text}</strong>
+              <span class="spacer" />
+              {record !== undefined && (
+                <span class="note">
+                  {record.mayBeOlder ? "seen since" : "since"} {formatTime(record.sinceMs)}
+                  {record.mayBeOlder && ", may be older"}
+                  {afterS !== undefined &&
+                    `, alert ${afterS === 0 ? "at once" : `after ${afterS} s`}`}
+                </span>
+              )}
+            </p>
+            {effect && <p>Effect: {effect}.</p>}
+            {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
+            <p>
+              <strong>Do first:</strong> <Step text={firstStep} url={urlOf(service)} />
+            </p>
+            {commands.length > 0 && <pre>{commands.join("\n")}</pre>}
+            <p>
+              <a href={runbookOf(chapter)} target="_blank">Runbook: {chapter}</a>
+            </p>
+          </li>
+        );
+      })}
     </ul>
   );
 }
+
+/** A step whose code can be used: a request is a link, a method of the node is a command. */
+function Step({ text, url }: { text: string; url: string }) {
+  return (
+    <>
+      {text.split("`").map((part, index) => {
+        const [, path] = /^GET (\/[\w/-]+)$/.exec(part) ?? [];
+        if (index % 2 === 0) return part;
+        if (path !== undefined) {
+          return <a key={index} href={url + path} target="_blank">GET {path}</a>;
+        }
+        return <code key={index}>{/^core_\w+$/.test(part) ? callOf(part, url) : part}</code>;
+      })}
+    </>
+  );
+}
+
+/** A command that calls a method of the node. */
+const callOf = (method: string, url: string) =>
+  `curl -s ${url} -H 'content-type: application/json' ` +
+  `-d '{"jsonrpc":"2.0","id":1,"method":"${method}"}'`;
 
 /** The state of a service as a sign, a word and a class. */
 export function verdictOf(

@@ -7,10 +7,8 @@ import {
   PROBLEMS,
   type Sample,
 } from "../../../../lib/problems/mod.ts";
-import type { Thesis } from "@rangemaker/client";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
-import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 
 /** Something that an operator has to look at. */
@@ -19,9 +17,17 @@ export interface Finding {
   severity: Problem["severity"];
   /** What is wrong, in a few words. */
   text: string;
-  /** What users notice, and the service's own words. */
+  /** What users notice. */
+  effect?: string;
+  /** The service's own words. */
   details: readonly string[];
   firstStep: string;
+  /** To be copied and run. */
+  commands?: readonly string[];
+  /** When it began, if the services say so. */
+  sinceMs?: number;
+  /** It was there when the page began to look at the service. */
+  mayBeOlder: boolean;
   /** How long its alert waits; undefined if it has none. */
   afterS?: number;
   /** Heading of the chapter in docs/operating.md. */
@@ -32,18 +38,6 @@ export interface Finding {
 
 /** Names a problem, as long as it lasts. */
 export const keyOf = ({ service, chapter }: Finding) => `${service} ${chapter}`;
-
-/** When this page first saw each problem. @param before The same, at the last look. */
-export function sinceMsOf(
-  findings: readonly Finding[],
-  before: ReadonlyMap<string, number>,
-  nowMs: number,
-): Map<string, number> {
-  return new Map(findings.map((finding) => {
-    const key = keyOf(finding);
-    return [key, before.get(key) ?? nowMs];
-  }));
-}
 
 /** What users cannot do while a service is away. */
 export const EFFECTS: Readonly<Record<ServiceName, string>> = {
@@ -65,11 +59,14 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   solver: ["exchanges", "oracle", "node", "proxy"],
 };
 
-/** Its prices have to be filled in before bets end. */
-export const PRICES_MISSING = "NodePricesMissing";
+/** Prices have to be filled in: before bets end, and before those are settled that have ended. */
+export const [PRICES_MISSING, NEEDS_BACKFILL] = ["NodePricesMissing", "NodeNeedsBackfill"] as const;
 
 /** What stays after its cause has ended, until somebody does something. */
-const LASTING: ReadonlySet<string> = new Set([PRICES_MISSING, "NodeNeedsBackfill"]);
+const LASTING: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+
+/** Rates are known this long after the first look at a service: what is wrong then may be older. */
+const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
@@ -114,7 +111,7 @@ function measuredOf(
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
 ): Finding[] {
-  const { severity, message, bound, firstStep, name: chapter, afterS = 0, parts } = problem;
+  const { severity, message, bound, effect, firstStep, name: chapter, afterS = 0, parts } = problem;
   const samples = beyondBound(problem, history);
   const worst = worstOf(bound, samples);
   if (worst === undefined) return [];
@@ -127,19 +124,9 @@ function measuredOf(
   });
   const details = parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value}`) ?? [];
-  return [{ service, severity, text, details, firstStep, afterS, chapter }];
-}
-
-/** Commands that fill the prices of a market which open bets lack, and the time that is left. */
-export function backfillOf(symbol: string, bets: readonly Thesis[], nowMs: number): string {
-  const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
-  const next = Math.min(...bets.map(({ endTime }) => endTime));
-  const [fromText, toText] = [from, nowMs].map((ms) => new Date(ms).toISOString());
-  const ends = Number.isFinite(next)
-    ? `Its next bet ends at ${formatTime(next)}`
-    : "No bet is open";
-  return `${symbol}: ${ends}. ` +
-    `deno task -q backfill --market ${symbol} --from ${fromText} --to ${toText}`;
+  const found = { service, severity, text, details, firstStep, afterS, chapter };
+  const mayBeOlder = history.spanMs < FIRST_LOOK_MS;
+  return [{ ...found, ...(effect && { effect }), mayBeOlder }];
 }
 
 /** The services that answer, by the process that they run in. */
@@ -166,9 +153,9 @@ export function noProblemText(watched: readonly ServiceName[]): string {
     `${unwatched.join(" and the ")}: start the console with ${options}.`;
 }
 
-/** The place of a chapter in the documents. */
-export function anchorOf(chapter: string): string {
-  return `docs/operating.md#${chapter.toLowerCase().replaceAll(" ", "-")}`;
+/** Where the console serves a chapter of the runbook. */
+export function runbookOf(chapter: string): string {
+  return `/runbook/${encodeURIComponent(chapter)}`;
 }
 
 /** What a service says of itself, and that it is away. */
@@ -178,7 +165,8 @@ function healthOf(state: ServiceState): Finding[] {
   if (isUp === undefined) return [];
   if (!isUp && SERVICE_DOWN !== undefined) {
     const { name: chapter, message, firstStep, afterS = 0 } = SERVICE_DOWN;
-    const found = { service, severity, afterS, chapter } as const;
+    const mayBeOlder = state.history.isEmpty;
+    const found = { service, severity, afterS, chapter, mayBeOlder } as const;
     return [
       state.isForbidden
         ? {
@@ -187,7 +175,7 @@ function healthOf(state: ServiceState): Finding[] {
           details: [],
           firstStep: `Start it with --cors-origins ${globalThis.location?.origin}.`,
         }
-        : { ...found, text: message, details: [`Effect: ${EFFECTS[service]}.`, reason], firstStep },
+        : { ...found, text: message, effect: EFFECTS[service], details: [reason], firstStep },
     ];
   }
   if (isHealthy && isReady !== false) return [];
@@ -203,9 +191,11 @@ function healthOf(state: ServiceState): Finding[] {
     ? "Read the end of its log."
     : "Fix what it names here: then it goes on by itself.";
   const chapter = "Health and readiness";
-  return [{ service, severity, text, details, firstStep, chapter }];
+  const mayBeOlder = state.history.spanMs < FIRST_LOOK_MS;
+  return [{ service, severity, text, details, firstStep, chapter, mayBeOlder }];
 }
 
-function exchangeOf(provider: string, providers: Providers | undefined): string {
+/** The exchange of a source, by its label. */
+export function exchangeOf(provider: string, providers: Providers | undefined): string {
   return providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
 }

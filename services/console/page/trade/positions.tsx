@@ -13,6 +13,7 @@ import {
   shortAddress,
   toNumber,
 } from "../format.ts";
+import { NotifyButton } from "../notify_button.tsx";
 import { type Sort, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { isWaiting, stateOfBet } from "./chart_boxes.ts";
@@ -82,7 +83,11 @@ export function Positions({ model, chosen }: PositionsProps) {
                 </button>
               ))}
               <span class="spacer" />
-              <Notifications announce={model.announce} />
+              <NotifyButton
+                label="Notify me when a bet ends"
+                granted="You will be notified when a bet ends and this page is hidden."
+                announce={model.announce}
+              />
               <button type="button" onClick={save}>Download CSV</button>
             </div>
             <Table
@@ -133,21 +138,6 @@ export function Positions({ model, chosen }: PositionsProps) {
         )}
     </section>
   );
-}
-
-/** Asks for notifications only when pressed. Without them, outcomes are shown on the page alone. */
-function Notifications({ announce }: Pick<PageModel, "announce">) {
-  const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
-  if (state.value !== "default") return null;
-  const ask = async () => {
-    state.value = await Notification.requestPermission();
-    announce(
-      state.value === "granted"
-        ? "You will be notified when a bet ends and this page is hidden."
-        : "The browser does not allow notifications: outcomes are shown on this page.",
-    );
-  };
-  return <button type="button" onClick={ask}>Notify me when a bet ends</button>;
 }
 
 function download(text: string): void {

@@ -1,0 +1,29 @@
+import { useSignal } from "@preact/signals";
+
+interface NotifyButtonProps {
+  label: string;
+  /** Said once it is allowed. */
+  granted: string;
+  announce(text: string): void;
+}
+
+/** Asks for notifications only when pressed. */
+export function NotifyButton({ label, granted, announce }: NotifyButtonProps) {
+  const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
+  if (state.value !== "default") return null;
+  const ask = async () => {
+    state.value = await Notification.requestPermission();
+    announce(
+      state.value === "granted"
+        ? granted
+        : "The browser does not allow notifications: everything is shown on this page.",
+    );
+  };
+  return <button type="button" onClick={ask}>{label}</button>;
+}
+
+/** Tells a user who looks at something else, if the user has agreed to that. */
+export function notify(body: string): void {
+  const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
+  if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });
+}

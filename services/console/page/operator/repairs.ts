@@ -1,0 +1,91 @@
+/** Commands that fill the prices which bets lack. */
+import type { RangemakerClient, Thesis } from "@rangemaker/client";
+import { formatTime } from "../format.ts";
+
+/** What an operator runs to end a problem. */
+export interface Repair {
+  firstStep: string;
+  details: readonly string[];
+  /** To be copied: they do not change while they are read. */
+  commands: readonly string[];
+  /** When the problem began, if that is known. */
+  sinceMs?: number;
+}
+
+/** A market whose open bets need prices that the node does not have. */
+export interface MarketGap {
+  symbol: string;
+  bets: readonly Pick<Thesis, "startTime" | "endTime">[];
+  /** Where prices are missing, oldest first. */
+  missing: readonly { from: number; to: number }[];
+}
+
+/** Bets that are named; the others follow once these are settled. */
+const COMMANDS_MAX = 5;
+
+const AFTERWARDS =
+  "Where it reports slots without a trade, run it again with --max-carry-ms 60000: " +
+  "the last trade then counts for a minute. What is still missing then, nobody traded.";
+
+const commandOf = (options: string, historyUrl: string | undefined) =>
+  `deno task -q backfill ${options}${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
+
+/** Fills the gaps of each market. @param historyUrl Of stand-ins for the exchanges. */
+export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): Repair | undefined {
+  const found = gaps.filter(({ missing }) => missing.length > 0);
+  if (found.length === 0) return undefined;
+  const texts = found.map(({ symbol, bets, missing }) => {
+    const [from, to] = [missing[0]!.from, missing.at(-1)!.to]; // not empty
+    const [fromText, toText] = [from, to].map((ms) => new Date(ms).toISOString());
+    const next = Math.min(...bets.map(({ endTime }) => endTime));
+    return {
+      from,
+      detail: `${symbol}: from ${formatTime(from)} to ${formatTime(to)}` +
+        (Number.isFinite(next) ? `; its next bet ends at ${formatTime(next)}` : ""),
+      command: commandOf(`--market ${symbol} --from ${fromText} --to ${toText}`, historyUrl),
+    };
+  });
+  return {
+    firstStep: "Before these bets end, run with an admin’s key:",
+    details: [...texts.map(({ detail }) => detail), AFTERWARDS],
+    commands: texts.map(({ command }) => command),
+    sinceMs: Math.min(...texts.map(({ from }) => from)),
+  };
+}
+
+/** Fills what each bet lacks that has ended without an outcome. */
+export function betRepair(
+  bets: readonly Pick<Thesis, "id" | "endTime">[],
+  historyUrl?: string,
+): Repair | undefined {
+  if (bets.length === 0) return undefined;
+  const more = bets.length - COMMANDS_MAX;
+  return {
+    firstStep: "Run with an admin’s key:",
+    details: [...(more > 0 ? [`${more} more bets will be named after these.`] : []), AFTERWARDS],
+    commands: bets.slice(0, COMMANDS_MAX)
+      .map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
+    sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
+  };
+}
+
+type Reader = Pick<RangemakerClient, "theses" | "history">;
+
+/** Reads all bets of a state. */
+export async function betsOf(client: Reader, status: Thesis["status"]): Promise<Thesis[]> {
+  const bets: Thesis[] = [];
+  for await (const { theses } of client.theses({ status })) bets.push(...theses);
+  return bets;
+}
+
+/** Reads where prices are missing within the windows of a market's open bets. */
+export async function gapOf(
+  client: Reader,
+  symbol: string,
+  bets: readonly Thesis[],
+  nowMs: number,
+): Promise<MarketGap> {
+  const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
+  const { missing } = await client.history(symbol, from, nowMs);
+  return { symbol, bets, missing };
+}

@@ -1,0 +1,118 @@
+import { beyondBound, isBeyond, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
+import type { Providers } from "../data/providers.ts";
+import type { ServiceState } from "../data/service_watch.ts";
+import { Fact } from "../fact.tsx";
+import { formatDuration } from "../format.ts";
+import { figuresOf, formatValue } from "./figures.ts";
+import { verdictOf } from "./findings_card.tsx";
+import { exchangeOf, type Finding, isOfProcess, worstOf } from "./problems.ts";
+
+interface ServiceCardProps {
+  state: ServiceState;
+  findings: readonly Finding[];
+  providers: Providers | undefined;
+  /** The services of its process. */
+  process: readonly ServiceState[];
+}
+
+/** What matters of a service: its main figures, and those that are near a bound or beyond it. */
+export function ServiceCard({ state, findings, providers, process }: ServiceCardProps) {
+  const { name, url, isUp, isReady, version, complaints, history } = state;
+  const [style, verdict] = verdictOf(state, findings);
+  const figures = PROBLEMS.filter((problem) => !isOfProcess(problem)).flatMap((problem) => {
+    const worst = worstOf(problem.bound, problem.measure.read(history));
+    // What has a value only while it is wrong is among the problems.
+    return worst === undefined || problem.bound.limit < 0 ? [] : [{ problem, worst }];
+  });
+  const [notable, others] = [true, false].map((wanted) =>
+    figures.filter(({ problem, worst }) => isNear(worst, problem) === wanted)
+      .map(({ problem, worst }) => (
+        <AlertFact key={problem.name} {...{ problem, worst, state, providers }} />
+      ))
+  );
+  return (
+    <article class="card" data-service={name} data-up={isUp}>
+      <div class="row">
+        <h3>{name}</h3>
+        <span class={style}>{verdict}</span>
+      </div>
+      {isReady === false && complaints.length > 0 && <p class="warning">{complaints.join("; ")}</p>}
+      <p class="note">
+        {[
+          url.replace(/^https?:\/\//, ""),
+          version && `version ${version}`,
+          ...processTexts(state, process),
+        ].filter(Boolean).join(" · ")}
+      </p>
+      <dl class="facts" data-old={isUp === false}>
+        {isUp !== undefined &&
+          figuresOf(name, history).map(([label, text]) => (
+            <Fact key={label} label={label}>{text}</Fact>
+          ))}
+        {notable}
+      </dl>
+      {others !== undefined && others.length > 0 && (
+        <details>
+          <summary>{others.length} figures far from their alerts</summary>
+          <dl class="facts">{others}</dl>
+        </details>
+      )}
+    </article>
+  );
+}
+
+/** A figure is shown from this share of its bound on. */
+const NEAR_SHARE = 0.75;
+
+/** Whether a figure is beyond its bound, or on the way to it. */
+function isNear(value: number, { bound: { op, limit } }: Problem): boolean {
+  if (isBeyond(value, { op, limit })) return true;
+  if (op === "==") return false;
+  return op === ">" ? limit > 0 && value > NEAR_SHARE * limit : value < limit / NEAR_SHARE;
+}
+
+interface AlertFactProps {
+  problem: Problem;
+  /** The value nearest to the bound, or farthest beyond it. */
+  worst: number;
+  state: ServiceState;
+  providers: Providers | undefined;
+}
+
+/** The newest value of a figure that has an alert, the bound, and what is beyond it. */
+function AlertFact({ problem, worst, state: { history }, providers }: AlertFactProps) {
+  const { title, bound, isFlag } = problem;
+  const beyond = beyondBound(problem, history);
+  const names = new Set(
+    beyond.flatMap(({ labels: { provider, market, pair, target } }) =>
+      [provider && exchangeOf(provider, providers), market ?? pair ?? target].filter(Boolean)
+    ),
+  );
+  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[bound.op];
+  return (
+    <div>
+      <dt>
+        {title} {names.size > 0 && `(${[...names].join(", ")}) `}
+        <span class="limit">· alert {sign + formatValue(bound.limit, problem)}</span>
+      </dt>
+      <dd class={beyond.length > 0 ? "lost" : undefined}>
+        {beyond.length > 0 && "✕ "}
+        {formatValue(bound.op === ">" ? Math.max(0, worst) : worst, problem)}
+      </dd>
+    </div>
+  );
+}
+
+/** How long its process runs, and its memory: that of several services in one is said once. */
+function processTexts(state: ServiceState, process: readonly ServiceState[]): string[] {
+  const { name, isUp, history } = state;
+  const startedAtS = history.latest.sum("process_start_time_seconds");
+  const memory = history.latest.sum("process_resident_memory_bytes");
+  const [first = state] = process;
+  if (!isUp || startedAtS === undefined || memory === undefined) return [];
+  if (first.name !== name) return [`in the process of ${first.name}`];
+  return [
+    `runs ${formatDuration(Date.now() - startedAtS * 1_000)}`,
+    formatValue(memory, { unit: "bytes" }),
+  ];
+}
