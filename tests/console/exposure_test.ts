@@ -97,7 +97,7 @@ Deno.test("timeTicksOf: now and round times, each with room for its name", () =>
     assert.equal(places[0], 0);
     assert(places.length >= 2 && places.length <= 5, `${allMs}`);
     for (const [index, place] of places.entries()) {
-      assert(place <= 100 && (index === 0 || place - (places[index - 1] ?? 0) >= 22), `${allMs}`);
+      assert(place <= 100 && (index === 0 || place - (places[index - 1] ?? 0) >= 27), `${allMs}`);
     }
   }
 });

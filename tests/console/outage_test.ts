@@ -99,8 +99,9 @@ browserTest(
       }
       await services.start(name);
       await isUp(name, true);
-      await visitor.sees(new RegExp(`Ended[\\s\\S]*${name}: It does not answer`));
+      await visitor.seesNo(new RegExp(`Critical\\s+${name}: It does not answer`));
     }
+    await visitor.sees(/Ended\s+\d\d:\d\d:\d\d – \d\d:\d\d:\d\d \(.* s\) \w+: It does not answer/);
     await visitor.sees(/Live/);
     await page.$eval('nav a[href="#trade"]', (link) => link.click());
     await services.stop("bridge");

@@ -30,7 +30,7 @@ const TICKS_MS = [
 ];
 
 /** Percent of the width that a name needs. */
-const NAME_WIDTH = 22;
+const NAME_WIDTH = 27;
 
 /** Those that have room for their names, the longest ones first. */
 export function timeTicksOf(allMs: number): number[] {
