@@ -55,7 +55,7 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
-      await visitor.sees(/Limit \(--max-exposure\)\s+2,000\.00, 9\d\.\d % free/);
+      await visitor.sees(/Limit\s+2,000\.00, 9\d\.\d % free/);
       await visitor.sees(/Expected by its prices\s+[+−]\d+\.\d\d \([+−]\d+\.\d %\)/);
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));
       await visitor.sees(/By market and period\s+first bet decided \d+ \w+, \d\d:\d\d/);

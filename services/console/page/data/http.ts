@@ -8,7 +8,7 @@ const POLL_MS = 1_500;
 /** A service that takes longer counts as away. */
 const TIMEOUT_MS = 3_000;
 
-/** A service is away, or answers something else than it should. */
+/** A service is away, or answers something else than it should. The cause is a failure at once. */
 export class NoAnswerError extends Error {}
 
 /** An answer of any status, read to its end. */
@@ -24,10 +24,8 @@ export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer>
     const response = await fetch(url, { signal: AbortSignal.any([signal, timeout]) });
     return { status: response.status, text: await response.text() };
   } catch (cause) {
-    const reason = timeout.aborted
-      ? `did not answer within ${TIMEOUT_MS} ms`
-      : `cannot be reached: ${messageOf(cause)}`;
-    throw new NoAnswerError(`${url} ${reason}`, { cause });
+    if (timeout.aborted) throw new NoAnswerError(`${url} did not answer within ${TIMEOUT_MS} ms`);
+    throw new NoAnswerError(`${url} cannot be reached: ${messageOf(cause)}`, { cause });
   }
 }
 

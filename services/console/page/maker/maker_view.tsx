@@ -164,16 +164,13 @@ function AtRisk({ results: { atRisk, open }, solver }: TileProps) {
         {isFull && "▲ "}
         {formatRounded(all)} USDC
       </p>
-      {maxExposure && (
-        <meter
-          aria-label="Share of the limit in use"
-          max={100}
-          high={100 * (1 - FREE_MIN)}
-          value={100 * Number(all) / Number(maxExposure)}
-        />
+      {free !== undefined && (
+        <meter aria-label="Share of the limit in use" max={1} high={1 - FREE_MIN} value={1 - free}>
+          {percent(1 - free)}
+        </meter>
       )}
       <dl class="facts">
-        <Fact label="Limit (--max-exposure)">
+        <Fact label="Limit">
           {maxExposure
             ? `${formatRounded(maxExposure)}, ${percent(free ?? 0)} free`
             : maxExposure === null
