@@ -32,7 +32,7 @@ Deno.test({
       seed: 1,
       pricing: {
         pricing: fromFileUrl(import.meta.resolve("./strategy.ts")),
-        maxExposure: 2_000_000_000n,
+        maxExposure: 300_000_000n,
       },
     });
     const browser = await launchBrowser({ isCalm: true });
@@ -55,7 +55,7 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
-      await visitor.sees(/Limit\s+2,000\.00, 9\d\.\d % free/);
+      await visitor.sees(/Limit\s+300\.00, [3-9]\d\.\d % free/);
       await visitor.sees(/Expected by its prices\s+[+−]\d+\.\d\d \([+−]\d+\.\d %\)/);
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));
       await visitor.sees(/By market and period\s+first bet decided \d+ \w+, \d\d:\d\d/);
@@ -79,9 +79,15 @@ Deno.test({
       await visitor.page.mouse.move(0, 0);
       await visitor.sees(/most: −\d+\.\d\d at .* – .*, in \d/);
       await map?.hover();
-      await visitor.seesNo(/^(?=[\s\S]*most:)(?![\s\S]*USDT\s+[−0]\S* at)/);
-      assert.match(await visitor.textOf('tr[data-row="quoted"]'), new RegExp(`${SHORT + LONG}`));
+      await visitor.sees(/USDT\s+(−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
+      assert.match(
+        await visitor.textOf('tr[data-row="quoted"]'),
+        new RegExp(`${SHORT + LONG + 1}`),
+      );
       assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
+      await visitor.sees(
+        /EXPOSURE_TOO_LARGE\s+All bets would .* They needed 6\d\d\.\d\d USDC each/,
+      );
       await examine(visitor, "maker");
 
       await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
@@ -102,21 +108,22 @@ Deno.test({
   },
 });
 
-/** One bet that is refused, some that are settled, and some that stay open. */
+/** Bets that are refused, some that are settled, and some that stay open. */
 async function playBets(client: RangemakerClient): Promise<void> {
   const random = seededRandom(7);
   const watch = await client.watch();
-  const place = async (lastsMs: number, startsInMs: number) => {
+  const place = async (lastsMs: number, startsInMs: number, stakeUsdc?: number) => {
     const market = MARKETS[Math.floor(random() * MARKETS.length)] ?? assert.fail();
     const { price } = (await client.prices())[market.symbol] ?? assert.fail();
-    const reach = price * BigInt(Math.floor(2 + 8 * random())) / 10_000n;
+    const points = stakeUsdc === undefined ? Math.floor(2 + 8 * random()) : 2;
+    const reach = price * BigInt(points) / 10_000n;
     const startTime = systemClock.now() + startsInMs;
     return await client.execute(
       await client.quote({
         symbol: market.symbol,
         lowerPrice: price - reach,
         upperPrice: price + reach,
-        betAmount: BigInt(2 + Math.floor(20 * random())) * 1_000_000n,
+        betAmount: BigInt(stakeUsdc ?? 2 + Math.floor(20 * random())) * 1_000_000n,
         startTime,
         endTime: startTime + lastsMs,
       }),
@@ -124,6 +131,7 @@ async function playBets(client: RangemakerClient): Promise<void> {
   };
   try {
     await assert.rejects(place(-1, 2_000), { code: "DURATION_TOO_SHORT" });
+    await assert.rejects(place(1_500, 2_000, 600), { code: "EXPOSURE_TOO_LARGE" });
     for (let count = 0; count < SHORT; count++) {
       const { thesisId } = await place(1_500, 2_000);
       if (count % 4 > 0) continue;

@@ -37,7 +37,7 @@ Deno.test("picturesOf: bets by the probability that was quoted, unlikely ones fi
   );
   assert.deepEqual(rounded, [[0.05, 0, 0.154], [0.65, 0.75, 0.238]]);
   assert.deepEqual(others.map(({ name, size }) => [name, size]), [
-    ["A/B, 1 min 00 s", "20 windows"],
+    ["A/B, 1 min", "20 windows"],
   ]);
   assert.deepEqual(picturesOf(parseMetrics(""), []), []);
 });

@@ -1,7 +1,7 @@
 import type { SolverInfo } from "@rangemaker/client";
 import { calibrationBand } from "../../../../lib/problems/mod.ts";
 import type { Metrics } from "../data/metrics.ts";
-import { formatDuration } from "../format.ts";
+import { labelOf } from "../trade/chart_spans.ts";
 
 /** A predicted probability, and how often boxes held for which it was predicted. */
 export interface Forecast {
@@ -36,7 +36,7 @@ export function picturesOf(
     ...markets.flatMap(({ symbol, horizons }) =>
       horizons.filter(({ windows, boxes }) => windows >= WINDOWS_MIN && boxes.length > 0)
         .map(({ horizonMs, windows, boxes }) => ({
-          name: `${symbol}, ${formatDuration(horizonMs)}`,
+          name: `${symbol}, ${labelOf(horizonMs)}`,
           size: `${windows.toFixed(0)} windows`,
           forecasts: boxes,
         }))

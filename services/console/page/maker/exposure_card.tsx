@@ -50,7 +50,8 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
               )}
             </div>
             <p class="note">
-              Darker: more is lost if the price is there at that time, up to{" "}
+              The stronger the colour, the more is lost if the price is there at that time, up to
+              {" "}
               {usdc(-most)}. Dashed: the price now. Times from now get shorter to the right
               (logarithmic).
             </p>

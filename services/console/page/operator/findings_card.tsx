@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { Card } from "../card.tsx";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { formatDuration, formatTime } from "../format.ts";
@@ -75,16 +74,15 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   );
 }
 
-/** Problems that are over, which a page shows beside its list at first. */
-const ENDED_FIRST = 3;
+/** Problems that are over, of which the page names this many. */
+const ENDED_MAX = 5;
 
 function Ended({ records }: { records: readonly ProblemRecord[] }) {
-  const isWhole = useSignal(false);
   return (
     <section aria-label="Ended">
       <h3>Ended</h3>
-      <ul class="ended">
-        {(isWhole.value ? records : records.slice(0, ENDED_FIRST)).map((record) => {
+      <ul>
+        {records.slice(0, ENDED_MAX).map((record) => {
           const { key, service, text, sinceMs, lastSeenMs, mayBeOlder } = record;
           return (
             <li key={key + sinceMs}>
@@ -97,15 +95,6 @@ function Ended({ records }: { records: readonly ProblemRecord[] }) {
           );
         })}
       </ul>
-      {records.length > ENDED_FIRST && (
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => isWhole.value = !isWhole.value}
-        >
-          {isWhole.value ? "Show fewer" : `Show all ${records.length}`}
-        </button>
-      )}
     </section>
   );
 }
