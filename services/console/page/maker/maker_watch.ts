@@ -33,6 +33,11 @@ export interface SolverFigures extends z.output<typeof exposureSchema> {
   readAtMs: number;
 }
 
+type MakerClient = Pick<
+  RangemakerClient,
+  "account" | "genesisHash" | "solverInfo" | "theses" | "watch"
+>;
+
 const amountSchema = z.string().regex(/^\d+$/).transform(BigInt);
 
 /** The parts of the solver's `GET /theses` that are shown, USDC with 6 decimals. */
@@ -53,7 +58,7 @@ export class MakerWatch {
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** Why the solver's own figures are not the newest; undefined if they are. */
   readonly solverProblem: Signal<string | undefined> = signal(undefined);
-  readonly #client: RangemakerClient;
+  readonly #client: MakerClient;
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
@@ -61,7 +66,7 @@ export class MakerWatch {
   /** The solver and the chain of the watch. */
   #watched = "";
 
-  constructor(client: RangemakerClient, solverUrl: string, clock: Clock) {
+  constructor(client: MakerClient, solverUrl: string, clock: Clock) {
     this.#client = client;
     this.#solverUrl = solverUrl.replace(/\/+$/, "");
     this.#clock = clock;

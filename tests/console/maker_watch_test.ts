@@ -1,0 +1,67 @@
+/** What the maker's page knows of its solver, while it answers and while it does not. */
+import assert from "node:assert/strict";
+import { RangemakerError, type Thesis } from "../../lib/client/mod.ts";
+import { listen } from "../../lib/http/listener.ts";
+import { MakerWatch } from "../../services/console/page/maker/maker_watch.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { OTHER, thesisOf } from "./offers.ts";
+
+const PASS_MS = 1_500;
+
+const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
+
+Deno.test("MakerWatch: one pass reads all figures; those of a solver that is away keep their time", async () => {
+  const exposure = { executing: "7", maxExposure: "100", complete: true };
+  let isAway = false;
+  await using solver = listen("127.0.0.1", 0, (request) => {
+    if (isAway) return new Response("no upstream", { status: 502 });
+    const { pathname } = new URL(request.url);
+    return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
+  });
+  const clock = new FakeClock();
+  const theses: Thesis[] = [thesisOf(1)];
+  let closed = 0;
+  let genesis = "0x1";
+  const client = {
+    account: () => Promise.resolve({ balance: 5n, locked: 3n }),
+    genesisHash: () => Promise.resolve(genesis),
+    solverInfo: () =>
+      isAway ? Promise.reject(new RangemakerError("AWAY", "away")) : Promise.resolve(INFO),
+    theses: () => assert.fail("its address is known"),
+    watch: () => Promise.resolve({ theses: [...theses], state: "live", close: () => closed++ }),
+  };
+  // The parts of the client that a watch uses.
+  const watch = new MakerWatch(client as never, `${solver.url}/`, clock);
+  const next = async () => {
+    const before = watch.state.value;
+    await eventually("the pass is over", () => clock.pending === 1 || undefined);
+    clock.advance(PASS_MS);
+    return await eventually("the next state", () => {
+      const state = watch.state.value;
+      return state === before ? undefined : state;
+    });
+  };
+  watch.start();
+  const first = await eventually("the first state", () => watch.state.value);
+  assert.deepEqual([first.theses, first.account.balance], [theses, 5n]);
+  assert.deepEqual([first.solver?.executing, first.solver?.maxExposure], [7n, 100n]);
+  assert.equal(first.solver?.metrics.sum("up"), 1);
+  assert.equal(watch.solverProblem.value, undefined);
+
+  isAway = true;
+  const later = await next();
+  assert.match(watch.solverProblem.value ?? "", /./);
+  assert.equal(watch.problem.value, undefined, "the node answers");
+  assert.equal(later.solver, first.solver, "with the time at which it was read");
+  assert.equal(later.readAtMs, first.readAtMs + PASS_MS);
+
+  isAway = false;
+  exposure.executing = "0";
+  genesis = "0x2";
+  const back = await next();
+  assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
+  assert.equal(watch.solverProblem.value, undefined);
+  watch.stop();
+  assert.equal(closed, 2);
+});
