@@ -9,7 +9,7 @@ COPY main.ts ./
 COPY lib lib
 COPY services services
 COPY docs/deployment/health_check.ts ./
-COPY docs/operating.md docs/
+COPY docs/operating.md docs/operating.md
 # Only what the program reaches goes into the image: 3 MB in place of 140 MB of packages.
 RUN ["deno", "bundle", "--frozen", "--platform=deno", "--code-splitting", "--outdir=/app", "main.ts", "health_check.ts"]
 # The console's page, which its service would bundle itself where it has the sources.

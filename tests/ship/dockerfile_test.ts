@@ -4,6 +4,7 @@
  * there by a user who may write nothing but `data`.
  */
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { type Copy, DockerfileParser, type From, type JSONInstruction } from "dockerfile-ast";
 import { validate } from "dockerfile-utils";
 import { Program } from "../support/process.ts";
@@ -71,6 +72,7 @@ async function buildBelow(root: string): Promise<string[]> {
   for (const { sources, target } of copies()) {
     for (const source of sources) {
       const name = target === "./" ? source.split("/").at(-1) : target;
+      await Deno.mkdir(dirname(`${root}/build/${name}`), { recursive: true });
       await copy(fileUrl(source).pathname, `${root}/build/${name}`);
     }
   }

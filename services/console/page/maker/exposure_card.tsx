@@ -21,69 +21,82 @@ import {
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
 
+/** A market that has open bets. */
+interface OpenMarket {
+  symbol: string;
+  price: number | undefined;
+  own: readonly Thesis[];
+  grid: ExposureGrid;
+}
+
 /** Where in price and time the open bets of each market cost money, and what a move would bring. */
 export function Exposure({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
   const nowMs = model.serverClock.now();
   const prices = model.feed.latest.peek(); // read with the bets
-  const markets = model.markets.list.map(({ symbol, base, quote }) => {
+  const markets = model.markets.list.flatMap(({ symbol, base, quote }): OpenMarket[] => {
     const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
+    const grid = exposureGrid(own, nowMs);
     const price = prices[symbol] && toNumber(prices[symbol].price);
-    return { symbol, price, own, grid: exposureGrid(own, nowMs) };
+    return grid === undefined ? [] : [{ symbol, price, own, grid }];
   });
-  const most = Math.max(0, ...markets.flatMap(({ grid }) => grid?.cells.flat() ?? []));
+  const most = Math.max(0, ...markets.flatMap(({ grid }) => grid.cells.flat()));
   const ended = endedOf(theses, nowMs);
-  const profitOf = (of: typeof markets, move: number) =>
-    of.reduce(
-      (sum, { price, own }) =>
-        sum +
-        (own.length === 0 ? 0 : price === undefined ? NaN : profitAfter(own, price, move, nowMs)),
-      0,
-    );
   return (
     <Card title="Exposure by price and time">
-      <div class="exposure">
-        {most === 0 ? <p class="note">No bet is open.</p> : (
+      {markets.length === 0 ? <p class="note">No bet is open.</p> : (
+        <div class="exposure">
           <div>
             <div class="maps">
-              {markets.map(({ symbol, grid, price }) =>
-                grid && <HeatMap key={symbol} {...{ symbol, grid, price, most, nowMs }} />
-              )}
+              {markets.map((market) => (
+                <HeatMap key={market.symbol} {...market} most={most} nowMs={nowMs} />
+              ))}
             </div>
             <p class="note">
-              The stronger the colour, the more is lost if the price is there at that time, up to
-              {" "}
-              {usdc(-most)}. Dashed: the price now. Times from now get shorter to the right
-              (logarithmic).
+              The stronger the colour, the more is lost if the price is there at that time. One
+              scale for all, up to{" "}
+              {usdc(-most)}. Dashed: the price now. Time is logarithmic: the next minute is wide.
             </p>
           </div>
-        )}
-        <div>
-          <Table
-            of="moves of the price"
-            rows={MOVES}
-            keyOf={(move) => move}
-            columns={[
-              { name: "Move", text: percent },
-              ...markets.map((market): Column<number> => ({
-                name: market.symbol,
-                number: (move) => <Gain of={profitOf([market], move)} />,
-              })),
-              ...(markets.length > 1
-                ? [{ name: "All", number: (move: number) => <Gain of={profitOf(markets, move)} /> }]
-                : []),
-            ]}
-          />
-          <p class="note">
-            Profit and loss on the open bets, USDC, if all prices move so far at once and then stay.
-            {ended.count > 0 &&
-              ` Without ${ended.count} that have ended and are not settled: ${
-                  usdc(-ended.loss)
-                } if ` +
-                `their users won, ${usdc(ended.gain)} if not.`}
-          </p>
+          <Moves markets={markets} nowMs={nowMs} />
         </div>
-      </div>
+      )}
+      {ended.count > 0 && (
+        <p class="note">
+          {ended.count} that have ended and are not settled are not in it: {usdc(-ended.loss)}{" "}
+          if their users won, {usdc(ended.gain)} if not.
+        </p>
+      )}
     </Card>
+  );
+}
+
+/** What the open bets bring if prices move. */
+function Moves({ markets, nowMs }: { markets: readonly OpenMarket[]; nowMs: number }) {
+  const profitOf = (of: readonly OpenMarket[], move: number) =>
+    of.reduce(
+      (sum, { price = NaN, own }) => sum + profitAfter(own, price, move, nowMs),
+      0,
+    );
+  const columnOf = (name: string, of: readonly OpenMarket[]): Column<number> => ({
+    name,
+    number: (move) => <Gain of={profitOf(of, move)} />,
+  });
+  return (
+    <div>
+      <Table
+        of="moves of the price"
+        rows={MOVES}
+        keyOf={(move) => move}
+        columns={[
+          { name: "Move", text: percent },
+          ...markets.map((market) => columnOf(market.symbol, [market])),
+          ...(markets.length > 1 ? [columnOf("All", markets)] : []),
+        ]}
+      />
+      <p class="note">
+        Profit and loss on the open bets, USDC, if all prices move so far at once and then stay.
+      </p>
+    </div>
   );
 }
 
@@ -97,10 +110,7 @@ function Gain({ of }: { of: number }) {
 const percent = (move: number) =>
   move === 0 ? "0 %" : `${move > 0 ? "+" : "−"}${Math.abs(100 * move)} %`;
 
-interface HeatMapProps {
-  symbol: string;
-  grid: ExposureGrid;
-  price: number | undefined;
+interface HeatMapProps extends Omit<OpenMarket, "own"> {
   /** The largest loss of all markets: the darkest colour. */
   most: number;
   nowMs: number;
