@@ -107,7 +107,7 @@ function describeDistance(points: number | undefined) {
 
 function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
   if (status === "needs_backfill") return "ended, waits for missing prices";
-  if (nowMs < startTime) return `starts in ${labelOf(startTime - nowMs)}`;
+  if (nowMs < startTime) return `in ${labelOf(startTime - nowMs)}`;
   return nowMs < endTime ? `${labelOf(endTime - nowMs)} left` : "being settled";
 }
 
