@@ -101,7 +101,7 @@ Deno.test("Console: serves the runbook by its chapters", async () => {
     assert.match(text, new RegExp(`^#+ ${name}\n`));
     assert.equal(text.match(/^##+ /gm)?.length, 1, "no other chapter");
   }
-  assert.equal((await read("Nothing")).status, 404);
+  for (const name of ["Nothing", "Service"]) assert.equal((await read(name)).status, 404);
 });
 
 Deno.test("Console: the icon of an alarm is another one", async () => {

@@ -88,7 +88,7 @@ Deno.test("Exposure: bets that have ended are no part of what prices decide, but
   assert.deepEqual(exposureGrid(theses, 5_000), exposureGrid([open], 5_000));
   assert.equal(profitAfter(theses, 2.5, 0, 5_000), -15);
   assert.deepEqual(endedOf(theses, 5_000), { count: 1, loss: 15, gain: 10 });
-  assert.equal(endedOf(theses, 999).count, 0);
+  assert.deepEqual([999, 1_000].map((nowMs) => endedOf(theses, nowMs).count), [0, 1]);
 });
 
 Deno.test("timeTicksOf: now and round times, each with room for its name", () => {

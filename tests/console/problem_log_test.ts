@@ -58,7 +58,8 @@ Deno.test("Problem log: the time that the services name wins; what only followed
   assert.deepEqual([record?.sinceMs, record?.mayBeOlder], [3_000, false]);
   const following = logged([], [findingOf("solver", { cause: "node" })], 1_000);
   assert.deepEqual(endedOf(following, 99_000), []);
-  const itsOwn = logged(following, [findingOf("solver")], 2_000);
+  let itsOwn = logged(following, [findingOf("solver")], 2_000);
+  itsOwn = logged(itsOwn, [findingOf("solver", { cause: "node" })], 3_000);
   assert.equal(endedOf(itsOwn, 99_000).length, 1);
 });
 
