@@ -48,15 +48,11 @@ export function openOperatorView(model: PageModel): View {
   });
   const records = signal(storedRecords(localStorage));
   effect(() => {
-    const before = records.peek();
-    records.value = logged(before, found.value, Date.now());
-    storeRecords(localStorage, records.value);
-    const known = new Set(before.map(({ key, sinceMs }) => key + sinceMs));
-    const news = found.value.find((finding) => {
-      const record = recordOf(records.value, finding, Date.now());
-      return isAlarm(finding) && record !== undefined && !known.has(record.key + record.sinceMs);
-    });
+    const [before, nowMs] = [records.peek(), Date.now()];
+    const news = found.value.find((one) => isAlarm(one) && !recordOf(before, one, nowMs));
     if (news !== undefined) notify(`${news.service}: ${news.text}`);
+    records.value = logged(before, found.value, nowMs);
+    storeRecords(localStorage, records.value);
   });
   const alarms = computed(() => found.value.filter(isAlarm).length);
   for (const watch of [...watches, sources]) watch?.poll.start();
