@@ -248,7 +248,7 @@ Deno.test({
         for (const tab of [visitor, other]) {
           await tab.press("Suggest a box");
           await tab.fill("startsIn", "60 s");
-          await tab.sees(/Times your bet/);
+          await tab.sees(/Times your bet\s+×/);
         }
         await visitor.press("Get a firm quote");
         gateway.mode = "hang";

@@ -81,7 +81,7 @@ export function openPageModel(config: PageConfig, page: Window) {
       void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
     },
-    hasNoNetwork: () => Reflect.get(navigator, "onLine") === false,
+    hasNoNetwork,
   });
   const breaches = new LiveBreaches();
   /** A thesis of any market with what the page's own prices say of it. */
@@ -91,15 +91,23 @@ export function openPageModel(config: PageConfig, page: Window) {
   };
   /** What is wrong everywhere on the page; that with one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
+  /** The device has no network: what does not answer is not to blame. */
+  const isOffline = computed(() => feed.isOffline.value || isMakerAway.value && hasNoNetwork());
   feed.start();
   page.addEventListener("offline", () => feed.isOffline.value = true);
-  page.addEventListener("online", () => feed.isOffline.value = false);
+  page.addEventListener("online", () => {
+    feed.isOffline.value = false;
+    announce("You are online again.");
+  });
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
-  const market = { markets, feed, withBreach, maker, isMakerAway };
+  const market = { markets, feed, isOffline, withBreach, maker, isMakerAway };
   return { ...connections, ...market, problems, messages, announce };
 }
+
+/** Whether the browser says so. */
+const hasNoNetwork = () => Reflect.get(navigator, "onLine") === false;
 
 function problemsOf(chainId: number, session: Session, nodeChainId: number | undefined): string[] {
   const problems: string[] = [];
