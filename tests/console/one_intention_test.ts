@@ -262,7 +262,7 @@ Deno.test({
           (button) => button.getAttribute("aria-disabled"),
         );
         assert.equal(isBlocked, "true");
-        await visitor.sees(/Maker does not answer/);
+        await visitor.sees(/Maker is away/);
         assert(gateway.executions >= 2, "sent again after the reload");
         gateway.release();
         await visitor.sees(/was placed after all: it is bet 1\./);

@@ -91,7 +91,7 @@ browserTest(
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
       if (name === "solver") {
-        await visitor.sees(/Maker does not answer/);
+        await visitor.sees(/Maker is away/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
       await services.start(name);

@@ -103,7 +103,7 @@ Deno.test({
         await keyboard.press("Enter");
         await visitor.sees(/1,000\.00 USDC/);
         // Far above the price: it is lost at the first price.
-        const answers = { upper: "9000", lower: "8000", startsIn: "4", lasts: "1", amount: "5" };
+        const answers = { upper: "9000", lower: "8000", startsIn: "9", lasts: "1", amount: "5" };
         for (const [field, text] of Object.entries(answers)) {
           await tabTo(visitor, field);
           await visitor.fill(field, text);
@@ -114,7 +114,7 @@ Deno.test({
         await visitor.sees(/Sign within \d+ s\./);
         await keyboard.down("Enter"); // is held: repeats
         await keyboard.up("Enter");
-        await visitor.sees(/Sign within \d+ s\./);
+        await visitor.sees(/Sign within \d+ s\. The price is outside the box\./);
         await tabTo(visitor, "Sign and place the bet");
         await keyboard.press("Enter");
         await visitor.sees(/Bet \d+ is placed/);

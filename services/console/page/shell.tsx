@@ -123,20 +123,19 @@ const CONNECTION_TEXTS = {
   missing: "No prices yet",
   connecting: "Connecting",
   away: "Reconnecting",
-  offline: "You are offline",
+  offline: "Offline",
 };
 
 /** The best state of all markets: one that is live is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
-  const { feed, markets, session, isMakerAway, isOffline } = model;
+  const { markets, session, isMakerAway, stateOf } = model;
   const unresolved = session.user.value?.portfolio.bets.unresolved.value ?? [];
   const isAway = isMakerAway.value || unresolved.some(({ isChecking }) => isChecking);
-  const states = new Set(markets.symbols.map((symbol) => feed.stateOf(symbol)));
-  const best = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
+  const states = new Set(markets.symbols.map(stateOf));
+  const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";
-  const state = isOffline.value ? "offline" : best;
   if (state === "fresh" && isAway) {
-    return <span class="connection away">Maker does not answer</span>;
+    return <span class="connection away">Maker is away</span>;
   }
   return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
 }

@@ -93,6 +93,8 @@ export function openPageModel(config: PageConfig, page: Window) {
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
   /** The device has no network: what does not answer is not to blame. */
   const isOffline = computed(() => feed.isOffline.value || isMakerAway.value && hasNoNetwork());
+  /** Whether a market can be bet on. */
+  const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
   feed.start();
   page.addEventListener("offline", () => feed.isOffline.value = true);
   page.addEventListener("online", () => {
@@ -102,7 +104,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
-  const market = { markets, feed, isOffline, withBreach, maker, isMakerAway };
+  const market = { markets, feed, isOffline, stateOf, withBreach, maker, isMakerAway };
   return { ...connections, ...market, problems, messages, announce };
 }
 

@@ -258,7 +258,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
 /** What the box pays while it is drawn. What cannot be priced is said at the button. */
 function EstimateCard({ model, slip }: BetPanelProps) {
   const state = slip.estimator.state.value;
-  const isFresh = model.feed.stateOf(slip.symbol.value) === "fresh";
+  const isFresh = model.stateOf(slip.symbol.value) === "fresh";
   const estimate = isFresh && state && "estimate" in state ? state.estimate : undefined;
   const odds = estimate && oddsOf(estimate, undefined);
   const isRandom = odds !== undefined && odds.chance === undefined;

@@ -79,9 +79,11 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
           aria-pressed={slip.symbol.value === symbol}
           onClick={() => slip.choose(symbol)}
         >
-          <span>{symbol}</span>
+          <span>
+            {symbol}
+            {isOld(model, symbol) && <em>old</em>}
+          </span>
           <LivePrice feed={model.feed} symbol={symbol} />
-          {isOld(model.feed, symbol) && <em>old</em>}
         </button>
       ))}
     </div>
@@ -89,8 +91,8 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
 }
 
 /** The newest price is not the one of now. */
-function isOld(feed: PriceFeed, symbol: string): boolean {
-  const state = feed.stateOf(symbol);
+function isOld({ stateOf }: PageModel, symbol: string): boolean {
+  const state = stateOf(symbol);
   return state === "stale" || state === "away" || state === "offline";
 }
 
@@ -151,7 +153,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     addEventListener("resize", fit);
     return () => removeEventListener("resize", fit);
   }, [draftEndsInMs]);
-  const obstacle = marketObstacle(model.feed.stateOf(symbol), symbol);
+  const obstacle = marketObstacle(model.stateOf(symbol), symbol);
   return (
     <div class="chart">
       <div
@@ -236,7 +238,7 @@ function point(
   const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
   const parsed = parseDecimal(slip.fields.peek().amount);
   const amount = typeof parsed === "bigint" ? parsed : 10_000_000n;
-  const bet = isFree && isDraft && model.feed.stateOf(market.symbol) === "fresh" && draft
+  const bet = isFree && isDraft && model.stateOf(market.symbol) === "fresh" && draft
     ? betOf(market.symbol, draft, amount, model.serverClock.now())
     : undefined;
   probe.show(place, bet);
@@ -268,7 +270,7 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series) },
       hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs) ? "Draw here" : undefined,
-      isOld: isOld(feed, market.symbol),
+      isOld: isOld(model, market.symbol),
       nowMs,
       spanMs: spanMs.peek(),
     };

@@ -19,7 +19,7 @@ interface QuoteButtonProps {
 
 /** What has to be done before a quote is asked for; undefined if nothing. */
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
-  const { session, config, nodeChainId, feed, maker } = model;
+  const { session, config, nodeChainId, maker } = model;
   const user = session.user.value;
   const parsed = slip.parsed.value;
   const symbol = slip.symbol.value;
@@ -27,7 +27,7 @@ export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefin
   const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
   return obstacleOf({
     symbol,
-    market: feed.stateOf(symbol),
+    market: model.stateOf(symbol),
     chainId: config.chainId,
     nodeChainId: nodeChainId.value,
     hasUser: user !== undefined,

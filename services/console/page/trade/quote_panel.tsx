@@ -7,7 +7,8 @@ import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { durationText } from "./input.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
-import { isOutside, movedText, outsideText, quoteLife, windowText } from "./quote_life.ts";
+import { movedText } from "./quote_life.ts";
+import { quoteStepOf } from "./quote_step.ts";
 import { chancesText } from "./slip_voice.ts";
 import type { Stage } from "./stage.ts";
 
@@ -46,10 +47,18 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote } = stage.offer;
   const symbol = slip.symbol.value;
-  const { text, note, isFailure, isWarning, onPress, back } = stepOf({ model, slip, stage }, nowMs);
-  // What cannot be had any more is not shown.
-  const isOver = isFailure === true;
-  const hasTerms = onPress !== undefined && !isOver;
+  const user = model.session.user.value;
+  const bets = user?.portfolio.bets.unresolved.value ?? [];
+  const own = bets.find(({ offer }) => offer.quoteHash === stage.offer.quoteHash);
+  const { button, note, look, action, back } = quoteStepOf({
+    stage,
+    isDevelopmentKey: user?.isDevelopmentKey ?? false,
+    isChecking: own?.isChecking ?? false,
+    hasOther: bets.length > 0,
+    isOffline: model.isOffline.value,
+    price: model.feed.latest.value[symbol]?.price,
+  }, nowMs);
+  const isOver = look === "failure"; // what cannot be had any more is not shown
   const estimated = stage.name === "quoted" ? stage.estimated : undefined;
   const probability = estimated && probabilityAt(quote.payout, estimated);
   const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
@@ -79,7 +88,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       {!isOver && <Changes stage={stage} />}
       <div class="action-bar">
-        {hasTerms && (
+        {action === "sign" && (
           <p class="bar-payout bar-terms" id="terms">
             Bet {bet}, get <strong>{pays}</strong>
             {least < quote.payout && ` (at least ${atLeast})`}
@@ -92,18 +101,15 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
           class="primary wide"
           data-next
           // One button for all steps, never disabled, so that none takes the focus away.
-          aria-disabled={onPress === undefined}
-          aria-describedby={hasTerms ? "terms bar-note" : "bar-note"}
-          onClick={onPress}
+          aria-disabled={action === undefined}
+          aria-describedby={action === "sign" ? "terms bar-note" : "bar-note"}
+          onClick={() => {
+            if (action !== undefined) void (action === "sign" ? slip.place() : slip.quote());
+          }}
         >
-          {text}
+          {button}
         </button>
-        <p
-          class={`bar-note ${isFailure ? "failure" : isWarning ? "warned" : "note"}`}
-          id="bar-note"
-        >
-          {note}
-        </p>
+        <p class={`bar-note ${look ?? "note"}`} id="bar-note">{note}</p>
       </div>
     </>
   );
@@ -145,7 +151,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     <p class="placed">
       <strong class="open">● Bet {thesisId} is placed.</strong> It pays {formatAmount(quote.payout)}
       {" "}
-      USDC if {symbol} stays in the box. How it ends is said here.
+      USDC if {symbol} stays in the box. Its outcome will be shown here.
     </p>
   );
 }
@@ -173,70 +179,4 @@ function Changes({ stage }: { stage: QuoteStage }) {
       {moved !== "" && <p class="note moved">{moved}</p>}
     </>
   );
-}
-
-/** The next step: its button, what is to be known of it, and the way back. */
-interface Step {
-  text: string;
-  note?: string;
-  /** The quote is over. */
-  isFailure?: boolean;
-  isWarning?: boolean;
-  /** What the button does; without it, the button waits. */
-  onPress?: () => void;
-  /** Of the button that goes back to the box. */
-  back?: string;
-}
-
-function stepOf({ model, slip, stage }: FirmQuoteProps, nowMs: number): Step {
-  const user = model.session.user.value;
-  const bets = user?.portfolio.bets.unresolved.value ?? [];
-  const { quote, quoteHash } = stage.offer;
-  const { state, remainingMs } = quoteLife(quote, nowMs);
-  const checking = "Outcome unknown, checking …";
-  if (stage.name === "sending") {
-    const own = bets.find(({ offer }) => offer.quoteHash === quoteHash);
-    if (!own?.isChecking) return { text: "Placing the bet …" };
-    const note =
-      "The maker has not answered. The same signed bet is sent again: it is placed once, or not.";
-    return { text: checking, note };
-  }
-  if (stage.name === "signing") {
-    const note = stage.isAgain
-      ? "The price moved, within what you accept: one more signature."
-      : "";
-    if (user?.isDevelopmentKey) return { text: "Signing …", note };
-    return { text: "Sign in your wallet …", note, back: "Cancel" };
-  }
-  if (bets.length > 0) return { text: checking, note: "Another signed bet is on its way." };
-  const back = "Change the box";
-  if (state === "valid" && model.feed.isOffline.value) {
-    return { text: "You are offline", note: "Nothing can be placed now.", back };
-  }
-  if (state !== "valid") {
-    return {
-      text: "Ask for a new quote",
-      note: state === "expired"
-        ? "The quote has expired. The window of a new one starts later."
-        : "The window of the box is over before it was placed.",
-      isFailure: true,
-      onPress: () => void slip.quote(),
-      back,
-    };
-  }
-  const price = model.feed.latest.value[slip.symbol.value]?.price;
-  const isWarning = price !== undefined && isOutside(quote, price);
-  const text = "Sign and place the bet";
-  const within = `Sign within ${Math.ceil(remainingMs / 1000)} s. `;
-  if (!isWarning) {
-    return {
-      text,
-      note: within + windowText(quote, nowMs),
-      onPress: () => void slip.place(),
-      back,
-    };
-  }
-  const note = outsideText(quote, nowMs);
-  if (nowMs >= quote.startTime) return { text, note, isFailure: true, back };
-  return { text, note: within + note, isWarning, onPress: () => void slip.place(), back };
 }
