@@ -261,7 +261,7 @@ Deno.test({
             ".action-bar",
             (found) => found.computedStyleMap().get("position")?.toString(),
           );
-          assert.equal(bar, "sticky");
+          assert.equal(bar, "static");
           await visitor.close();
         },
       );
