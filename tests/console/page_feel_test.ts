@@ -65,12 +65,23 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
+          await page.$eval("html", (html) => html.scrollTop = 600);
           await page.reload();
           await visitor.sees(/1 open/);
           const opened = await page.evaluate(
             "[scrollY, document.activeElement === document.body].join()",
           );
           assert.equal(opened, "0,true", "at the top, without a focus");
+          // A row shows its bet on the chart, and draws its box again.
+          await page.$eval("html", (html) => html.scrollTop = 900);
+          await page.$eval('tr[data-thesis="1"]', (row) => row.click());
+          await page.waitForSelector('tr[data-thesis="1"][data-chosen="true"]');
+          const top = await page.$eval(".chart", (chart) => chart.getBoundingClientRect().top);
+          assert(top > -1 && top < PHONE.height / 2, `${top}`);
+          assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
+          await visitor.press("Repeat bet 1");
+          await visitor.sees(/Times your bet\s+×/);
+          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "45 s");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
             await visitor.sees(view === "maker" ? /Open boxes/ : /What is wrong/);

@@ -110,6 +110,8 @@ Deno.test({
         }
         await visitor.sees(/Times your bet\s+×/);
         await tabTo(visitor, "Get a firm quote");
+        const lasts = await visitor.page.$eval("input[name=lasts]", ({ value }) => value);
+        assert.equal(lasts, "1 s", "a number alone gets its unit");
         await keyboard.down("Enter");
         await visitor.sees(/Sign within \d+ s\./);
         await keyboard.down("Enter"); // is held: repeats
@@ -166,6 +168,8 @@ Deno.test({
         await visitor.page.waitForSelector(
           'input[name=amount][aria-invalid="true"][aria-describedby="obstacle"]',
         );
+        await visitor.press("Bet 50 USDC");
+        assert.equal(await visitor.page.$eval("input[name=amount]", ({ value }) => value), "50");
         await visitor.fill("amount", "900");
         await visitor.press("Get a firm quote");
         await visitor.sees(/Sign and place the bet/);
