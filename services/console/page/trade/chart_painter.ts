@@ -27,6 +27,7 @@ export function paint(frame: Frame, width: number, height: number): void {
   context.font = `12px ${palette.font}`;
   paintFuture(frame);
   paintGrid(frame);
+  paintNow(frame);
   context.save();
   context.beginPath();
   context.rect(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top);
@@ -42,20 +43,27 @@ export function paint(frame: Frame, width: number, height: number): void {
   paintPrices(frame);
 }
 
-/** The future has its own ground, and begins at a line that says now. */
+/** The future has its own ground. */
 function paintFuture({ context, scales, palette }: Frame): void {
   const { plot, x, nowMs } = scales;
   const nowX = x(nowMs);
   context.fillStyle = palette.future;
   context.fillRect(nowX, plot.top, plot.right - nowX, plot.bottom - plot.top);
+}
+
+/** The future begins at a line that says now; no line of the grid crosses the word. */
+function paintNow({ context, scales, palette }: Frame): void {
+  const { plot, x, nowMs } = scales;
+  const nowX = x(nowMs);
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1;
   context.setLineDash([3, 4]);
   strokeLine(context, nowX, plot.top, nowX, plot.bottom);
   context.setLineDash([]);
+  context.fillStyle = palette.future;
+  context.fillRect(nowX + 2, plot.bottom - 18, 32, 16);
   context.fillStyle = palette["ink-soft"];
   context.font = `600 12px ${palette.font}`;
-  context.textBaseline = "middle";
   context.textAlign = "left";
   context.fillText("now", nowX + 5, plot.bottom - 10);
   context.font = `12px ${palette.font}`;

@@ -26,7 +26,7 @@ export type Stage =
 
 export type QuotedStage = Extract<Stage, { name: "quoted" }>;
 
-/** Reasons that come and go with the price: an estimate disproves them. */
+/** Reasons that come and go with the price: an estimate says that they are over. */
 const OF_THE_PRICE: ReadonlySet<string> = new Set([
   ...["RANGE_BROKEN", "OUTSIDE_RANGE", "RANGE_TOO_NARROW", "PAYOUT_TOO_LOW"],
   ...["ORACLE_STALE", "PRICE_STALE", "PRICE_UNAVAILABLE", "PRICE_MOVED", "PRICE_IMPROVED"],
@@ -46,7 +46,8 @@ export function failureText(
   state: EstimateState | undefined,
   shown: string,
 ): string {
-  const isDisproved = OF_THE_PRICE.has(code) && state !== undefined && "estimate" in state;
-  const reason = isDisproved || shown.startsWith(text) ? "" : text;
-  return `${isOfSigning ? NOTHING_TAKEN : ""} ${reason}`.trim();
+  const isOver = OF_THE_PRICE.has(code) && state !== undefined && "estimate" in state;
+  const reason = shown.startsWith(text) ? "" : text;
+  if (!isOfSigning) return isOver ? "" : reason;
+  return `${NOTHING_TAKEN} ${isOver ? "The price had moved." : reason}`.trim();
 }
