@@ -96,6 +96,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await visitor.sees(/Times your bet\s+×/);
   await visitor.press("Get a firm quote");
   await visitor.sees(/Sign and place the bet/);
+  await page.$eval("html", (html) => html.scrollTop = 0);
   await take("phone-4-quote");
   await sign(visitor);
   await page.$eval("html", (html) => html.scrollTop = 0);
