@@ -127,7 +127,9 @@ Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", 
   assert.deepEqual(slip.fields.value, {
     ...{ lower: "0.000001", upper: "0.000002", startsIn: "3 s", lasts: "5 s", amount: "10" },
   });
+  slip.estimator.state.value = { failure: "of before" };
   await slip.quote();
+  assert.equal(slip.estimator.state.value, undefined, "the next one is younger than the refusal");
   const stage = stageOf(slip);
   assert(stage.name === "draft");
   assert.equal(stage.failure?.code, "EXPOSURE_TOO_LARGE");
@@ -408,14 +410,12 @@ Deno.test("BetSlip: a refusal is explained, and the box is still there", async (
   const { slip, pending, said } = scene({
     execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")),
   });
-  slip.estimator.state.value = { failure: "of before" };
   await slip.quote();
   await slip.place();
   assert.match(
     said.at(-1) ?? "",
     /^\(No bet was placed, nothing was taken\. Your balance is too small/,
   );
-  assert.equal(slip.estimator.state.value, undefined, "what comes is younger than the failure");
   const stage = stageOf(slip);
   assert(stage.name === "draft");
   assert.equal(stage.failure?.code, "INSUFFICIENT_BALANCE");

@@ -47,7 +47,7 @@ Deno.test({
           await visitor.press("Suggest a box");
           await visitor.sees(/Times your bet\s+×/);
           await visitor.sees(/Break-even chance/);
-          await visitor.sees(/pays [\d.]+, chance [\d.]+ %, break-even [\d.]+ %/);
+          await visitor.sees(/pays [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%/);
           assert.deepEqual(await hiddenFocus(page), []);
           // 45 s from 10 s on do not fit beside the past of the minute shown before.
           await page.waitForSelector('[aria-label="Time shown: 2 min"]');
@@ -284,7 +284,7 @@ Deno.test({
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
           await page.setOfflineMode(true);
           await visitor.sees(/You are offline\. Your open bets go on/);
-          await visitor.sees(/ETH\/USDT\s*old/);
+          await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
           await page.setOfflineMode(false);
           await hears(page, /^You are online again\.$/);
           await visitor.sees(/Live/);
@@ -441,7 +441,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^Bet 10\.00, get [\d.]+ \(at least [\d.]+\), chance [\d.]+ %, break-even [\d.]+ %$/,
+    /^Bet 10\.00, get [\d.]+ \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

@@ -76,14 +76,13 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
         <button
           key={symbol}
           type="button"
+          class={isOld(model, symbol) ? "old" : undefined}
           aria-pressed={slip.symbol.value === symbol}
           onClick={() => slip.choose(symbol)}
         >
-          <span>
-            {symbol}
-            {isOld(model, symbol) && <em>old</em>}
-          </span>
+          <span>{symbol}</span>
           <LivePrice feed={model.feed} symbol={symbol} />
+          {isOld(model, symbol) && <span class="spoken">old</span>}
         </button>
       ))}
     </div>

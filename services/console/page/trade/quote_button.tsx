@@ -78,7 +78,7 @@ export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
       {odds && estimate && (
         <p class="bar-payout">
           pays <strong>{formatAmount(estimate.payout)}</strong>
-          {chancesText(odds)}
+          {chancesText(odds).replaceAll(" %", "\u00a0%")}
         </p>
       )}
       {failed !== "" && <p class="warned bar-failure">{failed}</p>}

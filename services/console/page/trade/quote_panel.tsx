@@ -31,10 +31,10 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
     <>
       <PlacedBet model={model} stage={stage} thesis={thesis} />
       <div class="action-bar">
-        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
         <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
           Make another bet
         </button>
+        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
       </div>
     </>
   );
@@ -92,10 +92,9 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
           <p class="bar-payout bar-terms" id="terms">
             Bet {bet}, get <strong>{pays}</strong>
             {least < quote.payout && ` (at least ${atLeast})`}
-            {chancesText(odds)}
+            {chancesText(odds).replaceAll(" %", "\u00a0%")}
           </p>
         )}
-        {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
         <button
           type="button"
           class="primary wide"
@@ -109,6 +108,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
         >
           {button}
         </button>
+        {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
         <p class={`bar-note ${look ?? "note"}`} id="bar-note">{note}</p>
       </div>
     </>
