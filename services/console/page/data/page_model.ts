@@ -12,7 +12,7 @@ import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { AWAY_CODES, explain } from "./explain.ts";
 import { Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
-import { openMessages } from "./messages.ts";
+import { announceReturn, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -97,10 +97,8 @@ export function openPageModel(config: PageConfig, page: Window) {
   const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
   feed.start();
   page.addEventListener("offline", () => feed.isOffline.value = true);
-  page.addEventListener("online", () => {
-    feed.isOffline.value = false;
-    announce("You are online again.");
-  });
+  page.addEventListener("online", () => feed.isOffline.value = false);
+  announceReturn(isOffline, announce, clock);
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
