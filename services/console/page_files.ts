@@ -56,7 +56,7 @@ const documentOf = (script: string, styles: string) =>
 <script type="module" src="/${script}"></script>
 </head>
 <body>
-<div id="page"><p class="boot">Loading the console …</p></div>
+<div id="page"><div class="boot"><img src="/icon.svg" alt="" width="48" height="48"><strong>rangemaker</strong><p>Loading prices and your bets …</p></div></div>
 <noscript><p class="boot">The console needs JavaScript.</p></noscript>
 </body>
 </html>

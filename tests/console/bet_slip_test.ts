@@ -15,7 +15,9 @@ import { BetKeeper } from "../../services/console/page/data/bet_keeper.ts";
 import { type EstimateState, Estimator } from "../../services/console/page/data/estimator.ts";
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
-import { BetSlip, type Stage } from "../../services/console/page/trade/bet_slip.ts";
+import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
+import type { Obstacle } from "../../services/console/page/trade/next_step.ts";
+import type { Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
 import { formatAmount } from "../../services/console/page/format.ts";
@@ -43,6 +45,7 @@ function scene(
   const said: string[] = [];
   const removed: string[] = [];
   const chain = { isKnown: false };
+  const obstacle: { now: Obstacle | undefined } = { now: undefined };
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
     sign: () => Promise.resolve(SIGNATURE),
@@ -67,6 +70,7 @@ function scene(
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),
+      obstacle: () => obstacle.now,
       announce(text, { isSpoken = false } = {}) {
         said.push(isSpoken ? `(${text})` : text);
         return () => removed.push(text);
@@ -75,7 +79,7 @@ function scene(
   const slip = open();
   const untouched = slip.fields.value;
   slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "10" });
-  return { clock, pending, said, removed, slip, open, user, userOf, chain, untouched };
+  return { clock, pending, said, removed, slip, open, user, userOf, chain, obstacle, untouched };
 }
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
@@ -95,7 +99,7 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(The quote pays 12.00 USDC for 10.00 (at least 11.40). The window starts in 3 s. Sign it within 18 s.)",
+    "(The quote pays 12.00 USDC for 10.00 (at least 11.40), break-even 83.3 %. The window starts in 3 s. Sign it within 18 s.)",
   ]);
 });
 
@@ -123,7 +127,9 @@ Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", 
   assert.deepEqual(slip.fields.value, {
     ...{ lower: "0.000001", upper: "0.000002", startsIn: "3 s", lasts: "5 s", amount: "10" },
   });
+  slip.estimator.state.value = { failure: "of before" };
   await slip.quote();
+  assert.equal(slip.estimator.state.value, undefined, "the next one is younger than the refusal");
   const stage = stageOf(slip);
   assert(stage.name === "draft");
   assert.equal(stage.failure?.code, "EXPOSURE_TOO_LARGE");
@@ -291,6 +297,18 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   clock.advance(5_000);
   await settle();
   assert.deepEqual(said, ["(Pays 16.80 USDC if it stays, chance 56.0 %, break-even 59.5 %.)"]);
+  assert.equal(said[0], `(${slip.terms})`);
+});
+
+Deno.test("BetSlip: a wrong field is spoken once it is still, and no payout", () => {
+  const { slip, clock, said, obstacle } = scene();
+  obstacle.now = { button: "", text: "Your balance is 1.00 USDC.", field: "amount" };
+  slip.edit({ amount: "5000" });
+  // These parts of an estimate are spoken.
+  const estimate = { betAmount: 10_000_000n, payout: 16_800_000n };
+  slip.estimator.state.value = { estimate } as EstimateState;
+  clock.advance(5_000);
+  assert.deepEqual(said, ["(Your balance is 1.00 USDC.)"]);
 });
 
 Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted", async () => {
@@ -389,11 +407,15 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
 });
 
 Deno.test("BetSlip: a refusal is explained, and the box is still there", async () => {
-  const { slip, pending } = scene({
+  const { slip, pending, said } = scene({
     execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")),
   });
   await slip.quote();
   await slip.place();
+  assert.match(
+    said.at(-1) ?? "",
+    /^\(No bet was placed, nothing was taken\. Your balance is too small/,
+  );
   const stage = stageOf(slip);
   assert(stage.name === "draft");
   assert.equal(stage.failure?.code, "INSUFFICIENT_BALANCE");

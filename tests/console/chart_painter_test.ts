@@ -14,17 +14,19 @@ const NOW_MS = 1_000_000;
 const SIZE = { width: 900, height: 500 };
 const KINDS: readonly BoxKind[] = ["lost", "won", "waiting", "open"];
 
-/** A canvas that counts the calls of each kind. */
+/** A canvas that counts the calls of each kind, and keeps its texts and their places. */
 function countingContext() {
   const counts: Record<string, number> = {};
+  const texts: { text: string; x: number; y: number }[] = [];
   const context = new Proxy({}, {
-    get: (_, name) => (text?: unknown) => {
+    get: (_, name) => (text?: unknown, x = 0, y = 0) => {
       counts[String(name)] = (counts[String(name)] ?? 0) + 1;
+      if (name === "fillText") texts.push({ text: String(text), x, y });
       return { width: 7 * String(text).length };
     },
     set: () => true,
   });
-  return { counts, context };
+  return { counts, texts, context };
 }
 
 /** Calls for one frame with so many boxes and prices ten times a second. */
@@ -43,25 +45,16 @@ function callsFor(boxes: number, points: number): Record<string, number> {
     label: `pays ${index}`,
     thesisId: index,
   });
-  const { counts, context } = countingContext();
-  paint(
-    {
-      context,
-      scales: scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 }),
-      boxes: Array.from({ length: boxes }, (_, index) => boxOf(index)),
-      ...{
-        series,
-        palette: {},
-        draft: undefined,
-        highlighted: 3,
-        probe: undefined,
-        hint: undefined,
-      },
-    },
-    SIZE.width,
-    SIZE.height,
-  );
-  return counts;
+  return painted(series, Array.from({ length: boxes }, (_, index) => boxOf(index))).counts;
+}
+
+/** One frame of a minute between 2,980 and 3,020. */
+function painted(series: PriceSeries, boxes: readonly ChartBox[]) {
+  const { context, ...calls } = countingContext();
+  const content = { series, boxes, palette: {}, highlighted: 3, isOld: false };
+  const scales = scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
+  paint({ ...content, context, scales }, SIZE.width, SIZE.height);
+  return { ...calls, scales };
 }
 
 Deno.test("Chart: shapes are filled and outlined by kind, so 200 boxes cost as many strokes as 20", () => {
@@ -79,4 +72,28 @@ Deno.test("Chart: the line has at most a few points in each pixel, however many 
   const { lineTo = 0 } = callsFor(0, 60_000);
   assert(lineTo < 8 * SIZE.width, `${lineTo} points`);
   assert(lineTo > SIZE.width / 4, "it is drawn");
+});
+
+const OWN: ChartBox = {
+  ...{ kind: "draft", low: 2_990, high: 2_990.5, label: "pays 12.00" },
+  ...{ fromMs: NOW_MS, toMs: NOW_MS + 9_000 },
+};
+
+Deno.test("Chart: both bounds of the own box have a tag at the axis, apart however low the box is", () => {
+  const { texts, scales: { plot } } = painted(new PriceSeries(), [OWN]);
+  const tags = texts.filter(({ text, x }) => x > plot.right && /^2,990\.[05]0$/.test(text));
+  const [upper, lower] = tags;
+  assert.deepEqual(tags.map(({ text }) => text), ["2,990.50", "2,990.00"]);
+  assert((lower?.y ?? 0) - (upper?.y ?? 0) >= 20);
+});
+
+Deno.test("Chart: a label whose place is taken is at the lower edge of its box, inside the chart", () => {
+  const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
+  const { texts, scales: { plot } } = painted(new PriceSeries(), [
+    tall,
+    { ...tall, label: "lost" },
+  ]);
+  const levelOf = (label: string) => texts.find(({ text }) => text === label)?.y ?? NaN;
+  assert(levelOf("lost") > plot.top && levelOf("lost") < 40);
+  assert(levelOf("won") < plot.bottom && levelOf("won") > plot.bottom - 40);
 });

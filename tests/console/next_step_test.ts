@@ -74,7 +74,7 @@ const obstacles: readonly [
   [
     "a price that left the box",
     { unpriceable: { code: "OUTSIDE_RANGE", text: "It left." } },
-    "Move the box to the price",
+    QUOTE,
     /^It left\.$/,
   ],
   ["no price for the box", { unpriceable: { code: "X", text: "Too low." } }, QUOTE, /^Too low\.$/],
@@ -95,6 +95,11 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
       assert.equal(found?.button, button);
       assert.match(found?.text ?? "", text);
       assert.equal(found?.switchesChain ?? false, name === "a wallet on another chain");
+      const isAmount = name.startsWith("more than") || name.startsWith("less than");
+      assert.equal(
+        found?.field,
+        isAmount ? "amount" : name === "wrong fields" ? "lower" : undefined,
+      );
       assert.equal(found?.movesBox ?? false, name === "a price that left the box");
     }
   });

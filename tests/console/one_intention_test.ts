@@ -248,7 +248,7 @@ Deno.test({
         for (const tab of [visitor, other]) {
           await tab.press("Suggest a box");
           await tab.fill("startsIn", "60 s");
-          await tab.sees(/Times your bet/);
+          await tab.sees(/Times your bet\s+×/);
         }
         await visitor.press("Get a firm quote");
         gateway.mode = "hang";
@@ -262,7 +262,7 @@ Deno.test({
           (button) => button.getAttribute("aria-disabled"),
         );
         assert.equal(isBlocked, "true");
-        await visitor.sees(/Maker does not answer/);
+        await visitor.sees(/Maker is away/);
         assert(gateway.executions >= 2, "sent again after the reload");
         gateway.release();
         await visitor.sees(/was placed after all: it is bet 1\./);

@@ -94,7 +94,7 @@ browserTest(
       const icon = await page.$eval("link[rel=icon]", (link) => link.getAttribute("href"));
       assert.equal(icon, "/icon_alarm.svg");
       if (name === "solver") {
-        await visitor.sees(/Maker does not answer/);
+        await visitor.sees(/Maker is away/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
       await services.start(name);

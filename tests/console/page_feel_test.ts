@@ -45,9 +45,9 @@ Deno.test({
           }
           assert.equal(await visitor.textOf(".legend"), "Pinch to zoom");
           await visitor.press("Suggest a box");
-          await visitor.sees(/Times your bet/);
+          await visitor.sees(/Times your bet\s+×/);
           await visitor.sees(/Break-even chance/);
-          await visitor.sees(/pays [\d.]+, chance [\d.]+ %/);
+          await visitor.sees(/pays [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%/);
           assert.deepEqual(await hiddenFocus(page), []);
           // 45 s from 10 s on do not fit beside the past of the minute shown before.
           await page.waitForSelector('[aria-label="Time shown: 2 min"]');
@@ -65,6 +65,23 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
+          await page.$eval("html", (html) => html.scrollTop = 600);
+          await page.reload();
+          await visitor.sees(/1 open/);
+          const opened = await page.evaluate(
+            "[scrollY, document.activeElement === document.body].join()",
+          );
+          assert.equal(opened, "0,true", "at the top, without a focus");
+          // A row shows its bet on the chart, and draws its box again.
+          await page.$eval("html", (html) => html.scrollTop = 900);
+          await page.$eval('tr[data-thesis="1"]', (row) => row.click());
+          await page.waitForSelector('tr[data-thesis="1"][data-chosen="true"]');
+          const top = await page.$eval(".chart", (chart) => chart.getBoundingClientRect().top);
+          assert(top > -1 && top < PHONE.height / 2, `${top}`);
+          assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
+          await visitor.press("Repeat bet 1");
+          await visitor.sees(/Times your bet\s+×/);
+          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "45 s");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
             await visitor.sees(view === "maker" ? /Open boxes/ : /What is wrong/);
@@ -74,39 +91,46 @@ Deno.test({
         },
       );
 
-      await t.step("a box that the price has left is moved back by its button", async () => {
-        const visitor = await open((page) => page.setViewport(PHONE));
-        const { page } = visitor;
-        await visitor.enter();
-        await visitor.press("Suggest a box");
-        await visitor.press("Get a firm quote");
-        await visitor.sees(/Sign within/);
-        // Refused as it is asked for, and by each estimate after it.
-        await visitor.press("Change the box");
-        await visitor.sees(/Times your bet/);
-        await page.evaluate(`for (const [name, value] of [["upper", 9000], ["lower", 8990]]) {
+      await t.step(
+        "a box that the price has left is moved back by a button of its own; back leaves a quote",
+        async () => {
+          const visitor = await open((page) => page.setViewport(PHONE));
+          const { page } = visitor;
+          await visitor.enter();
+          await visitor.press("Suggest a box");
+          await visitor.press("Get a firm quote");
+          await visitor.sees(/Sign within/);
+          // Refused as it is asked for, and by each estimate after it.
+          await page.goBack();
+          await visitor.sees(/Times your bet\s+×/);
+          await page.evaluate(`for (const [name, value] of [["upper", 9000], ["lower", 8990]]) {
           const input = document.querySelector("input[name=" + name + "]");
           input.value = value;
           input.dispatchEvent(new Event("input", { bubbles: true }));
           if (name === "lower") input.form.requestSubmit();
         }`);
-        await visitor.sees(/Move the box to the price/);
-        const said = await page.$$eval(
-          ".action-bar p",
-          (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
-        );
-        assert.equal(said.length, 1);
-        await visitor.press("Move the box to the price");
-        await visitor.sees(/Times your bet/);
-        const [lower = 0, upper = 0] = await page.$$eval(
-          "input[name=lower], input[name=upper]",
-          (inputs) => inputs.map(({ value }) => Number(value)),
-        );
-        assert(upper < 4_000 && Math.abs(upper - lower - 10) < 0.1, `${lower} to ${upper}`);
-        await visitor.press("Get a firm quote");
-        await visitor.sees(/Sign within/);
-        await visitor.close({ outages: true });
-      });
+          await visitor.sees(/Move the box to the price/);
+          await visitor.sees(/Get a firm quote/);
+          const said = await page.$$eval(
+            ".action-bar p",
+            (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
+          );
+          assert.equal(said.length, 1);
+          await visitor.press("Move the box to the price");
+          await visitor.sees(/Times your bet\s+×/);
+          const [lower = 0, upper = 0] = await page.$$eval(
+            "input[name=lower], input[name=upper]",
+            (inputs) => inputs.map(({ value }) => Number(value)),
+          );
+          assert(upper < 4_000 && Math.abs(upper - lower - 10) < 0.1, `${lower} to ${upper}`);
+          await visitor.press("Get a firm quote");
+          await visitor.sees(/Sign within/);
+          await page.reload();
+          await visitor.sees(/The quote was dropped as the page was loaded again/);
+          assert.equal(await page.$eval("input[name=upper]", ({ value }) => Number(value)), upper);
+          await visitor.close({ outages: true });
+        },
+      );
 
       await t.step(
         "a finger on the past scrolls the page, and one on the future draws without scrolling",
@@ -171,26 +195,32 @@ Deno.test({
           page,
           /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
         );
-        await visitor.sees(/Times your bet/);
+        await visitor.sees(/Times your bet\s+×/);
         await page.focus(".chart .area");
         await page.keyboard.press("p");
-        await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d$/);
+        await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d\. Pays [\d.]+ USDC if it stays, chance /);
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
-        await page.keyboard.press("ArrowUp");
+        for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("ArrowUp");
+        await hears(page, /^Box: from /);
+        const said = await page.$$eval(
+          ".messages p",
+          (lines) => lines.filter(({ textContent }) => textContent?.startsWith("Box: ")).length,
+        );
+        assert.equal(said, 1, "five presses are one sentence");
         await page.waitForFunction(
           (input, before) => Number(input && Reflect.get(input, "value")) > before,
           {},
           await page.$("input[name=upper]"),
           before,
         );
-        await visitor.sees(/Times your bet/);
+        await visitor.sees(/Times your bet\s+×/);
         await page.focus(".chart .area");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await hears(page, /^Back to the box: no bet was placed\.$/);
-        await focusIsOn(page, "Get a firm quote");
-        await visitor.sees(/Times your bet/);
+        await page.waitForSelector(".chart .area:focus"); // where the quote was asked for
+        await visitor.sees(/Times your bet\s+×/);
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
@@ -203,7 +233,7 @@ Deno.test({
         // Its window ends before it is signed.
         const times = { startsIn: "1 s", lasts: "6 s" };
         for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
-        await visitor.sees(/Times your bet/);
+        await visitor.sees(/Times your bet\s+×/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await focusIsOn(page, "Ask for a new quote");
@@ -212,12 +242,12 @@ Deno.test({
         await focusIsOn(page, "Get a firm quote");
         const later = { startsIn: "10 s", lasts: "45 s" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
-        await visitor.sees(/Times your bet/); // the quote's chance comes from the estimate
+        await visitor.sees(/Times your bet\s+×/); // the quote's chance comes from the estimate
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await hears(
           page,
-          /^The quote pays [\d.]+ USDC for 10\.00 \(at least [\d.]+\), chance [\d.]+ %\. The window starts in \d+ s\. Sign it within \d+ s\.$/,
+          /^The quote pays [\d.]+ USDC for 10\.00 \(at least [\d.]+\), chance [\d.]+ %, break-even [\d.]+ %\. The window starts in \d+ s\. Sign it within \d+ s\.$/,
         );
         await page.evaluate(`
           globalThis.framesWithoutFocus = 0;
@@ -253,7 +283,8 @@ Deno.test({
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
           await page.setOfflineMode(true);
-          await visitor.sees(/You are offline: bets continue when your network is back/);
+          await visitor.sees(/You are offline\. Your open bets go on/);
+          await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
           await visitor.close({ outages: true });
@@ -280,20 +311,40 @@ Deno.test({
         await visitor.close();
       });
 
-      await t.step("on its side, a phone shows the chart and the next step at once", async () => {
-        const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
-        const visitor = await open((page) => page.setViewport(size));
-        const { page } = visitor;
-        await visitor.enter();
-        await page.$eval("html", (html) => html.scrollTop = 0);
-        const bottoms = await page.$$eval(
-          ".chart canvas, .action-bar button.wide",
-          (parts) => parts.map((part) => part.getBoundingClientRect().bottom),
-        );
-        assert.equal(bottoms.length, 2);
-        assert(bottoms.every((bottom) => bottom <= size.height), bottoms.join());
-        await visitor.close();
-      });
+      await t.step(
+        "on its side, a phone shows chart, box and next step at once; a tablet does, too",
+        async () => {
+          const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
+          const visitor = await open((page) => page.setViewport(size));
+          const { page } = visitor;
+          await visitor.enter();
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          const bottoms = await page.$$eval(
+            ".chart canvas, .action-bar button.wide",
+            (parts) => parts.map((part) => part.getBoundingClientRect().bottom),
+          );
+          assert.equal(bottoms.length, 2);
+          assert(bottoms.every((bottom) => bottom <= size.height), bottoms.join());
+          // A box that ends at the edge of the future is still seen when that is a smaller part.
+          await page.setViewport({ ...size, width: 390, height: 844 });
+          const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
+          for (const [field, text] of Object.entries(ahead)) await visitor.fill(field, text);
+          await page.waitForSelector('[aria-label="Time shown: 1 min"]');
+          await page.setViewport(size);
+          await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
+          const tablet = { ...size, width: 820, height: 1180 };
+          await page.setViewport(tablet);
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          await eventually("the button on the screen", async () => {
+            const bottom = await page.$eval(
+              ".action-bar button.wide",
+              (button) => button.getBoundingClientRect().bottom,
+            );
+            return bottom <= tablet.height || undefined;
+          });
+          await visitor.close({ outages: true });
+        },
+      );
 
       await t.step("with reduced motion, the chart rests, and follows a drag at once", async () => {
         const visitor = await open(async (page) => {
@@ -387,7 +438,10 @@ async function assertTermsInBar(page: Page): Promise<void> {
     const { top, bottom } = found.getBoundingClientRect();
     return { text: found.innerText, top, bottom };
   }) ?? assert.fail();
-  assert.match(text, /^Bet 10\.00, get [\d.]+ \(at least [\d.]+\), chance [\d.]+ %$/);
+  assert.match(
+    text,
+    /^Bet 10\.00, get [\d.]+ \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
+  );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }
 

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { quoteLife, windowText } from "../../services/console/page/trade/quote_life.ts";
+import {
+  isOutside,
+  outsideText,
+  quoteLife,
+  windowText,
+} from "../../services/console/page/trade/quote_life.ts";
 
 const quote = { deadline: 30_000, endTime: 60_000 };
 
@@ -22,4 +27,15 @@ Deno.test("windowText: gives the seconds until the window starts or, once it has
   assert.equal(windowText(window, 9_999), "The window starts in 1 s.");
   assert.match(windowText(window, 10_000), /^The window has begun: you bet on its last 20 s\. /);
   assert.match(windowText(window, 27_500), /its last 3 s\. .* already left the box, nothing is/);
+});
+
+Deno.test("outsideText: a price outside the box has until the window starts to come back", () => {
+  const box = { lowerPrice: 10n, upperPrice: 12n };
+  const outside = [9n, 10n, 12n, 13n].map((price) => isOutside(box, price));
+  assert.deepEqual(outside, [true, false, false, true]);
+  assert.match(
+    outsideText({ startTime: 10_000 }, 8_100),
+    /has to be inside in 2 s, .* or you lose/,
+  );
+  assert.match(outsideText({ startTime: 10_000 }, 10_000), /^The window has begun .* nothing is/);
 });

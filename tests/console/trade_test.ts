@@ -103,18 +103,20 @@ Deno.test({
         await keyboard.press("Enter");
         await visitor.sees(/1,000\.00 USDC/);
         // Far above the price: it is lost at the first price.
-        const answers = { upper: "9000", lower: "8000", startsIn: "4", lasts: "1", amount: "5" };
+        const answers = { upper: "9000", lower: "8000", startsIn: "9", lasts: "1", amount: "5" };
         for (const [field, text] of Object.entries(answers)) {
           await tabTo(visitor, field);
           await visitor.fill(field, text);
         }
-        await visitor.sees(/Times your bet/);
+        await visitor.sees(/Times your bet\s+×/);
         await tabTo(visitor, "Get a firm quote");
+        const lasts = await visitor.page.$eval("input[name=lasts]", ({ value }) => value);
+        assert.equal(lasts, "1 s", "a number alone gets its unit");
         await keyboard.down("Enter");
         await visitor.sees(/Sign within \d+ s\./);
         await keyboard.down("Enter"); // is held: repeats
         await keyboard.up("Enter");
-        await visitor.sees(/Sign within \d+ s\./);
+        await visitor.sees(/Sign within \d+ s\. The price is outside the box\./);
         await tabTo(visitor, "Sign and place the bet");
         await keyboard.press("Enter");
         await visitor.sees(/Bet \d+ is placed/);
@@ -163,6 +165,11 @@ Deno.test({
         await visitor.drag(...LATER);
         await visitor.fill("amount", "5000");
         await visitor.sees(/Your balance is 1,000\.00 USDC: bet less/);
+        await visitor.page.waitForSelector(
+          'input[name=amount][aria-invalid="true"][aria-describedby="obstacle"]',
+        );
+        await visitor.press("Bet 50 USDC");
+        assert.equal(await visitor.page.$eval("input[name=amount]", ({ value }) => value), "50");
         await visitor.fill("amount", "900");
         await visitor.press("Get a firm quote");
         await visitor.sees(/Sign and place the bet/);
@@ -186,7 +193,9 @@ Deno.test({
           }),
         );
         await visitor.press("Sign and place the bet");
-        await visitor.sees(/Your balance is too small for this bet/);
+        await visitor.sees(
+          /No bet was placed, nothing was taken\. Your balance is too small for this bet/,
+        );
         await visitor.sees(/\b100\.00 USDC/);
         await visitor.fill("amount", "2000000000");
         await visitor.sees(/Your balance is 100\.00 USDC: bet less/);
@@ -222,7 +231,7 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.press("Suggest a box");
-          await visitor.sees(/Times your bet/);
+          await visitor.sees(/Times your bet\s+×/);
           assert.deepEqual(await violationsEverywhere(visitor.page), [], "draft");
           await visitor.page.setViewport({ width: 1360, height: 900 });
           await visitor.press("Get a firm quote");
@@ -231,7 +240,7 @@ Deno.test({
           await visitor.press("Change the box");
           await visitor.page.setViewport({
             width: 320, // what WCAG's "Reflow" asks for
-            height: 740,
+            height: 640,
             isMobile: true,
             hasTouch: true,
           });
@@ -250,6 +259,13 @@ Deno.test({
             (field) => field.clientWidth,
           );
           assert(stake > 100, `${stake} pixels for the stake in text of twice the size`);
+          // So few lines have no room for a bar that stays.
+          await visitor.page.waitForSelector('.side[data-short="true"]');
+          const bar = await visitor.page.$eval(
+            ".action-bar",
+            (found) => found.computedStyleMap().get("position")?.toString(),
+          );
+          assert.equal(bar, "static");
           await visitor.close();
         },
       );

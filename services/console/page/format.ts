@@ -99,7 +99,8 @@ export function messageOf(thrown: unknown): string {
 
 /** A share such as 0.0123 as text. */
 export function formatShare(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`.replace(/^-0\.0 /, "0.0 ");
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`.replace(/^-0\.0 /, "0.0 ")
+    .replace("-", "−");
 }
 
 /** A change such as +5.0 %, with its sign unless it is rounded to nothing. */

@@ -32,7 +32,7 @@ const root = document.getElementById("page");
 if (root !== null) {
   applyTheme(storedTheme());
   const config = await readConfig((reason) => {
-    const place = root.querySelector(".boot");
+    const place = root.querySelector(".boot p");
     if (place !== null) place.textContent = reason;
   });
   const model = openPageModel(config, globalThis.window);

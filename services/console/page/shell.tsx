@@ -41,7 +41,9 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   const view = useHashView(views);
   const body = useRef<HTMLElement>(null);
   const before = useRef(view);
-  const alarms = views.reduce((sum, view) => sum + (view.alarms?.value ?? 0), 0);
+  // Without a network everything looks broken.
+  const alarmsOf = ({ alarms }: View) => model.isOffline.value ? 0 : alarms?.value ?? 0;
+  const alarms = views.reduce((sum, view) => sum + alarmsOf(view), 0);
   useEffect(() => {
     const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
     if (icon !== null) icon.href = alarms > 0 ? "/icon_alarm.svg" : "/icon.svg";
@@ -62,12 +64,7 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
           <img src="/icon.svg" alt="" width="28" height="28" />
           <h1>rangemaker</h1>
         </div>
-        {views.length > 1 && <Tabs views={views} current={view} />}
-        {view === views[0] && model.session.user.value === undefined && (
-          <p class="tagline">
-            Bet that the price stays in the box. If it leaves once, you lose what you bet.
-          </p>
-        )}
+        {views.length > 1 && <Tabs views={views} current={view} alarmsOf={alarmsOf} />}
         <span class="spacer" />
         <Connection model={model} />
         <AccountChip model={model} />
@@ -88,13 +85,23 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   );
 }
 
-function Tabs({ views, current }: { views: readonly View[]; current: View }) {
+interface TabsProps {
+  views: readonly View[];
+  current: View;
+  alarmsOf(view: View): number;
+}
+
+function Tabs({ views, current, alarmsOf }: TabsProps) {
   return (
     <nav class="tabs" aria-label="Views">
-      {views.map(({ id, label, alarms }) => (
-        <a key={id} href={`#${id}`} aria-current={id === current.id ? "page" : undefined}>
-          {label}
-          {!!alarms?.value && <span class="lost">✕ {alarms.value}</span>}
+      {views.map((view) => (
+        <a
+          key={view.id}
+          href={`#${view.id}`}
+          aria-current={view === current ? "page" : undefined}
+        >
+          {view.label}
+          {alarmsOf(view) > 0 && <span class="lost">✕ {alarmsOf(view)}</span>}
         </a>
       ))}
     </nav>
@@ -118,19 +125,19 @@ const CONNECTION_TEXTS = {
   missing: "No prices yet",
   connecting: "Connecting",
   away: "Reconnecting",
-  offline: "You are offline",
+  offline: "Offline",
 };
 
 /** The best state of all markets: one that is live is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
-  const { feed, markets, session, isMakerAway } = model;
+  const { markets, session, isMakerAway, stateOf } = model;
   const unresolved = session.user.value?.portfolio.bets.unresolved.value ?? [];
   const isAway = isMakerAway.value || unresolved.some(({ isChecking }) => isChecking);
-  const states = new Set(markets.symbols.map((symbol) => feed.stateOf(symbol)));
+  const states = new Set(markets.symbols.map(stateOf));
   const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";
   if (state === "fresh" && isAway) {
-    return <span class="connection away">Maker does not answer</span>;
+    return <span class="connection away">Maker is away</span>;
   }
   return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
 }

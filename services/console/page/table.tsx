@@ -3,7 +3,7 @@ import type { ComponentChildren, HTMLAttributes } from "preact";
 
 /** A column: its heading, and what each row shows in it. Numbers stand at the right edge. */
 export type Column<Row> =
-  | { name: string; text(row: Row): ComponentChildren }
+  | { name: string; text(row: Row): ComponentChildren; isSortable?: boolean }
   | { name: string; number(row: Row): ComponentChildren };
 
 /** The order of the rows. */
@@ -24,7 +24,7 @@ interface TableProps<Row> {
   attributesOf?(row: Row): HTMLAttributes<HTMLTableRowElement> & Record<`data-${string}`, unknown>;
   /** Shown without rows. */
   empty?: string;
-  /** With it, each heading is a button that sorts. */
+  /** With it, each heading is a button that sorts, unless its column says otherwise. */
   sort?: Signal<Sort>;
   /** On a narrow page, each row becomes a card. */
   isCards?: boolean;
@@ -51,6 +51,7 @@ export function Table<Row>(props: TableProps<Row>) {
               <th
                 key={column.name}
                 scope="col"
+                data-column={column.name}
                 class={classOf(column)}
                 aria-sort={sort?.value.by !== column.name
                   ? undefined
@@ -58,7 +59,7 @@ export function Table<Row>(props: TableProps<Row>) {
                   ? "descending"
                   : "ascending"}
               >
-                {sort === undefined
+                {sort === undefined || "isSortable" in column && !column.isSortable
                   ? column.name
                   : <SortButton name={column.name} isNumber={"number" in column} sort={sort} />}
               </th>

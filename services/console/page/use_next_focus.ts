@@ -2,20 +2,41 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 /**
- * Moves the focus to the next step, marked `data-next`, when the step changes. A focus elsewhere on
- * the page stays where it is.
+ * Moves the focus to the next step, marked `data-next`, when the step changes while the focus is in
+ * this part. A page that was just opened, and a focus elsewhere, stay as they are.
+ *
+ * @param returnTo Gets the focus back when a journey that began there is left before its end.
  */
-export function useNextFocus(part: RefObject<HTMLElement | null>, step: string): void {
+export function useNextFocus(
+  part: RefObject<HTMLElement | null>,
+  step: { name: string; of: string },
+  returnTo: string,
+): void {
   const before = useRef(step);
+  /** Where the focus was last: what had it may be gone. */
+  const last = useRef<"part" | "origin" | undefined>(undefined);
+  const isFromOrigin = useRef(false);
   useEffect(() => {
-    if (before.current === step) return;
+    const follow = ({ target }: FocusEvent) => {
+      const isOrigin = target instanceof Element && target.matches(returnTo);
+      const isPart = target instanceof Node && part.current?.contains(target);
+      last.current = isOrigin ? "origin" : isPart ? "part" : undefined;
+    };
+    document.addEventListener("focusin", follow);
+    return () => document.removeEventListener("focusin", follow);
+  }, []);
+  useEffect(() => {
+    const { name, of } = before.current;
     before.current = step;
-    const focused = document.activeElement;
-    const isElsewhere = focused !== null && focused !== document.body;
-    if (isElsewhere && !part.current?.contains(focused)) return;
-    const next = part.current?.querySelector<HTMLElement>("[data-next]:not(:disabled)");
+    const isSame = name === step.name && (of === step.of || last.current === "origin");
+    if (isSame || last.current === undefined) return;
+    if (name === "draft") isFromOrigin.current = last.current === "origin";
+    const isBack = step.name === "draft" && name !== "placed" && isFromOrigin.current;
+    const next = isBack
+      ? document.querySelector<HTMLElement>(returnTo)
+      : part.current?.querySelector<HTMLElement>("[data-next]:not(:disabled)");
     next?.focus({ preventScroll: true });
     // By keyboard, the focus has to be seen; a finger keeps the chart in sight.
     if (next?.matches(":focus-visible")) next.scrollIntoView({ block: "nearest" });
-  }, [step]);
+  }, [step.name, step.of]);
 }

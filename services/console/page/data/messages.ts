@@ -1,4 +1,4 @@
-import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals";
 import type { Clock } from "@rangemaker/client";
 
 /** An event in words. Two of the same words are two events. */
@@ -32,4 +32,22 @@ export function openMessages(
     return remove;
   };
   return { messages, announce };
+}
+
+/** A shorter loss of the network is not worth a word: a price that was on its way denies it. */
+const OFFLINE_MIN_MS = 1_000;
+
+/** Says that the device is online again. */
+export function announceReturn(
+  isOffline: ReadonlySignal<boolean>,
+  announce: Announce,
+  clock: Pick<Clock, "now">,
+): void {
+  let sinceMs = Infinity;
+  effect(() => {
+    const nowMs = clock.now();
+    if (isOffline.value) return void (sinceMs = nowMs);
+    if (nowMs - sinceMs >= OFFLINE_MIN_MS) untracked(() => announce("You are online again."));
+    sinceMs = Infinity;
+  });
 }

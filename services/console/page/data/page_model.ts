@@ -13,7 +13,7 @@ import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { AWAY_CODES, explain } from "./explain.ts";
 import { isAnswered, Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
-import { openMessages } from "./messages.ts";
+import { announceReturn, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -39,11 +39,16 @@ export function openPageModel(config: PageConfig, page: Window) {
   const maker: Signal<SolverInfo | undefined> = signal(undefined);
   /** The solver did not answer when it was last asked. */
   const isMakerAway = signal(false);
+  /** Nor did the console then: this device has no network. */
+  const isCutOff = signal(false);
   const askMaker = () =>
     client.solverInfo().then((info) => {
       maker.value = info;
       isMakerAway.value = false;
-    }, (thrown) => void (isMakerAway.value = AWAY_CODES.has(explain(thrown).code)));
+    }, async (thrown) => {
+      isMakerAway.value = AWAY_CODES.has(explain(thrown).code);
+      isCutOff.value = await hasNoNetwork();
+    });
   /** The node's chain id, once it has answered. */
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
@@ -92,13 +97,18 @@ export function openPageModel(config: PageConfig, page: Window) {
   };
   /** What is wrong everywhere on the page; that with one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
+  /** The device has no network: what does not answer is not to blame. */
+  const isOffline = computed(() => feed.isOffline.value || isMakerAway.value && isCutOff.value);
+  /** Whether a market can be bet on. */
+  const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
   feed.start();
   page.addEventListener("offline", () => void feed.checkNetwork());
   page.addEventListener("online", () => feed.isOffline.value = false);
+  announceReturn(isOffline, announce, clock);
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
-  const market = { markets, feed, withBreach, maker, isMakerAway };
+  const market = { markets, feed, isOffline, stateOf, withBreach, maker, isMakerAway };
   return { ...connections, ...market, problems, messages, announce };
 }
 

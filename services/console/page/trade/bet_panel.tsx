@@ -14,6 +14,7 @@ import {
   suggestedDraft,
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
+import { durationText, parseDuration } from "./input.ts";
 import { oddsOf } from "./odds.ts";
 import { obstacleNow, QuoteButton } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
@@ -34,6 +35,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
     // A key held since the quote was asked for signs nothing.
     if (event.key === "Enter" && event.repeat) event.preventDefault();
   };
+  const onRepeat = (bet: Thesis) => repeatBet(model, slip, bet);
   return (
     <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
       <div class="row">
@@ -41,7 +43,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
         {stage.name === "draft" && !slip.isEmpty && <BoxButtons model={model} slip={slip} />}
       </div>
       {"offer" in stage
-        ? <QuotePanel model={model} slip={slip} stage={stage} />
+        ? <QuotePanel model={model} slip={slip} stage={stage} onRepeat={onRepeat} />
         : <DraftPanel model={model} slip={slip} />}
     </section>
   );
@@ -60,6 +62,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
   const token = slip.symbol.value.split("/")[1];
+  const isAmountWrong = obstacleNow(model, slip)?.field === "amount";
   return (
     <form
       noValidate
@@ -77,44 +80,54 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       )}
       <div class="fields">
         {FIELDS.map(({ name, unit = token }) => (
-          <Field key={name} {...{ model, slip, name, unit }} error={errors[name]} />
+          <Field key={name} {...{ slip, name, unit }} error={errors[name]} />
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
       {!("errors" in parsed) && <EstimateCard model={model} slip={slip} />}
       <Tolerance slip={slip} />
-      <Stakes model={model} slip={slip} />
       <div class="action-bar">
-        <Field {...{ model, slip, name: "amount", unit: "USDC" }} error={errors.amount} />
-        <QuoteButton model={model} slip={slip} />
+        <Field {...{ slip, name: "amount", unit: "USDC" }} isWrong={isAmountWrong} />
+        <Stakes model={model} slip={slip} />
+        <QuoteButton model={model} slip={slip} onMove={() => placeBox(model, slip, slip.draft)} />
       </div>
     </form>
   );
 }
 
-interface FieldProps extends BetPanelProps {
+interface FieldProps {
+  slip: BetSlip;
   name: keyof DraftFields;
   unit: string | undefined;
-  error: string | undefined;
+  error?: string | undefined;
+  /** What is wrong is said at the button. */
+  isWrong?: boolean;
 }
 
 /** The error is a description of the field, and no part of its name: it is read once. */
-function Field({ model, slip, name, unit, error }: FieldProps) {
-  const label = LABELS[name];
+function Field({ slip, name, unit, error, isWrong = error !== undefined }: FieldProps) {
+  const isDuration = name === "startsIn" || name === "lasts";
+  // A number without a unit gets the one that it was read in.
+  const addUnit = () => {
+    const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
+    if (ms !== undefined && /^[\d.,\s]+$/.test(slip.fields.value[name])) {
+      slip.edit({ [name]: durationText(ms) });
+    }
+  };
   return (
     <div class={`field field-${name}`}>
-      <label for={`field-${name}`}>{label}</label>
+      <label for={`field-${name}`}>{LABELS[name]}</label>
       <span class="input">
         <input
           id={`field-${name}`}
           name={name}
-          inputMode={name === "startsIn" || name === "lasts" ? "text" : "decimal"}
+          inputMode={isDuration ? "text" : "decimal"}
           autocomplete="off"
           value={slip.fields.value[name]}
-          aria-invalid={error !== undefined}
-          aria-describedby={error && `error-${name}`}
+          aria-invalid={isWrong}
+          aria-describedby={isWrong ? error ? `error-${name}` : "obstacle" : undefined}
           onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
-          onBlur={() => error && model.announce(`${label}: ${error}`, { isSpoken: true })}
+          onBlur={addUnit}
         />
         <span class="unit">{unit}</span>
       </span>
@@ -128,38 +141,30 @@ const STAKES = [10, 50, 100] as const;
 
 function Stakes({ model, slip }: BetPanelProps) {
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const most = formatUnits(balance);
+  const stakes = STAKES.map((amount) => ({ text: String(amount), amount: String(amount) }));
+  const all = { text: "All", amount: formatUnits(balance) };
   return (
     <div class="choice stakes" role="group" aria-label="Amounts">
-      {STAKES.map((amount) => (
+      {[...stakes, ...(balance > 0n ? [all] : [])].map(({ text, amount }) => (
         <button
-          key={amount}
+          key={text}
           type="button"
-          onClick={() => slip.edit({ amount: String(amount) })}
+          aria-label={`Bet ${text === "All" ? "all" : text} USDC`}
+          onClick={() => slip.edit({ amount })}
         >
-          {amount}
+          {text}
         </button>
       ))}
-      {balance > 0n && (
-        <button type="button" onClick={() => slip.edit({ amount: most })}>All</button>
-      )}
     </div>
   );
 }
 
 /** Boxes from a button. */
 function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
-  const symbol = slip.symbol.value;
-  const market = model.markets.bySymbol(symbol);
+  const market = model.markets.bySymbol(slip.symbol.value);
   const hasPrice = useComputed(() => model.feed.latest.value[slip.symbol.value] !== undefined);
   const last = model.session.user.value?.portfolio.theses.value
     .find(({ base, quote }) => base === market?.base && quote === market?.quote);
-  const repeat = (bet: Thesis) => {
-    const price = model.feed.latest.peek()[symbol]?.price;
-    if (price === undefined) return;
-    slip.edit(repeatedDraft(bet, price));
-    sayBox(model, slip, `Bet of ${slip.fields.value.amount} USDC`);
-  };
   return (
     <div class="row">
       <button
@@ -171,7 +176,12 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
         Suggest a box
       </button>
       {last !== undefined && hasPrice.value && (
-        <button type="button" onClick={() => repeat(last)}>Repeat last bet</button>
+        <button
+          type="button"
+          onClick={() => repeatBet(model, slip, last)}
+        >
+          Repeat last bet
+        </button>
       )}
     </div>
   );
@@ -216,6 +226,16 @@ export function placeBox(model: PageModel, slip: BetSlip, moved?: Draft): void {
   sayBox(model, slip, moved === undefined ? "Suggested box" : "Moved box");
 }
 
+/** Draws the box of an earlier bet around the price of now, in its market and with its amount. */
+export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
+  const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
+  const price = model.feed.latest.peek()[symbol ?? ""]?.price;
+  if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
+  slip.choose(symbol);
+  slip.edit(repeatedDraft(bet, price));
+  sayBox(model, slip, `Bet of ${slip.fields.value.amount} USDC`);
+}
+
 /** Says where the box is now. */
 export function sayBox({ announce }: PageModel, { draft }: BetSlip, name: string): void {
   if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
@@ -231,7 +251,6 @@ export function clearBox({ announce }: PageModel, slip: BetSlip): void {
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
-  if (obstacle.movesBox) return placeBox(model, slip, slip.draft);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
   model.announce(obstacle.text || obstacle.button, { isSpoken: true });
 }
@@ -239,20 +258,21 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
 /** What the box pays while it is drawn. What cannot be priced is said at the button. */
 function EstimateCard({ model, slip }: BetPanelProps) {
   const state = slip.estimator.state.value;
-  const isFresh = model.feed.stateOf(slip.symbol.value) === "fresh";
-  if (state === undefined || "failure" in state || !isFresh) {
-    return <p class="estimate note">{state === undefined ? "Estimating …" : "No payout now."}</p>;
-  }
-  const odds = oddsOf(state.estimate, undefined);
+  const isFresh = model.stateOf(slip.symbol.value) === "fresh";
+  const estimate = isFresh && state && "estimate" in state ? state.estimate : undefined;
+  const odds = estimate && oddsOf(estimate, undefined);
+  const isRandom = odds !== undefined && odds.chance === undefined;
   return (
     <div class="estimate">
       <dl class="facts">
-        <Fact label="Pays if it stays" isBig>{formatAmount(state.estimate.payout)} USDC</Fact>
-        <Fact label="Times your bet">{odds.multiplier}</Fact>
-        {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
-        <Fact label="Break-even chance">{odds.breakEven}</Fact>
+        <Fact label="Pays if it stays" isBig>
+          {estimate ? `${formatAmount(estimate.payout)} USDC` : "–"}
+        </Fact>
+        <Fact label="Times your bet">{odds?.multiplier ?? "–"}</Fact>
+        {!isRandom && <Fact label="Maker’s chance">{odds?.chance ?? "–"}</Fact>}
+        <Fact label="Break-even chance">{odds?.breakEven ?? "–"}</Fact>
       </dl>
-      {odds.chance === undefined && (
+      {isRandom && (
         <p class="note">
           This maker prices at random, for tests: its payout says nothing about the chance.
         </p>

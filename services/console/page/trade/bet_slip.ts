@@ -2,14 +2,13 @@ import { computed, effect, type Signal, signal, untracked } from "@preact/signal
 import {
   type Bet,
   type CancelTimer,
-  type Estimate,
   isRangemakerError,
   type Offer,
   RangemakerError,
 } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
-import { explain, type Explanation } from "../data/explain.ts";
+import { explain } from "../data/explain.ts";
 import type { Session, User } from "../data/session.ts";
 import { formatAmount } from "../format.ts";
 import {
@@ -22,27 +21,11 @@ import {
   SUGGESTED_START_MS,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
+import { leastPayout } from "./odds.ts";
 import { movedText, quoteLife } from "./quote_life.ts";
-import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
-
-/** Where a bet is on its way. */
-export type Stage =
-  | { name: "draft"; failure?: Explanation }
-  | { name: "quoting" }
-  /** `replaces`: the quote before, which has expired or was refused because the price moved. */
-  | {
-    name: "quoted";
-    offer: Offer;
-    estimated: Estimate | undefined;
-    replaces: Offer | undefined;
-  }
-  /** `isAgain`: the price moved, and the user accepts what the bet pays now. */
-  | { name: "signing"; offer: Offer; isAgain: boolean }
-  | { name: "sending"; offer: Offer }
-  | { name: "placed"; thesisId: number; offer: Offer };
-
-type QuotedStage = Extract<Stage, { name: "quoted" }>;
+import type { Obstacle } from "./next_step.ts";
+import { estimateText, quoteText, SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
+import { failureText, type QuotedStage, type Stage } from "./stage.ts";
 
 /** Refusals of a signed quote after which another quote can be had at once. */
 const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
@@ -57,6 +40,8 @@ export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimate: Estimator;
   drafts: DraftStore;
+  /** What keeps the user from a quote now. */
+  obstacle(): Obstacle | undefined;
 }
 
 const NOT_PLACED = new RangemakerError("NOT_PLACED", "The bet was not placed: nothing was taken.");
@@ -115,6 +100,14 @@ export class BetSlip {
     return lower === "" && upper === "";
   }
 
+  /** What the quote or the box pays, in a sentence; empty if that is unknown. */
+  get terms(): string {
+    const stage = this.stage.value;
+    if (stage.name === "quoted") return quoteText(stage, this.tolerancePercent.value);
+    const state = this.estimator.state.value;
+    return state === undefined || stage.name !== "draft" ? "" : estimateText(state);
+  }
+
   /** Takes what the user typed. A bet that was signed is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
@@ -171,7 +164,7 @@ export class BetSlip {
           : { name: "quoted", offer, estimated, replaces: undefined },
       );
     } catch (thrown) {
-      if (version === this.#version) this.#fail(thrown);
+      if (version === this.#version) this.#fail(thrown, false);
     }
   }
 
@@ -203,7 +196,7 @@ export class BetSlip {
       if (isRangemakerError(thrown, "WRONG_CHAIN")) {
         user.walletChainId.value = Number(thrown.details.actual);
       }
-      this.#fail(thrown);
+      this.#fail(thrown, thrown !== NOT_PLACED);
     }
   }
 
@@ -268,7 +261,9 @@ export class BetSlip {
     if (outcome.name === "placed") {
       if (isSame) this.clear();
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
-    } else if (name === "draft") this.stage.value = { name, failure: explain(NOT_PLACED) };
+    } else if (name === "draft") {
+      this.stage.value = { name, failure: { ...explain(NOT_PLACED), isOfSigning: false } };
+    }
   }
 
   #isValid({ quote }: Offer): boolean {
@@ -278,18 +273,16 @@ export class BetSlip {
   #show(stage: QuotedStage, why = ""): void {
     this.estimator.clear();
     this.stage.value = stage;
-    const { offer: { quote }, estimated, replaces } = stage;
+    const { offer: { quote }, replaces } = stage;
     const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
-    const least = leastPayout(quote, this.tolerancePercent.value);
-    const probability = estimated && probabilityAt(quote.payout, estimated);
-    const { chance } = oddsOf({ ...quote, probability }, undefined);
-    this.#voice.quote(stage.offer, { least, chance }, why + moved);
+    this.#voice.quote(stage.offer, this.terms, why + moved);
   }
 
-  #fail(thrown: unknown): void {
-    const failure = explain(thrown);
+  #fail(thrown: unknown, isOfSigning: boolean): void {
+    const failure = { ...explain(thrown), isOfSigning };
+    this.estimator.clear(); // what is estimated from now on is younger than the failure
     this.stage.value = { name: "draft", failure };
-    this.#voice.speak(failure.text);
+    this.#voice.speak(failureText(failure, undefined, ""));
     this.#refresh();
   }
 
@@ -300,10 +293,12 @@ export class BetSlip {
     if ("errors" in this.parsed.value) this.estimator.clear();
     this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#refresh();
-    this.#voice.estimate(
-      () => this.stage.value.name === "draft" && this.draft !== undefined,
-      () => this.estimator.state.value,
-    );
+    this.#voice.still(() => {
+      if (this.stage.value.name !== "draft") return "";
+      const obstacle = this.#options.obstacle();
+      if (obstacle?.field !== undefined) return obstacle.text;
+      return this.draft === undefined ? "" : this.terms || undefined;
+    });
   }
 
   /** Estimates now and then for as long as there is a box. */

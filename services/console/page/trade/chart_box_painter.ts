@@ -116,7 +116,8 @@ const LABELS_MAX = 40;
 
 /**
  * Names the states of boxes in words. Drawn after all boxes, so that no other one crosses it, and from
- * the top one down: a label that would cover another one is left out. The highlighted one comes first.
+ * the top one down, the highlighted one first: at the upper edge of its box, at the lower one if another
+ * label is there, and not at all if that place is taken, too.
  */
 export function paintBoxLabels(frame: Frame): void {
   const { context, scales: { x, y, plot }, palette, boxes, highlighted } = frame;
@@ -131,15 +132,18 @@ export function paintBoxLabels(frame: Frame): void {
     const isWide = isFirst(box) || right - left >= LABEL_WIDTH_MIN;
     const isShown = right >= plot.left && left <= plot.right && isWide;
     if (!isShown || box.label === "") continue;
-    const level = Math.max(18, y(box.high) - 11); // below the edge of the chart
-    const least = { left: Math.max(2, left), width: LABEL_WIDTH_MIN, level };
-    // Measuring takes longer than comparing.
-    if (drawn.some((other) => isOver(least, other))) continue;
-    const width = context.measureText(box.label).width + 12;
-    const label = { left: Math.max(2, Math.min(left, right - width)), width, level };
-    if (drawn.some((other) => isOver(label, other))) continue;
-    drawn.push(label);
-    paintLabel(frame, box.label, label, colorOf(box.kind, palette));
+    for (const edge of [y(box.high) - 11, y(box.low) + 11]) {
+      const level = Math.min(plot.bottom - 11, Math.max(18, edge)); // inside the chart
+      const least = { left: Math.max(2, left), width: LABEL_WIDTH_MIN, level };
+      // Measuring takes longer than comparing.
+      if (drawn.some((other) => isOver(least, other))) continue;
+      const width = context.measureText(box.label).width + 12;
+      const label = { left: Math.max(2, Math.min(left, right - width)), width, level };
+      if (drawn.some((other) => isOver(label, other))) continue;
+      drawn.push(label);
+      paintLabel(frame, box.label, label, colorOf(box.kind, palette));
+      break;
+    }
   }
   context.font = `12px ${palette.font}`;
 }

@@ -1,6 +1,6 @@
 import { type Signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Market } from "@rangemaker/client";
+import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { PriceFeed } from "../data/price_feed.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
@@ -76,16 +76,23 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
         <button
           key={symbol}
           type="button"
+          class={isOld(model, symbol) ? "old" : undefined}
           aria-pressed={slip.symbol.value === symbol}
           onClick={() => slip.choose(symbol)}
         >
           <span>{symbol}</span>
           <LivePrice feed={model.feed} symbol={symbol} />
-          {model.feed.stateOf(symbol) === "stale" && <em>stale</em>}
+          {isOld(model, symbol) && <span class="spoken">old</span>}
         </button>
       ))}
     </div>
   );
+}
+
+/** The newest price is not the one of now. */
+function isOld({ stateOf }: PageModel, symbol: string): boolean {
+  const state = stateOf(symbol);
+  return state === "stale" || state === "away" || state === "offline";
 }
 
 /** A price that changes ten times a second: nothing but its text is written anew. */
@@ -106,17 +113,23 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     const future = element?.querySelector("div");
     if (!element || !canvas || !future) return;
     const ended = new AbortController();
+    let cancelSaying: CancelTimer = () => {};
     const content = contentOf({ model, slip, market, spanMs, chosen, probe });
     const chart = new LiveChart(canvas, future, content, ended.signal);
     new ChartPointer(element, {
       ...{ chart, slip, spanMs, keys: keysOf({ model, slip, market, spanMs }) },
       point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
-      nudged(draft) {
-        if (draft !== undefined) return sayBox(model, slip, "Box");
-        model.announce("No box yet: press Enter for one around the price.");
+      // Once, after the last of several presses.
+      nudged() {
+        cancelSaying();
+        cancelSaying = systemClock.after(SAY_AFTER_MS, () => {
+          if (slip.draft !== undefined) return sayBox(model, slip, "Box");
+          model.announce("No box yet: press Enter for one around the price.");
+        });
       },
     }, ended.signal);
     return () => {
+      cancelSaying();
       probe.hide();
       ended.abort();
     };
@@ -126,28 +139,45 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   const { draft } = slip;
   const draftEndsInMs = draft && draft.startsInMs + draft.durationMs;
-  // A suggested or typed box may end beyond the chart.
+  // A suggested or typed box may end beyond the chart, and so may any after the screen was turned.
   useEffect(() => {
-    if (draftEndsInMs === undefined) return;
-    const futureShare = 1 - pastShare(area.current?.clientWidth ?? 0);
-    if (draftEndsInMs <= spanMs.value * futureShare) return;
-    spanMs.value = spanFor(draftEndsInMs, futureShare);
+    const fit = () => {
+      if (draftEndsInMs === undefined) return;
+      const futureShare = 1 - pastShare(area.current?.clientWidth ?? 0);
+      if (draftEndsInMs > spanMs.value * futureShare) {
+        spanMs.value = spanFor(draftEndsInMs, futureShare);
+      }
+    };
+    fit();
+    addEventListener("resize", fit);
+    return () => removeEventListener("resize", fit);
   }, [draftEndsInMs]);
-  const label =
-    `Live prices of ${symbol}. P tells the price, + and − zoom. Enter suggests a box, then asks for ` +
-    "its quote; arrow keys move it, with Shift they size it, and Escape clears it. The fields beside " +
-    "the chart set each of its sides.";
-  const obstacle = marketObstacle(model.feed.stateOf(symbol), symbol);
+  const obstacle = marketObstacle(model.stateOf(symbol), symbol);
   return (
     <div class="chart">
-      <div ref={area} class="area" role="application" tabIndex={0} aria-label={label}>
+      <div
+        ref={area}
+        class="area"
+        role="application"
+        tabIndex={0}
+        aria-label={`Live prices of ${symbol}`}
+        aria-describedby="chart-help"
+      >
         <canvas />
         <div class="future" />
       </div>
+      <p class="spoken" id="chart-help">{HELP}</p>
       <p class="chart-state warned" role="status">{obstacle?.text}</p>
     </div>
   );
 }
+
+const HELP =
+  "Enter suggests a box, then asks for its quote. Arrow keys move it, with Shift they size it, Escape " +
+  "clears it. P tells the price and what the box pays. + and − zoom.";
+
+/** The box is said when it has been still for this long. */
+const SAY_AFTER_MS = 600;
 
 /** What keys do on the chart, beside those that move the box. */
 function keysOf(
@@ -168,15 +198,16 @@ function keysOf(
     escape: clear,
     delete: clear,
     enter() {
-      if (slip.stage.peek().name === "draft" && slip.isEmpty) return placeBox(model, slip);
-      // From there, the focus follows the steps.
-      document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
-      if (slip.stage.peek().name === "draft") askQuote(model, slip);
+      if (slip.stage.peek().name !== "draft") {
+        return document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+      }
+      if (slip.isEmpty) return placeBox(model, slip);
+      askQuote(model, slip);
     },
     p() {
       const price = model.feed.latest.peek()[market.symbol]?.price;
       const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
-      say(`${market.symbol}: ${text}`);
+      say(`${market.symbol}: ${text}. ${slip.terms}`.trim());
     },
   };
 }
@@ -206,7 +237,7 @@ function point(
   const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
   const parsed = parseDecimal(slip.fields.peek().amount);
   const amount = typeof parsed === "bigint" ? parsed : 10_000_000n;
-  const bet = isFree && isDraft && model.feed.stateOf(market.symbol) === "fresh" && draft
+  const bet = isFree && isDraft && model.stateOf(market.symbol) === "fresh" && draft
     ? betOf(market.symbol, draft, amount, model.serverClock.now())
     : undefined;
   probe.show(place, bet);
@@ -238,6 +269,7 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series) },
       hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs) ? "Draw here" : undefined,
+      isOld: isOld(model, market.symbol),
       nowMs,
       spanMs: spanMs.peek(),
     };

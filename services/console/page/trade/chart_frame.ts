@@ -18,6 +18,8 @@ export interface ChartContent {
   probe: { place: Place; text: string } | undefined;
   /** Shown where a box could be, until there is one. */
   hint: string | undefined;
+  /** The newest price is not the one of now. */
+  isOld: boolean;
   nowMs: number;
   spanMs: number;
 }

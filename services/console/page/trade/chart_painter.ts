@@ -27,6 +27,7 @@ export function paint(frame: Frame, width: number, height: number): void {
   context.font = `12px ${palette.font}`;
   paintFuture(frame);
   paintGrid(frame);
+  paintNow(frame);
   context.save();
   context.beginPath();
   context.rect(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top);
@@ -39,25 +40,39 @@ export function paint(frame: Frame, width: number, height: number): void {
   paintProbe(frame);
   paintHint(frame);
   context.restore();
-  paintPrice(frame);
+  paintPrices(frame);
 }
 
-/** The future has its own ground, and begins at a line that says now. */
+/** The future has its own ground. */
 function paintFuture({ context, scales, palette }: Frame): void {
   const { plot, x, nowMs } = scales;
   const nowX = x(nowMs);
   context.fillStyle = palette.future;
   context.fillRect(nowX, plot.top, plot.right - nowX, plot.bottom - plot.top);
+}
+
+/** The future begins at a line that says now; no line of the grid crosses the word. */
+function paintNow({ context, scales, palette }: Frame): void {
+  const { plot, x, nowMs } = scales;
+  const nowX = x(nowMs);
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1;
   context.setLineDash([3, 4]);
   strokeLine(context, nowX, plot.top, nowX, plot.bottom);
   context.setLineDash([]);
+  context.fillStyle = palette.future;
+  context.fillRect(nowX + 2, plot.bottom - 18, 32, 16);
+  context.fillStyle = palette["ink-soft"];
+  context.font = `600 12px ${palette.font}`;
+  context.textAlign = "left";
+  context.fillText("now", nowX + 5, plot.bottom - 10);
+  context.font = `12px ${palette.font}`;
 }
 
-function paintGrid({ context, scales, series, palette }: Frame): void {
-  const { plot, x, y, nowMs } = scales;
-  const newestY = y(series.prices.at(-1) ?? -Infinity);
+function paintGrid(frame: Frame): void {
+  const { context, scales, palette } = frame;
+  const { plot, x, y } = scales;
+  const tags = tagsOf(frame);
   context.strokeStyle = palette.grid;
   context.fillStyle = palette["ink-soft"];
   context.textBaseline = "middle";
@@ -65,28 +80,23 @@ function paintGrid({ context, scales, series, palette }: Frame): void {
   for (const price of y.ticks(Math.max(2, Math.floor((plot.bottom - plot.top) / 56)))) {
     const at = Math.round(y(price)) + 0.5;
     strokeLine(context, plot.left, at, plot.right, at);
-    if (Math.abs(at - newestY) < 18) continue; // the newest price is there
+    if (tags.some(({ level }) => Math.abs(at - level) < TAG_HEIGHT)) continue;
     context.fillText(formatQuotePrice(price), plot.right + 8, at);
   }
   context.textAlign = "center";
-  const nowX = x(nowMs);
   const [fromMs = 0, toMs = 0] = x.domain();
   const isLong = toMs - fromMs > DAY_MS;
-  // Full minutes are short, so that a narrow chart has them on both sides of now.
+  // Full minutes are short, so that a narrow chart has more of them.
   const minutes = isLong ? [] : timeTicks(scales, 44);
   const isShort = minutes.length > 0 && minutes.every((time) => time % 60_000 === 0);
-  const [near, edge] = isShort ? [34, 18] : [46, 28];
+  const edge = isShort ? 18 : 28;
   for (const time of isShort ? minutes : timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
-    if (Math.abs(at - nowX) < near || at < edge || at > plot.right - edge) continue;
+    if (at < edge || at > plot.right - edge) continue;
     const text = isLong ? formatDay(time) : formatTime(time).slice(0, isShort ? 5 : 8);
     context.fillText(text, at, plot.bottom + 13);
   }
-  context.fillStyle = palette.ink;
-  context.font = `600 12px ${palette.font}`;
-  context.fillText("now", nowX, plot.bottom + 13);
-  context.font = `12px ${palette.font}`;
 }
 
 /** The line of prices: at most a lowest and a highest point in each pixel. */
@@ -175,15 +185,54 @@ function paintProbe(frame: Frame): void {
   paintLabel(frame, text, { left, width, level: above }, palette.ink);
 }
 
-/** The newest price: a dot at the end of the line, and its value at the axis. */
-function paintPrice({ context, scales, series, palette }: Frame): void {
-  const price = series.prices.at(-1);
-  const time = series.times.at(-1);
-  if (price === undefined || time === undefined) return;
-  const { plot, x, y } = scales;
-  const level = Math.min(plot.bottom, Math.max(plot.top, y(price)));
-  const at = Math.min(x(time), plot.right);
-  if (at < plot.left) return;
+/** Height of a tag at the axis. */
+const TAG_HEIGHT = 20;
+
+interface Tag {
+  price: number;
+  level: number;
+  isBound: boolean;
+}
+
+/** The prices with a tag at the axis: the newest one, and both bounds of the box that is being made. */
+function tagsOf({ scales: { plot, y }, series, boxes }: Frame): Tag[] {
+  const clamped = (level: number) => Math.min(plot.bottom, Math.max(plot.top, level));
+  const newest = series.prices.at(-1);
+  const own = boxes.at(-1);
+  const tags: Tag[] = [];
+  if (newest !== undefined) {
+    tags.push({ price: newest, level: clamped(y(newest)), isBound: false });
+  }
+  // Above and below the box, so that they are apart however low it is.
+  if (own?.kind === "draft" || own?.kind === "quoted") {
+    tags.push(
+      { price: own.high, level: clamped(y(own.high) - TAG_HEIGHT / 2), isBound: true },
+      { price: own.low, level: clamped(y(own.low) + TAG_HEIGHT / 2), isBound: true },
+    );
+  }
+  return tags;
+}
+
+/** The newest price as a dot at the end of the line, weaker if it is old; and the tags at the axis. */
+function paintPrices(frame: Frame): void {
+  const { context, scales: { plot, x }, series, palette, isOld } = frame;
+  const lineColor = isOld ? palette["ink-soft"] : palette.line;
+  for (const { price, level, isBound } of tagsOf(frame)) {
+    const at = x(series.times.at(-1) ?? Infinity);
+    context.fillStyle = isBound ? palette.accent : lineColor;
+    if (!isBound && at >= plot.left) paintNewest(frame, Math.min(at, plot.right), level);
+    context.beginPath();
+    context.roundRect(plot.right + 2, level - TAG_HEIGHT / 2, 71, TAG_HEIGHT, 4);
+    context.fill();
+    context.fillStyle = palette.surface;
+    context.font = `600 12px ${palette.font}`;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillText(formatQuotePrice(price), plot.right + 8, level + 0.5);
+  }
+}
+
+function paintNewest({ context, scales: { plot }, palette }: Frame, at: number, level: number) {
   context.strokeStyle = palette.line;
   context.globalAlpha = 0.45;
   context.lineWidth = 1;
@@ -191,18 +240,9 @@ function paintPrice({ context, scales, series, palette }: Frame): void {
   strokeLine(context, at, level, plot.right, level);
   context.setLineDash([]);
   context.globalAlpha = 1;
-  context.fillStyle = palette.line;
   context.beginPath();
   context.arc(at, level, 4, 0, 2 * Math.PI);
   context.fill();
-  context.beginPath();
-  context.roundRect(plot.right + 2, level - 10, 71, 20, 4);
-  context.fill();
-  context.fillStyle = palette.surface;
-  context.font = `600 12px ${palette.font}`;
-  context.textAlign = "left";
-  context.textBaseline = "middle";
-  context.fillText(formatQuotePrice(price), plot.right + 8, level + 0.5);
 }
 
 function strokeLine(

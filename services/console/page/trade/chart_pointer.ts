@@ -14,8 +14,8 @@ export interface PointerTarget {
   spanMs: Signal<number>;
   /** The pointer is at a place without drawing there, or away. */
   point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
-  /** A press of an arrow key has ended, after which the box is as the user wants it; undefined without one. */
-  nudged(draft: Draft | undefined): void;
+  /** A press of an arrow key has ended. */
+  nudged(): void;
   /** What keys other than arrows do, by their names in lower case. */
   keys: Readonly<Record<string, () => void>>;
 }
@@ -70,7 +70,7 @@ export class ChartPointer {
     element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
     element.addEventListener("keydown", (event) => this.#key(event), { signal });
     element.addEventListener("keyup", ({ key }) => {
-      if (key.startsWith("Arrow")) target.nudged(target.slip.draft);
+      if (key.startsWith("Arrow")) target.nudged();
     }, { signal });
   }
 

@@ -149,7 +149,7 @@ export class LiveChart {
 }
 
 /** A chart that is less wide than this has no room for larger text. */
-const LARGE_TEXT_WIDTH = 240;
+const LARGE_TEXT_WIDTH = 190;
 
 /** By how much the user has enlarged the page's text, as far as the chart has room for it. */
 function textScale(width: number): number {
@@ -159,7 +159,7 @@ function textScale(width: number): number {
 
 /** Everything that decides what a frame looks like, to half a pixel. */
 function keyOf(
-  { series, boxes, draft, highlighted, probe, hint, spanMs }: ChartContent,
+  { series, boxes, draft, highlighted, probe, hint, isOld, spanMs }: ChartContent,
   nowMs: number,
   { low, high }: PriceRange,
   height: number,
@@ -170,7 +170,7 @@ function keyOf(
   return [
     ...[nowMs, spanMs, Math.round(low / pixel), Math.round(high / pixel)],
     isStepped ? 0 : series.version,
-    ...[boxes.length, own?.kind, own?.label, own?.low, own?.high, highlighted, hint],
+    ...[boxes.length, own?.kind, own?.label, own?.low, own?.high, highlighted, hint, isOld],
     ...[draft?.startsInMs, draft?.durationMs],
     ...[probe?.text, probe?.place.timeMs, probe?.place.price],
   ].join();

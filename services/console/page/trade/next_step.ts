@@ -33,7 +33,7 @@ export interface Obstacle {
   text: string;
   /** The button switches the wallet's chain. */
   switchesChain?: boolean;
-  /** The button moves the box to the price. */
+  /** Moving the box to the price, by a button of its own, removes the obstacle. */
   movesBox?: boolean;
   /** The field to correct. */
   field?: keyof DraftFields;
@@ -43,11 +43,11 @@ const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: stri
   {
     away: () => ({
       button: "Reconnecting …",
-      text: "No live prices: reconnecting. Bets continue when they are back.",
+      text: "No live prices: reconnecting. Your open bets go on; new ones wait.",
     }),
     offline: () => ({
       button: "You are offline",
-      text: "You are offline: bets continue when your network is back.",
+      text: "You are offline. Your open bets go on; new ones wait for your network.",
     }),
     connecting: () => ({ button: "Connecting …", text: "Connecting to the prices …" }),
     missing: (symbol) => ({
@@ -106,17 +106,18 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     return { button: QUOTE, text, field };
   }
   const { betAmount } = parsed;
+  const wrongAmount = (text: string): Obstacle => ({ ...blocked(text), field: "amount" });
   if (balance !== undefined && betAmount > balance) {
-    return blocked(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);
+    return wrongAmount(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);
   }
   if (limits !== undefined && betAmount < limits.minBetAmount) {
-    return blocked(`The maker takes bets of ${formatUnits(limits.minBetAmount)} USDC or more.`);
+    return wrongAmount(`The maker takes bets of ${formatUnits(limits.minBetAmount)} USDC or more.`);
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return blocked(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
+    return wrongAmount(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
   }
   if (unpriceable?.code === "OUTSIDE_RANGE") {
-    return { button: "Move the box to the price", text: unpriceable.text, movesBox: true };
+    return { ...blocked(unpriceable.text), movesBox: true };
   }
   return unpriceable && blocked(unpriceable.text);
 }

@@ -26,10 +26,12 @@ const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
+  onShow(bet: Thesis): void;
+  onRepeat(bet: Thesis): void;
 }
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
-export function Positions({ model, chosen }: PositionsProps) {
+export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
   const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<Filter>("All");
@@ -95,15 +97,16 @@ export function Positions({ model, chosen }: PositionsProps) {
               sort={sort}
               rows={rows}
               keyOf={({ id }) => id}
-              attributesOf={({ id, status }) => ({
-                "data-thesis": id,
-                "data-status": status,
-                "data-chosen": chosen.value === id,
-                onPointerEnter: () => chosen.value = id,
+              attributesOf={(thesis) => ({
+                "data-thesis": thesis.id,
+                "data-status": thesis.status,
+                "data-chosen": chosen.value === thesis.id,
+                onPointerEnter: () => chosen.value = thesis.id,
                 onPointerLeave: () => chosen.value = undefined,
+                onClick: () => onShow(thesis),
               })}
               columns={[
-                { name: "Bet", text: ({ id }) => id },
+                { name: "Bet", text: (thesis) => <ShowButton id={thesis.id} /> },
                 { name: "Outcome", text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} /> },
                 {
                   name: "Market",
@@ -114,6 +117,23 @@ export function Positions({ model, chosen }: PositionsProps) {
                 { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
                 { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
                 { name: "Pays", number: ({ payout }) => formatAmount(payout) },
+                {
+                  name: "Again",
+                  isSortable: false,
+                  text: (thesis) => (
+                    <button
+                      type="button"
+                      class="quiet"
+                      aria-label={`Repeat bet ${thesis.id}`}
+                      onClick={(event) => {
+                        event.stopPropagation();
+                        onRepeat(thesis);
+                      }}
+                    >
+                      Repeat
+                    </button>
+                  ),
+                },
               ]}
             />
             {rows.length === 0 && (
@@ -137,6 +157,13 @@ export function Positions({ model, chosen }: PositionsProps) {
           </>
         )}
     </section>
+  );
+}
+
+/** Shows a bet on the chart: its whole row is pressed, and the keyboard reaches this. */
+function ShowButton({ id }: { id: number }) {
+  return (
+    <button type="button" class="quiet" aria-label={`Bet ${id}: show on the chart`}>{id}</button>
   );
 }
 

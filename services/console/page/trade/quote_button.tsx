@@ -1,5 +1,4 @@
 /** The way from a box to its quote: the button, and why it cannot be pressed or has failed. */
-import { useEffect, useRef } from "preact/hooks";
 import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { decimalsOf, formatAmount, toNumber } from "../format.ts";
@@ -8,15 +7,19 @@ import { type Draft, halfHeightOf } from "./draft.ts";
 import { durationText } from "./input.ts";
 import { type Obstacle, obstacleOf } from "./next_step.ts";
 import { oddsOf } from "./odds.ts";
+import { chancesText } from "./slip_voice.ts";
+import { failureText } from "./stage.ts";
 
 interface QuoteButtonProps {
   model: PageModel;
   slip: BetSlip;
+  /** Puts the box where the price is. */
+  onMove(): void;
 }
 
 /** What has to be done before a quote is asked for; undefined if nothing. */
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
-  const { session, config, nodeChainId, feed, maker } = model;
+  const { session, config, nodeChainId, maker } = model;
   const user = session.user.value;
   const parsed = slip.parsed.value;
   const symbol = slip.symbol.value;
@@ -24,7 +27,7 @@ export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefin
   const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
   return obstacleOf({
     symbol,
-    market: feed.stateOf(symbol),
+    market: model.stateOf(symbol),
     chainId: config.chainId,
     nodeChainId: nodeChainId.value,
     hasUser: user !== undefined,
@@ -59,35 +62,44 @@ function withHeight(
 }
 
 /** The button for a quote, and what keeps the user from it. */
-export function QuoteButton({ model, slip }: QuoteButtonProps) {
-  const isQuoting = slip.stage.value.name === "quoting";
+export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
+  const stage = slip.stage.value;
+  const isQuoting = stage.name === "quoting";
   const obstacle = obstacleNow(model, slip);
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
   const estimate = !obstacle && state && "estimate" in state ? state.estimate : undefined;
   const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
+  // The slip says it aloud.
+  const failure = stage.name === "draft" && stage.failure;
+  const failed = failure ? failureText(failure, state, obstacle?.text ?? "") : "";
   return (
     <>
       {odds && estimate && (
         <p class="bar-payout">
           pays <strong>{formatAmount(estimate.payout)}</strong>
-          {odds.chance !== undefined && `, chance ${odds.chance}`}
+          {chancesText(odds).replaceAll(" %", "\u00a0%")}
         </p>
       )}
-      <Failure slip={slip} obstacle={obstacle} />
+      {failed !== "" && <p class="warned bar-failure">{failed}</p>}
       <button
         type="submit"
         class="primary wide"
         data-next
         // Within reach of the keyboard, so that it can say why it waits.
-        aria-disabled={isQuoting || (obstacle !== undefined && !obstacle.movesBox)}
+        aria-disabled={isQuoting || obstacle !== undefined}
         aria-describedby="obstacle"
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
       </button>
-      <p class={odds?.warning ? "warned bar-note" : "note bar-note"} id="obstacle">
-        {obstacle?.text ?? odds?.warning}
-      </p>
+      <div class="bar-note">
+        <p class={odds?.warning ? "warned" : "note"} id="obstacle">
+          {obstacle?.text ?? odds?.warning}
+        </p>
+        {obstacle?.movesBox && (
+          <button type="button" onClick={onMove}>Move the box to the price</button>
+        )}
+      </div>
     </>
   );
 }
@@ -109,25 +121,7 @@ export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: O
       <button type="button" class="primary wide" data-next onClick={change}>
         {obstacle.button}
       </button>
-      <p class="note bar-note">{obstacle.text}</p>
+      <p class="bar-note note">{obstacle.text}</p>
     </>
   );
-}
-
-interface FailureProps {
-  slip: BetSlip;
-  obstacle: Obstacle | undefined;
-}
-
-/**
- * Why the last attempt failed, in sight of the button that failed, unless the obstacle says so. The
- * slip says it aloud.
- */
-function Failure({ slip, obstacle }: FailureProps) {
-  const stage = slip.stage.value;
-  const failure = stage.name === "draft" ? stage.failure : undefined;
-  const line = useRef<HTMLParagraphElement>(null);
-  useEffect(() => line.current?.scrollIntoView({ block: "nearest" }), [failure]);
-  if (failure === undefined || obstacle?.text.startsWith(failure.text)) return null;
-  return <p ref={line} class="warned bar-failure" data-code={failure.code}>{failure.text}</p>;
 }

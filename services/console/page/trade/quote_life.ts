@@ -46,3 +46,19 @@ export function windowText(
   }. If the price has already ` +
     "left the box, nothing is taken.";
 }
+
+/** Whether a price is outside the box of a quote. */
+export function isOutside(
+  { lowerPrice, upperPrice }: Pick<Quote, "lowerPrice" | "upperPrice">,
+  price: bigint,
+): boolean {
+  return price < lowerPrice || price > upperPrice;
+}
+
+/** What it means that the price is outside the box of a quote: once its window has begun, the end. */
+export function outsideText({ startTime }: Pick<Quote, "startTime">, nowMs: number): string {
+  if (nowMs >= startTime) return "The window has begun with the price outside: nothing is placed.";
+  return `The price is outside the box. It has to be inside in ${
+    durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))
+  }, when the window starts, or you lose.`;
+}

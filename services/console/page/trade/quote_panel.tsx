@@ -1,13 +1,16 @@
-import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
-import type { BetSlip, Stage } from "./bet_slip.ts";
+import type { BetSlip } from "./bet_slip.ts";
 import { durationText } from "./input.ts";
 import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
-import { movedText, quoteLife, windowText } from "./quote_life.ts";
+import { movedText } from "./quote_life.ts";
+import { quoteStepOf } from "./quote_step.ts";
+import { chancesText } from "./slip_voice.ts";
+import type { Stage } from "./stage.ts";
 
 type QuoteStage = Extract<Stage, { offer: unknown }>;
 
@@ -15,28 +18,52 @@ interface QuotePanelProps {
   model: PageModel;
   slip: BetSlip;
   stage: QuoteStage;
+  /** Draws the box of a bet again. */
+  onRepeat(bet: Thesis): void;
 }
 
-/** A firm quote: what it says, how long it lives, and the button that signs it. */
-export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
+/** A firm quote: what it says, how long it lives, and the button that signs it; then its bet. */
+export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
+  if (stage.name !== "placed") return <FirmQuote model={model} slip={slip} stage={stage} />;
+  const thesis = model.session.user.value?.portfolio.theses.value
+    .find(({ id }) => id === stage.thesisId);
+  return (
+    <>
+      <PlacedBet model={model} stage={stage} thesis={thesis} />
+      <div class="action-bar">
+        <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
+          Make another bet
+        </button>
+        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+      </div>
+    </>
+  );
+}
+
+type FirmStage = Exclude<QuoteStage, { name: "placed" }>;
+type FirmQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: FirmStage };
+
+function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
+  const nowMs = useNow(model.serverClock, 250);
   const { quote } = stage.offer;
   const symbol = slip.symbol.value;
-  if (stage.name === "placed") {
-    return (
-      <>
-        <PlacedBet model={model} stage={stage} />
-        <div class="action-bar">
-          <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
-            Make another bet
-          </button>
-        </div>
-      </>
-    );
-  }
+  const user = model.session.user.value;
+  const bets = user?.portfolio.bets.unresolved.value ?? [];
+  const own = bets.find(({ offer }) => offer.quoteHash === stage.offer.quoteHash);
+  const { button, note, look, action, back } = quoteStepOf({
+    stage,
+    isDevelopmentKey: user?.isDevelopmentKey ?? false,
+    isChecking: own?.isChecking ?? false,
+    hasOther: bets.length > 0,
+    isOffline: model.isOffline.value,
+    price: model.feed.latest.value[symbol]?.price,
+  }, nowMs);
+  const isOver = look === "failure"; // what cannot be had any more is not shown
   const estimated = stage.name === "quoted" ? stage.estimated : undefined;
   const probability = estimated && probabilityAt(quote.payout, estimated);
   const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
   const least = leastPayout(quote, slip.tolerancePercent.value);
+  const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
   return (
     <>
       <dl class="facts">
@@ -44,23 +71,46 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
         <Fact label="From">
           {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
         </Fact>
-        <Fact label="You bet">{formatAmount(quote.betAmount)} USDC</Fact>
-        <Fact label="You get if it stays" isBig>
-          <span data-payout={quote.payout.toString()}>{formatAmount(quote.payout)} USDC</span>
-        </Fact>
-        {least < quote.payout && (
-          <Fact label="At least, if the price moves">{formatAmount(least)} USDC</Fact>
+        <Fact label="You bet">{bet} USDC</Fact>
+        {!isOver && (
+          <>
+            <Fact label="You get if it stays" isBig>
+              <span data-payout={quote.payout.toString()}>{pays} USDC</span>
+            </Fact>
+            {least < quote.payout && (
+              <Fact label="At least, if the price moves">{atLeast} USDC</Fact>
+            )}
+            {odds.chance !== undefined && <Fact label="Maker’s chance">{odds.chance}</Fact>}
+            <Fact label="Break-even chance">{odds.breakEven}</Fact>
+          </>
         )}
-        {odds.chance !== undefined && <Fact label="Maker's chance">{odds.chance}</Fact>}
-        <Fact label="Break-even chance">{odds.breakEven}</Fact>
       </dl>
-      {odds.warning !== undefined && <p class="note">{odds.warning}</p>}
-      <Changes stage={stage} />
-      <NextStep model={model} slip={slip} stage={stage}>
-        Bet {formatAmount(quote.betAmount)}, get <strong>{formatAmount(quote.payout)}</strong>
-        {least < quote.payout && ` (at least ${formatAmount(least)})`}
-        {odds.chance !== undefined && `, chance ${odds.chance}`}
-      </NextStep>
+      {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
+      {!isOver && <Changes stage={stage} />}
+      <div class="action-bar">
+        {action === "sign" && (
+          <p class="bar-payout bar-terms" id="terms">
+            Bet {bet}, get <strong>{pays}</strong>
+            {least < quote.payout && ` (at least ${atLeast})`}
+            {chancesText(odds).replaceAll(" %", "\u00a0%")}
+          </p>
+        )}
+        <button
+          type="button"
+          class="primary wide"
+          data-next
+          // One button for all steps, never disabled, so that none takes the focus away.
+          aria-disabled={action === undefined}
+          aria-describedby={action === "sign" ? "terms bar-note" : "bar-note"}
+          onClick={() => {
+            if (action !== undefined) void (action === "sign" ? slip.place() : slip.quote());
+          }}
+        >
+          {button}
+        </button>
+        {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
+        <p class={`bar-note ${look ?? "note"}`} id="bar-note">{note}</p>
+      </div>
     </>
   );
 }
@@ -68,13 +118,13 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
 interface PlacedBetProps {
   model: PageModel;
   stage: Extract<Stage, { name: "placed" }>;
+  /** Undefined until the node has told it. */
+  thesis: Thesis | undefined;
 }
 
 /** The bet that was just placed, until it is settled and after it. */
-function PlacedBet({ model, stage: { thesisId, offer: { quote } } }: PlacedBetProps) {
+function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
-  const theses = model.session.user.value?.portfolio.theses.value ?? [];
-  const thesis = theses.find(({ id }) => id === thesisId);
   const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
   // Under a thumb, the page may be scrolled to its fields: the box is what is watched now.
   useEffect(() => {
@@ -101,7 +151,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } } }: PlacedBetPr
     <p class="placed">
       <strong class="open">● Bet {thesisId} is placed.</strong> It pays {formatAmount(quote.payout)}
       {" "}
-      USDC if {symbol} stays in the box. Its outcome is announced.
+      USDC if {symbol} stays in the box. Its outcome will be shown here.
     </p>
   );
 }
@@ -127,90 +177,6 @@ function Changes({ stage }: { stage: QuoteStage }) {
         </p>
       )}
       {moved !== "" && <p class="note moved">{moved}</p>}
-    </>
-  );
-}
-
-/** The next step: its button, what is to be known of it, and the way back. */
-interface Step {
-  text: string;
-  note?: string;
-  isFailure?: boolean;
-  /** What the button does; without it, the button waits. */
-  onPress?: () => void;
-  /** Of the button that goes back to the box. */
-  back?: string;
-}
-
-function stepOf({ model, slip, stage }: QuotePanelProps, nowMs: number): Step {
-  const user = model.session.user.value;
-  const bets = user?.portfolio.bets.unresolved.value ?? [];
-  const { quote, quoteHash } = stage.offer;
-  const { state, remainingMs } = quoteLife(quote, nowMs);
-  const checking = "Outcome unknown, checking …";
-  if (stage.name === "sending") {
-    const own = bets.find(({ offer }) => offer.quoteHash === quoteHash);
-    if (!own?.isChecking) return { text: "Placing the bet …" };
-    const note =
-      "The maker has not answered. The same signed bet is sent again: it is placed once, or not.";
-    return { text: checking, note };
-  }
-  if (stage.name === "signing") {
-    const note = stage.isAgain
-      ? "The price moved, within what you accept: one more signature."
-      : "";
-    if (user?.isDevelopmentKey) return { text: "Signing …", note };
-    return { text: "Sign in your wallet …", note, back: "Cancel" };
-  }
-  if (bets.length > 0) return { text: checking, note: "Another signed bet is on its way." };
-  const back = "Change the box";
-  if (state === "valid" && model.feed.isOffline.value) {
-    return { text: "You are offline", note: "Nothing can be placed now.", back };
-  }
-  if (state !== "valid") {
-    return {
-      text: "Ask for a new quote",
-      note: state === "expired"
-        ? "The quote has expired. The window of a new one starts later."
-        : "The window of the box is over before it was placed.",
-      isFailure: true,
-      onPress: () => void slip.quote(),
-      back,
-    };
-  }
-  return {
-    text: "Sign and place the bet",
-    note: `Sign within ${Math.ceil(remainingMs / 1000)} s. ${windowText(quote, nowMs)}`,
-    onPress: () => void slip.place(),
-    back,
-  };
-}
-
-/** The next step. What is signed is repeated above its button: on a phone, the facts are out of sight. */
-function NextStep({ children, ...props }: QuotePanelProps & { children: ComponentChildren }) {
-  const nowMs = useNow(props.model.serverClock, 250);
-  const { text, note, isFailure, onPress, back } = stepOf(props, nowMs);
-  const hasTerms = onPress !== undefined && !isFailure;
-  return (
-    <>
-      <div class="action-bar">
-        {hasTerms && <p class="bar-payout bar-terms" id="terms">{children}</p>}
-        <button
-          type="button"
-          class="primary wide"
-          data-next
-          // One button for all steps, never disabled, so that none takes the focus away.
-          aria-disabled={onPress === undefined}
-          aria-describedby={hasTerms ? "terms bar-note" : "bar-note"}
-          onClick={onPress}
-        >
-          {text}
-        </button>
-        <p class={isFailure ? "failure bar-note" : "note bar-note"} id="bar-note">{note}</p>
-      </div>
-      {back && (
-        <button type="button" class="quiet wide" onClick={() => props.slip.back()}>{back}</button>
-      )}
     </>
   );
 }

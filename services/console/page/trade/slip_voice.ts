@@ -4,10 +4,11 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
-import { oddsOf } from "./odds.ts";
+import { leastPayout, type Odds, oddsOf, probabilityAt } from "./odds.ts";
 import { quoteLife, windowText } from "./quote_life.ts";
+import type { QuotedStage } from "./stage.ts";
 
-/** The estimate is spoken when the box has been still for this long. */
+/** What the box pays is spoken when it has been still for this long. */
 const STILL_MS = 1_000;
 
 const CHECKING = "The maker has not answered: whether your bet was placed is being checked.";
@@ -21,7 +22,7 @@ export interface SlipVoiceOptions {
 /** Says what the eye sees on the bet slip, each thing once. */
 export class SlipVoice {
   readonly #options: SlipVoiceOptions;
-  #cancelEstimate: CancelTimer = () => {};
+  #cancelStill: CancelTimer = () => {};
   #endQuote: () => void = () => {};
 
   constructor(options: SlipVoiceOptions) {
@@ -50,23 +51,16 @@ export class SlipVoice {
   /**
    * Says what a quote pays, and when it has expired.
    *
-   * @param least Payout that is accepted if the price moves.
-   * @param why A sentence before it.
+   * @param terms As {@link quoteText} gives them.
+   * @param why A sentence before them.
    */
-  quote(
-    { quote }: Offer,
-    { least, chance }: { least: bigint; chance: string | undefined },
-    why: string,
-  ): void {
+  quote({ quote }: Offer, terms: string, why: string): void {
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
     const { remainingMs } = quoteLife(quote, nowMs);
-    const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
-    const terms = (least < quote.payout ? ` (at least ${atLeast})` : "") +
-      (chance === undefined ? "" : `, chance ${chance}`);
     const remove = announce(
-      `${why}The quote pays ${pays} USDC for ${bet}${terms}. ${windowText(quote, nowMs)} ` +
+      `${why}${terms} ${windowText(quote, nowMs)} ` +
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
       { isSpoken: why === "" }, // the slip shows it
     );
@@ -88,20 +82,39 @@ export class SlipVoice {
     this.#endQuote = () => {};
   }
 
-  /** Speaks an estimate once the box is still and the estimate is there. @param stateOf Undefined until then. */
-  estimate(isWanted: () => boolean, stateOf: () => EstimateState | undefined): void {
-    this.#cancelEstimate();
-    this.#cancelEstimate = this.#options.clock.after(STILL_MS, () => {
-      if (!isWanted()) return;
-      const state = stateOf();
-      if (state === undefined) return this.estimate(isWanted, stateOf);
-      if ("failure" in state) return this.speak(explain(state.failure).text);
-      const { chance, breakEven, warning } = oddsOf(state.estimate, undefined);
-      this.speak(
-        `Pays ${formatAmount(state.estimate.payout)} USDC if it stays` +
-          `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEven}.` +
-          (warning === undefined ? "" : ` ${warning}`),
-      );
+  /** Speaks once the box is still. @param textOf Undefined as long as it is not known what to say. */
+  still(textOf: () => string | undefined): void {
+    this.#cancelStill();
+    this.#cancelStill = this.#options.clock.after(STILL_MS, () => {
+      const text = textOf();
+      if (text === undefined) return this.still(textOf);
+      if (text !== "") this.speak(text);
     });
   }
+}
+
+/** What a box pays, in a sentence, or why nothing. */
+export function estimateText(state: EstimateState): string {
+  if ("failure" in state) return explain(state.failure).text;
+  const odds = oddsOf(state.estimate, undefined);
+  const pays = `Pays ${formatAmount(state.estimate.payout)} USDC if it stays`;
+  return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
+}
+
+/** What a quote pays, in a sentence. */
+export function quoteText(
+  { offer: { quote }, estimated }: Pick<QuotedStage, "offer" | "estimated">,
+  tolerancePercent: number,
+): string {
+  const least = leastPayout(quote, tolerancePercent);
+  const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
+  const probability = estimated && probabilityAt(quote.payout, estimated);
+  return `The quote pays ${pays} USDC for ${bet}` +
+    (least < quote.payout ? ` (at least ${atLeast})` : "") +
+    `${chancesText(oddsOf({ ...quote, probability }, undefined))}.`;
+}
+
+/** The chance of a bet, if the maker gives it, and the one that it needs. */
+export function chancesText({ chance, breakEven }: Pick<Odds, "chance" | "breakEven">): string {
+  return `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEven}`;
 }

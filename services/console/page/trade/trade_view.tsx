@@ -1,19 +1,24 @@
 import { effect, useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { systemClock } from "@rangemaker/client";
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import { AWAY_CODES, explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { View } from "../shell.tsx";
 import { useNextFocus } from "../use_next_focus.ts";
 import { AccountPanel } from "./account_panel.tsx";
-import { BetPanel } from "./bet_panel.tsx";
+import { BetPanel, repeatBet } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
 import { ChartProbe } from "./chart_probe.ts";
+import { pastShare } from "./chart_scales.ts";
+import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
+import { obstacleNow } from "./quote_button.tsx";
+import { followHistory } from "./quote_history.ts";
 
 /** Shown first where it exists: the market whose prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
@@ -29,14 +34,16 @@ export function openTradeView(model: PageModel): View {
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
-  const slip = new BetSlip(first, {
+  const slip: BetSlip = new BetSlip(first, {
     session,
     estimate: estimator(),
     serverClock,
     clock: systemClock,
     drafts,
     announce,
+    obstacle: () => obstacleNow(model, slip),
   });
+  followHistory(slip, announce);
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
@@ -73,17 +80,76 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
   const isReady = balance !== undefined && balance > 0n;
   const side = useRef<HTMLElement>(null);
   const money = balance === undefined ? "unknown" : isReady;
-  useNextFocus(side, `${user?.address} ${money} ${slip.stage.value.name}`);
+  const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
+  useNextFocus(side, step, CHART);
+  useShortScreen(side);
   if (market === undefined) return null;
+  /** Shows a bet on the chart, with as much time as it needs. */
+  const show = (bet: Thesis) => {
+    const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
+    const { name } = slip.stage.value;
+    if (symbol !== undefined && (name === "draft" || name === "placed")) slip.choose(symbol);
+    const chart = document.querySelector(CHART);
+    const past = pastShare(chart?.clientWidth ?? 0);
+    const nowMs = model.serverClock.now();
+    const spans = [
+      spanMs.value,
+      spanFor(nowMs - bet.startTime, past),
+      spanFor(bet.endTime - nowMs, 1 - past),
+    ];
+    spanMs.value = Math.max(...spans);
+    chosen.value = bet.id;
+    chart?.scrollIntoView({ block: "nearest" });
+  };
   const account = <AccountPanel key="account" model={model} />;
   const bet = <BetPanel key="bet" model={model} slip={slip} />;
   return (
-    <div class="trade">
-      <ChartCard {...{ model, slip, market, spanMs, chosen, probe }} />
-      <aside ref={side} class="side" aria-label="Bet">
-        {isReady ? [bet, account] : [account, bet]}
-      </aside>
-      <Positions model={model} chosen={chosen} />
-    </div>
+    <>
+      {user === undefined && (
+        <p class="tagline">
+          Bet that the price stays in the box. If it leaves once, you lose what you bet.
+        </p>
+      )}
+      <div class="trade">
+        <ChartCard {...{ model, slip, market, spanMs, chosen, probe }} />
+        <aside ref={side} class="side" aria-label="Bet">
+          {isReady ? [bet, account] : [account, bet]}
+        </aside>
+        <Positions
+          model={model}
+          chosen={chosen}
+          onShow={show}
+          onRepeat={(bet) => {
+            repeatBet(model, slip, bet);
+            document.querySelector(CHART)?.scrollIntoView({ block: "nearest" });
+          }}
+        />
+      </div>
+    </>
   );
+}
+
+/** The part of the chart that has the focus. */
+const CHART = ".chart .area";
+
+/** A screen that is less high than this, in lines of the page's text, has no room for a bar that stays. */
+const SHORT_REM = 30;
+
+/** Marks a part on a screen with few lines. A style sheet alone does not know enlarged text. */
+function useShortScreen(part: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const element = part.current;
+    if (element === null) return;
+    const look = () => {
+      const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+      element.dataset.short = String(innerHeight < SHORT_REM * rem);
+    };
+    const sizes = new ResizeObserver(look);
+    sizes.observe(element);
+    addEventListener("resize", look);
+    return () => {
+      sizes.disconnect();
+      removeEventListener("resize", look);
+    };
+  }, []);
 }

@@ -1,0 +1,80 @@
+/** What is to be done with a quote: one button and one sentence for each state. */
+import type { Quote } from "@rangemaker/client";
+import { isOutside, outsideText, quoteLife, windowText } from "./quote_life.ts";
+import type { Stage } from "./stage.ts";
+
+/** Everything that decides what can be done with a quote. */
+export interface QuoteSituation {
+  stage: Extract<Stage, { name: "quoted" | "signing" | "sending" }>;
+  /** A key of this browser signs without a prompt. */
+  isDevelopmentKey: boolean;
+  /** The signed bet was sent, and its answer is overdue. */
+  isChecking: boolean;
+  /** Another signed bet is on its way. */
+  hasOther: boolean;
+  isOffline: boolean;
+  /** The newest price, if there is one. */
+  price: bigint | undefined;
+}
+
+export interface QuoteStep {
+  button: string;
+  note?: string;
+  /** How the note looks; after a failure, the quote is over. */
+  look?: "warned" | "failure";
+  /** What the button does; without it, the button waits. */
+  action?: "sign" | "renew";
+  /** Of the button that goes back to the box. */
+  back?: string;
+}
+
+const CHECKING = "Outcome unknown, checking …";
+const SIGN = "Sign and place the bet";
+const BACK = "Change the box";
+
+export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
+  const { stage, isDevelopmentKey, isChecking, hasOther, isOffline, price } = situation;
+  if (stage.name === "sending") {
+    if (!isChecking) return { button: "Placing the bet …" };
+    const note =
+      "The maker has not answered. The same signed bet is sent again: it is placed once, or not.";
+    return { button: CHECKING, note };
+  }
+  if (stage.name === "signing") {
+    const note = stage.isAgain
+      ? "The price moved, within what you accept: one more signature."
+      : "";
+    if (isDevelopmentKey) return { button: "Signing …", note };
+    return { button: "Sign in your wallet …", note, back: "Cancel" };
+  }
+  if (hasOther) return { button: CHECKING, note: "Another signed bet is on its way." };
+  const { quote } = stage.offer;
+  const { state, remainingMs } = quoteLife(quote, nowMs);
+  if (state === "valid" && isOffline) {
+    return { button: "You are offline", note: "Nothing can be placed now.", back: BACK };
+  }
+  if (state !== "valid") {
+    const note = state === "expired"
+      ? "The quote has expired. The window of a new one starts later."
+      : "The window of the box is over before it was placed.";
+    return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
+  }
+  return { ...signStep(quote, price, nowMs, remainingMs), back: BACK };
+}
+
+/** The step of a quote that lives: what has left its box before it is signed cannot be placed. */
+function signStep(
+  quote: Quote,
+  price: bigint | undefined,
+  nowMs: number,
+  remainingMs: number,
+): QuoteStep {
+  const within = `Sign within ${Math.ceil(remainingMs / 1000)} s. `;
+  if (price === undefined || !isOutside(quote, price)) {
+    return { button: SIGN, note: within + windowText(quote, nowMs), action: "sign" };
+  }
+  const note = outsideText(quote, nowMs);
+  return nowMs >= quote.startTime
+    ? { button: SIGN, note, look: "failure" }
+    : { button: SIGN, note: within + note, look: "warned", action: "sign" };
+}

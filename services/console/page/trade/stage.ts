@@ -1,0 +1,53 @@
+/** Where a bet is on its way. */
+import type { Estimate, Offer } from "@rangemaker/client";
+import type { EstimateState } from "../data/estimator.ts";
+import type { Explanation } from "../data/explain.ts";
+
+/** Why the last attempt failed. */
+export interface Failure extends Explanation {
+  /** It failed after the user had pressed the button that signs: what became of the money is said. */
+  isOfSigning: boolean;
+}
+
+export type Stage =
+  | { name: "draft"; failure?: Failure }
+  | { name: "quoting" }
+  /** `replaces`: the quote before, which has expired or was refused because the price moved. */
+  | {
+    name: "quoted";
+    offer: Offer;
+    estimated: Estimate | undefined;
+    replaces: Offer | undefined;
+  }
+  /** `isAgain`: the price moved, and the user accepts what the bet pays now. */
+  | { name: "signing"; offer: Offer; isAgain: boolean }
+  | { name: "sending"; offer: Offer }
+  | { name: "placed"; thesisId: number; offer: Offer };
+
+export type QuotedStage = Extract<Stage, { name: "quoted" }>;
+
+/** Reasons that come and go with the price: an estimate says that they are over. */
+const OF_THE_PRICE: ReadonlySet<string> = new Set([
+  ...["RANGE_BROKEN", "OUTSIDE_RANGE", "RANGE_TOO_NARROW", "PAYOUT_TOO_LOW"],
+  ...["ORACLE_STALE", "PRICE_STALE", "PRICE_UNAVAILABLE", "PRICE_MOVED", "PRICE_IMPROVED"],
+]);
+
+const NOTHING_TAKEN = "No bet was placed, nothing was taken.";
+
+/**
+ * A failure in words, as far as it is true and nothing else on the slip says it; empty if nothing is
+ * left.
+ *
+ * @param state The newest estimate, which is younger than the failure.
+ * @param shown What the slip says anyway.
+ */
+export function failureText(
+  { code, text, isOfSigning }: Failure,
+  state: EstimateState | undefined,
+  shown: string,
+): string {
+  const isOver = OF_THE_PRICE.has(code) && state !== undefined && "estimate" in state;
+  const reason = shown.startsWith(text) ? "" : text;
+  if (!isOfSigning) return isOver ? "" : reason;
+  return `${NOTHING_TAKEN} ${isOver ? "The price had moved." : reason}`.trim();
+}

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import type { EstimateState } from "../../services/console/page/data/estimator.ts";
+import { failureText } from "../../services/console/page/trade/stage.ts";
+
+/** Only that there is one counts. */
+const PRICED = { estimate: {} } as EstimateState;
+
+const LEFT = { code: "OUTSIDE_RANGE", text: "It is outside.", isOfSigning: true };
+const POOR = { code: "INSUFFICIENT_BALANCE", text: "Bet less.", isOfSigning: true };
+
+const NOTHING = "No bet was placed, nothing was taken.";
+
+Deno.test("failureText: after signing, what became of the money comes first", () => {
+  assert.equal(failureText(LEFT, undefined, ""), `${NOTHING} It is outside.`);
+  assert.equal(failureText({ ...LEFT, isOfSigning: false }, undefined, ""), "It is outside.");
+});
+
+Deno.test("failureText: a reason of the price ends with an estimate, any other one stays", () => {
+  assert.equal(failureText(LEFT, PRICED, ""), `${NOTHING} The price had moved.`);
+  assert.equal(failureText({ ...LEFT, isOfSigning: false }, PRICED, ""), "");
+  assert.equal(failureText(LEFT, { failure: "again" }, ""), `${NOTHING} It is outside.`);
+  assert.equal(failureText(POOR, PRICED, ""), `${NOTHING} Bet less.`);
+});
+
+Deno.test("failureText: a reason that the slip shows anyway is not repeated", () => {
+  assert.equal(failureText(LEFT, undefined, "It is outside. For 45 s, try ± 2."), NOTHING);
+});
