@@ -18,7 +18,7 @@ const client = new RangemakerClient({
 });
 
 /** Codes after which a new quote may be executed; there may be no volatility right after a start. */
-const AGAIN = ["PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE"];
+const AGAIN = ["PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE", "HISTORY_UNAVAILABLE"];
 
 /** Bets on a range around the price: a narrower one until it pays more than it costs. */
 async function bet(parts = 1_000n, attempts = 30) {

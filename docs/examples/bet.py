@@ -65,7 +65,7 @@ deposit = {
 call(f"{BRIDGE}/deposit", {**deposit, "signature": sign(BRIDGE, dict(deposit))})
 
 # After these a new quote may be executed; there may be no volatility right after a start.
-AGAIN = ("PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE")
+AGAIN = ("PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE", "HISTORY_UNAVAILABLE")
 
 
 def bet(parts):
