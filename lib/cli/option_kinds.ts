@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { addressSchema, uint64Schema } from "../protocol/scalars.ts";
-import { Signer } from "../protocol/signature.ts";
+import { LocalSigner } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
 import { databaseSchema } from "../intents/location.ts";
@@ -152,7 +152,7 @@ export const key = {
     .regex(/^0x[0-9a-fA-F]{64}$/, "Expected 0x and 64 hex digits")
     .transform((text, context) => {
       try {
-        return new Signer(text as `0x${string}`); // the pattern above is what Hex means
+        return new LocalSigner(text as `0x${string}`); // the pattern above is what Hex means
       } catch {
         context.addIssue({
           code: "custom",

@@ -8,7 +8,7 @@ import { inspectStore } from "../intents/open.ts";
 import { isNodeAway } from "../net/core_client.ts";
 import { redactUrls } from "../redact.ts";
 import { command, ExitCode, type RunnableCommand } from "./command.ts";
-import { type RemoteKeyOptions, transactionKeyFrom } from "./keystore.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "./keystore.ts";
 import type * as kinds from "./option_kinds.ts";
 import {
   type CommandText,
@@ -114,7 +114,7 @@ async function repairAll(
   print: (line: string) => void,
 ) {
   const clock = systemClock;
-  const signer = await transactionKeyFrom(options, optionLabel(privateKey));
+  const signer = await openTransactionSigner(options, optionLabel(privateKey));
   const intents = await IntentService.open({
     ...options,
     name: service,

@@ -8,11 +8,11 @@ import { serviceLog } from "../log/logging.ts";
 import { cached } from "../net/cached.ts";
 import { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
-import type { TransactionKey } from "../protocol/transaction.ts";
+import type { TransactionSigner } from "../protocol/transaction.ts";
 import { ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
 import { openWhenReady } from "./open.ts";
-import { type IntentWork, TransactionSigner } from "./submission.ts";
+import { type IntentWork, TransactionBuilder } from "./submission.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";
 
@@ -45,7 +45,7 @@ export interface IntentServiceOptions {
   rpcUrl: string;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retain: number;
-  signer: TransactionKey;
+  signer: TransactionSigner;
   chainId: number;
   faultPoint?: string | undefined;
   /** Whether the database is bound to the key: not by a dry run, which submits nothing. */
@@ -63,7 +63,7 @@ export class IntentService {
   readonly node: CoreClient;
   /** The node with a short timeout, for questions that a caller waits for. */
   readonly probe: CoreClient;
-  readonly transactions: TransactionSigner;
+  readonly transactions: TransactionBuilder;
   /** The problem that makes the health fail, if there is one; checked once a second at most. */
   readonly problem: () => Promise<RangemakerError | undefined>;
   readonly #options: IntentServiceOptions;
@@ -85,7 +85,7 @@ export class IntentService {
     const client = new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
     this.node = withFaultPoints("node", client, faults);
     this.probe = new CoreClient({ url: rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
-    this.transactions = new TransactionSigner(signer, chainId, clock);
+    this.transactions = new TransactionBuilder(signer, chainId, clock);
     this.#guard = new ChainGuard({
       store: this.store,
       node: this.probe,
@@ -215,7 +215,7 @@ export class IntentService {
 async function requireKey(
   store: IntentStore,
   name: string,
-  { address }: Pick<TransactionKey, "address">,
+  { address }: Pick<TransactionSigner, "address">,
 ): Promise<void> {
   const { signer } = await store.remember({ signer: address });
   if (signer === address) return;

@@ -11,8 +11,8 @@ import {
   type RfqSubmit,
   signTransactionBy,
   type Transaction,
-  type TransactionKey,
   transactionSchema,
+  type TransactionSigner,
   transactionToText,
 } from "../protocol/transaction.ts";
 
@@ -58,7 +58,7 @@ export interface SubmitterOptions {
   random: RandomSource;
   log: Logger;
   work: Omit<IntentWork, "isOnChain">;
-  transactions: Pick<TransactionSigner, "sign" | "require">;
+  transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
    * Unless the node has the chain that the store belongs to, nothing is sent, and nothing that the node
    * says is believed. Absent: there is only one chain.
@@ -82,21 +82,21 @@ export function timestampOf(text: string): number {
 }
 
 /** Signs the transactions of a service, and checks those that it signed before. */
-export class TransactionSigner {
-  readonly #key: TransactionKey;
+export class TransactionBuilder {
+  readonly #signer: TransactionSigner;
   readonly #chainId: number;
   readonly #clock: Clock;
 
-  constructor(key: TransactionKey, chainId: number, clock: Clock) {
-    this.#key = key;
+  constructor(signer: TransactionSigner, chainId: number, clock: Clock) {
+    this.#signer = signer;
     this.#chainId = chainId;
     this.#clock = clock;
   }
 
   /** Signs a transaction with the present time. */
   async sign(terms: TransactionTerms): Promise<SignedTransactionText> {
-    const unsigned = { ...terms, timestamp: this.#clock.now(), from: this.#key.address };
-    const { tx, txHash } = await signTransactionBy(unsigned, this.#key, this.#chainId);
+    const unsigned = { ...terms, timestamp: this.#clock.now(), from: this.#signer.address };
+    const { tx, txHash } = await signTransactionBy(unsigned, this.#signer, this.#chainId);
     return { txHash, text: transactionToText(tx) };
   }
 
@@ -106,9 +106,9 @@ export class TransactionSigner {
    *
    * @throws {TypeError} If it is not.
    */
-  require(terms: TransactionTerms, { txHash, text }: SignedTransactionText): void {
+  requireOwn(terms: TransactionTerms, { txHash, text }: SignedTransactionText): void {
     const stored = transactionSchema.parse(JSON.parse(text));
-    const { address } = this.#key;
+    const { address } = this.#signer;
     const expected = { ...terms, timestamp: stored.timestamp, from: address };
     const isSame = hashTransaction(stored, this.#chainId) === txHash &&
       hashTransaction(expected, this.#chainId) === txHash &&

@@ -151,7 +151,7 @@ export class Submitter {
     const { store, work, transactions } = this.#options;
     try {
       const terms = work.termsOf(intent);
-      if (intent.transaction !== null) transactions.require(terms, intent.transaction);
+      if (intent.transaction !== null) transactions.requireOwn(terms, intent.transaction);
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) throw thrown;
       const { key } = intent;

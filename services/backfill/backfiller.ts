@@ -5,12 +5,12 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
-import { signTransactionBy, type TransactionKey } from "../../lib/protocol/transaction.ts";
+import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
 
 export interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
-  signer: TransactionKey;
+  signer: TransactionSigner;
   chainId: number;
   history: Pick<TradeHistory, "trades">;
   clock: Clock;

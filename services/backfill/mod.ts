@@ -7,7 +7,7 @@ import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { type RemoteKeyOptions, transactionKeyFrom } from "../../lib/cli/keystore.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
@@ -17,7 +17,7 @@ import {
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/variables.ts";
-import type { TransactionKey } from "../../lib/protocol/transaction.ts";
+import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
@@ -90,8 +90,8 @@ export type BackfillOptions = OptionsOf<typeof options>;
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
 export function adminSigner(
   given: Pick<BackfillOptions, keyof RemoteKeyOptions>,
-): Promise<TransactionKey> {
-  return transactionKeyFrom(given, optionLabel(options.privateKey));
+): Promise<TransactionSigner> {
+  return openTransactionSigner(given, optionLabel(options.privateKey));
 }
 
 export function backfillCommand(clock: Clock) {

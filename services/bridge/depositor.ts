@@ -6,7 +6,7 @@ import type { IntentWork, TransactionTerms } from "../../lib/intents/submission.
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
-import { requireSigner, requireSignerOn } from "../../lib/protocol/signature.ts";
+import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { failure } from "./failures.ts";
 
@@ -119,7 +119,7 @@ export class Depositor {
     }
     const { user, signature } = request;
     const digestFor = (chainId: number) => hashDepositRequest(request, chainId);
-    requireSignerOn(chainId, "Deposit signature", digestFor, signature, user);
+    requireSignerForChain(chainId, "Deposit signature", digestFor, signature, user);
     let intent: Intent;
     try {
       intent = await this.#record(request, digestFor(chainId));

@@ -10,7 +10,7 @@ import {
 } from "../../lib/cli/checks/check.ts";
 import { tryBalance } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
-import { signerFrom } from "../../lib/cli/keystore.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { candlePageSchema } from "./market/exchange_candles.ts";
 import { options } from "./options.ts";
@@ -19,7 +19,7 @@ export const checks: ServiceChecks<typeof options> = {
   service: "solver",
   options,
   health: z.object({ status: z.string(), solver: z.string(), dryRun: z.boolean() }),
-  openSigner: (values) => signerFrom(values, optionLabel(options.privateKey)),
+  openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
   special: ({ rpcUrl, historyUrl }, context) => [
     check("balance", rpcUrl, (url) => tryBalance(url, context)),
     check("history", historyUrl, (url) => tryCandles(url, context)),

@@ -5,7 +5,7 @@ import type { IntentWork } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
+import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
@@ -25,7 +25,7 @@ export interface ExecutionCore {
   intents: IntentService;
   /** The node, as `intents.node`, but without fault points: asked in the background. */
   plainNode: CoreClient;
-  signer: Signer;
+  signer: LocalSigner;
   quoteSigner: QuoteSigner;
   markets: Markets;
   strategy: PricingStrategy;

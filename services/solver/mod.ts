@@ -6,7 +6,7 @@ import { IntentService, problemFields } from "../../lib/intents/intent_service.t
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
-import { signerFrom } from "../../lib/cli/keystore.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -58,7 +58,7 @@ async function start(
   opened: AsyncDisposableStack,
 ): Promise<RunningService> {
   const { host, port, allowedHosts, chainId, dryRun, corsOrigins } = options;
-  const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
+  const signer = await openLocalSigner(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
   const registry = createRegistry();

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
@@ -222,7 +222,7 @@ async function startAll(
     ...users,
     port: ports.bridge,
     rpcUrl: node.url,
-    privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+    privateKey: new LocalSigner(DEV_ACCOUNTS.relayer.privateKey),
     database: databaseOf("bridge"),
   });
   const bridge = await keep(startBridge(bridgeValues, clock));
@@ -234,7 +234,7 @@ async function startAll(
     port: ports.solver,
     rpcUrl: node.url,
     wsUrl: proxy.wsUrl,
-    privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+    privateKey: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
     // Simulated prices have no past.
     ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
     database: databaseOf("solver"),

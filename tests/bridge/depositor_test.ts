@@ -4,8 +4,8 @@ import { RangemakerError } from "../../lib/errors.ts";
 import type { Intent, IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
-import { TransactionSigner } from "../../lib/intents/submission.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
+import { TransactionBuilder } from "../../lib/intents/submission.ts";
 import { Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
@@ -37,7 +37,7 @@ async function withDepositor(
   const depositor = new Depositor({
     intents: {
       store,
-      transactions: new TransactionSigner(relayer, CHAIN_ID, clock),
+      transactions: new TransactionBuilder(relayer, CHAIN_ID, clock),
       submit(intent: Intent) {
         submitted.push(intent);
         return store.finish(intent, outcome, clock.now());
@@ -142,7 +142,7 @@ Deno.test("Depositor: a request that was changed after its user signed it is ref
   withDepositor(async ({ depositor, clock, submitted }) => {
     const good = request(clock.now() + 60_000);
     const { signature: _, ...unsigned } = good;
-    const stranger = new Signer(`0x${"22".repeat(32)}`);
+    const stranger = new LocalSigner(`0x${"22".repeat(32)}`);
     const signedBy = (...given: Parameters<typeof signedRequest>) =>
       depositRequestSchema.parse(signedRequest(...given));
     const forged = [
@@ -161,7 +161,7 @@ Deno.test("Depositor: a request that was changed after its user signed it is ref
 Deno.test("Depositor: two users may use the same nonce", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     const deadline = clock.now() + 1_000;
-    const other = new Signer(`0x${"0b".repeat(32)}`);
+    const other = new LocalSigner(`0x${"0b".repeat(32)}`);
     const ofOther = signedRequest({ deadline, user: other.address }, { signer: other });
     for (const each of [request(deadline), depositRequestSchema.parse(ofOther)]) {
       clock.advance(1);

@@ -2,14 +2,14 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
-import { TransactionSigner } from "../../lib/intents/submission.ts";
+import { TransactionBuilder } from "../../lib/intents/submission.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { decodeBet, type ExecutionRequest } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
@@ -31,7 +31,7 @@ class Died extends Error {}
 const RECONCILE_MS = 30_000;
 
 /** A user without much money, who bets with no other solver. */
-export const loyal = new Signer(`0x${"b3".repeat(32)}`);
+export const loyal = new LocalSigner(`0x${"b3".repeat(32)}`);
 
 /** Volatility a year of the world's prices: a uniform step of up to 0.1 % every 100 ms. */
 const VOLATILITY = 10;
@@ -81,7 +81,7 @@ export class BetsSolver {
       random: world.random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
-      transactions: new TransactionSigner(signer, CHAIN_ID, clock),
+      transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
       work: {
         termsOf: (intent) => this.#executor.termsOf(intent),
         beforeSigning: (intent) => this.#executor.prepare(intent),

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { kill, type MortalService, type Started, startMortal } from "../support/death.ts";
 import { post } from "../support/http_answers.ts";
@@ -25,7 +25,7 @@ type Request = ReturnType<typeof signedRequest>;
 function workload(random: RandomSource): { posts: Request[]; signed: Map<string, bigint> } {
   const users = Array.from(
     { length: USERS },
-    (_, index) => new Signer(`0x${(index + 1).toString(16).padStart(64, "0")}`),
+    (_, index) => new LocalSigner(`0x${(index + 1).toString(16).padStart(64, "0")}`),
   );
   const posts: Request[] = [];
   const fresh: Request[] = [];

@@ -13,7 +13,11 @@ import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
-import { requireSignerOn, SignatureError, type Signer } from "../../../lib/protocol/signature.ts";
+import {
+  type LocalSigner,
+  requireSignerForChain,
+  SignatureError,
+} from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
   encodeExecution,
@@ -39,7 +43,7 @@ export interface ExecutorOptions {
   releaseSettled(): Promise<number>;
   hedge: Hedge;
   quoteSigner: Pick<QuoteSigner, "require" | "probabilityOf">;
-  signer: Pick<Signer, "address">;
+  signer: Pick<LocalSigner, "address">;
   chainId: number;
   clock: Clock;
   /** Reports each recheck of a recorded execution: the code of a refusal, or `passed`. */
@@ -97,7 +101,7 @@ export class Executor {
     const { chainId } = this.#options;
     const hashFor = (chainId: number) => hashQuote(quote, chainId);
     try {
-      requireSignerOn(chainId, "User signature", hashFor, userSignature, quote.user);
+      requireSignerForChain(chainId, "User signature", hashFor, userSignature, quote.user);
     } catch (thrown) {
       if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);
       throw thrown;

@@ -5,14 +5,14 @@ import { createRegistry } from "../../../lib/http/metrics.ts";
 import { IntentService, type IntentServiceOptions } from "../../../lib/intents/intent_service.ts";
 import { StoreError } from "../../../lib/intents/intent.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeNode } from "../../support/fake_node.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withFolder } from "../../support/files.ts";
 
-const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
-const other = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
+const other = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 
 interface World {
   service: IntentService;
