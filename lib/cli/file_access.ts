@@ -24,7 +24,7 @@ export class FileAccessError extends RangemakerError {
  * @param command Its words, such as `solver backtest`, for the message.
  * @throws {FileAccessError} If the process lacks access to one of the paths.
  */
-export function confineFiles(
+export function restrictFileAccess(
   command: string,
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,

@@ -214,14 +214,14 @@ function valueIn(text: string | undefined, { repeatable }: OptionSpec): unknown 
 /** The value of an option outside the command line, and where it is. */
 function givenValue(spec: OptionSpec, { env, file }: Sources) {
   for (const name of variablesOf(spec)) {
-    const text = spec.kind.secret ? readSecret(name, env) : env(name);
+    const text = spec.kind.secret ? readSecretVariable(name, env) : env(name);
     if (text !== undefined && text !== "") return { place: name, value: valueIn(text, spec) };
   }
   return file?.find(spec);
 }
 
 /** A secret in a variable, or in the file that the variable with `_FILE` names. */
-function readSecret(name: string, env: Environment): string | undefined {
+function readSecretVariable(name: string, env: Environment): string | undefined {
   const [text, path] = [env(name), env(name + FILE_SUFFIX)];
   if (!path) return text;
   if (text) throw new UsageError(`Two values: expected ${name} or ${name}${FILE_SUFFIX}, not both`);
@@ -271,7 +271,7 @@ export const USER_FOLDER_VARIABLE = "INIT_CWD";
 /** A path resolved from the user's folder. Other values stay as they are. */
 function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
   if (access === "database" && POSTGRES_URL.test(String(value))) {
-    return withPassword(String(value), readSecret(PASSWORD_VARIABLE, env));
+    return withPassword(String(value), readSecretVariable(PASSWORD_VARIABLE, env));
   }
   const isPath = access === "read" || access === "write" || access === "readWrite" ||
     access === "database" && !POSTGRES_URL.test(String(value));

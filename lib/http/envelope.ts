@@ -4,7 +4,7 @@ import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, shown } from "../protocol/scalars.ts";
+import { describeInput, describeValue } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { Cors } from "./cors.ts";
 import { COMMON_STATUSES, type ErrorStatuses, httpFailure, statusOfCode } from "./failures.ts";
@@ -93,7 +93,7 @@ function announcedBytes(headers: Headers): number | undefined {
   if (/^\d+$/.test(length)) return Number(length);
   throw new RangemakerError(
     "INVALID_REQUEST",
-    `Expected one number as Content-Length: received ${shown(length)}`,
+    `Expected one number as Content-Length: received ${describeValue(length)}`,
   );
 }
 
@@ -128,7 +128,7 @@ export async function readBody<S extends z.core.$ZodType>(
   } catch (cause) {
     throw new RangemakerError(
       "INVALID_REQUEST",
-      `Body is not JSON: received ${shown(text)}; send a JSON object`,
+      `Body is not JSON: received ${describeValue(text)}; send a JSON object`,
       { cause },
     );
   }

@@ -2,7 +2,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
 import { failuresOf } from "../protocol/failures.ts";
 import { failureSchema } from "../protocol/answers.ts";
-import { shown } from "../protocol/scalars.ts";
+import { describeValue } from "../protocol/scalars.ts";
 import type { Answer } from "./openapi.ts";
 
 /** An error of every HTTP API: text and `details` are made from the same facts. */
@@ -12,10 +12,10 @@ export const httpFailure = failuresOf({
   NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
     `No route ${method} ${path}: GET / says where the endpoints are described`,
   ORIGIN_NOT_ALLOWED: ({ origin }: { origin: string }) =>
-    `Pages of ${shown(origin)} may not call this service: operators: see --cors-origins`,
+    `Pages of ${describeValue(origin)} may not call this service: operators: see --cors-origins`,
   UNSUPPORTED_MEDIA_TYPE: ({ contentType }: { contentType: string | null }) =>
     `Expected Content-Type: application/json: received ${
-      contentType === null ? "none" : shown(contentType)
+      contentType === null ? "none" : describeValue(contentType)
     }`,
   RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
     `Too many requests: retry after ${retryAfterMs / 1_000} s`,

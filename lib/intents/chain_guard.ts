@@ -35,7 +35,7 @@ const LAG_MS = 2_000;
 const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 
 export interface ChainGuardOptions {
-  store: Pick<IntentStore, "check" | "find" | "remember" | "newestCommitted">;
+  store: Pick<IntentStore, "checkWritable" | "find" | "remember" | "newestCommitted">;
   node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts">;
   clock: Clock;
   log: Logger;
@@ -131,7 +131,7 @@ export class ChainGuard {
    */
   async refresh(): Promise<void> {
     const { store } = this.#options;
-    await store.check();
+    await store.checkWritable();
     this.#known = await this.#recall();
     try {
       await this.#check(false);

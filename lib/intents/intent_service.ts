@@ -20,7 +20,7 @@ import { Submitter } from "./submitter.ts";
 const NODE_TIMEOUT_MS = 4_000;
 
 /** Timeout of a question that requests and health checks wait for. */
-const PROBE_TIMEOUT_MS = 1_000;
+const SHORT_TIMEOUT_MS = 1_000;
 
 /** The problems that a health check finds. */
 const PROBLEM_CODES = [
@@ -62,7 +62,7 @@ export class IntentService {
   readonly store: IntentStore;
   readonly node: CoreClient;
   /** The node with a short timeout, for questions that a caller waits for. */
-  readonly probe: CoreClient;
+  readonly shortTimeoutNode: CoreClient;
   readonly transactions: TransactionBuilder;
   /** The problem that makes the health fail, if there is one; checked once a second at most. */
   readonly problem: () => Promise<RangemakerError | undefined>;
@@ -84,11 +84,11 @@ export class IntentService {
     this.store = withFaultPoints("store", store, faults);
     const client = new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
     this.node = withFaultPoints("node", client, faults);
-    this.probe = new CoreClient({ url: rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
+    this.shortTimeoutNode = new CoreClient({ url: rpcUrl, timeoutMs: SHORT_TIMEOUT_MS });
     this.transactions = new TransactionBuilder(signer, chainId, clock);
     this.#guard = new ChainGuard({
       store: this.store,
-      node: this.probe,
+      node: this.shortTimeoutNode,
       clock,
       log: this.#log,
       isOnChain: async (intent) => await this.#work?.isOnChain(intent) ?? true,

@@ -84,10 +84,10 @@ async function retryAll(
 ): Promise<void> {
   let after = 0;
   while (!signal.aborted) {
-    const isProbe = submitter.nodeLost;
-    const limit = isProbe ? 1 : INTENTS_PER_PAGE;
+    const triesOne = submitter.nodeLost;
+    const limit = triesOne ? 1 : INTENTS_PER_PAGE;
     const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
-    await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
+    await Promise.all(page.map((intent) => retry(submitter, intent, triesOne, log)));
     if (page.length < limit || submitter.nodeLost) return;
     after = page.at(-1)?.sequence ?? after;
   }
@@ -96,7 +96,7 @@ async function retryAll(
 async function retry(
   submitter: Retrying,
   intent: Intent,
-  isProbe: boolean,
+  triesOne: boolean,
   log: Logger,
 ): Promise<void> {
   const { key } = intent;
@@ -105,7 +105,7 @@ async function retry(
     log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
   } catch (thrown) {
     // Already logged when the node was lost.
-    if (isProbe && submitter.nodeLost) return;
+    if (triesOne && submitter.nodeLost) return;
     const reason = messageOf(thrown);
     log.warn("Intent {key} is still unfinished: {reason}", {
       event: "intent_unfinished",

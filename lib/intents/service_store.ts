@@ -107,7 +107,7 @@ export class ServiceStore implements AsyncDisposable {
   }
 
   /** Checks that the store accepts writes, by making one. */
-  async check(): Promise<void> {
+  async checkWritable(): Promise<void> {
     await this.change(SQL.check, [this.service]);
   }
 

@@ -222,11 +222,11 @@ export function describeInput(error: z.core.$ZodError, input: unknown): string {
   for (const key of error.issues[0]?.path ?? []) {
     value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
   }
-  return `${describeIssue(error)}: received ${shown(value)}`;
+  return `${describeIssue(error)}: received ${describeValue(value)}`;
 }
 
 /** A received value as an error shows it: the start of a text, or its kind. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
   if (typeof value === "object" && value !== null) return "an object";

@@ -34,7 +34,7 @@ export async function startBridge(
   const signer = await bridgeSigner(options);
   const registry = createRegistry();
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
-  const { store, probe, drain } = intents;
+  const { store, shortTimeoutNode, drain } = intents;
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositor = new Depositor({ intents, chainId, clock, onRefused: depositLog.refused });
   const limiter = new RequestLimiter(options, registry);
@@ -50,7 +50,7 @@ export async function startBridge(
     rpcUrl: redactUrls(rpcUrl),
     chainId,
   });
-  const askNode = () => probe.chainId().then(() => true, () => false);
+  const askNode = () => shortTimeoutNode.chainId().then(() => true, () => false);
   const nodeAnswers = cached(askNode, NODE_ANSWER_MS, clock);
   const health = documented(operations.health, async (c: Context) => {
     const [problem, rpc] = await Promise.all([intents.problem(), nodeAnswers()]);
@@ -76,7 +76,7 @@ export async function startBridge(
     });
     startupReport = Promise.all([
       readiness(),
-      probe.getAccount(signer.address).catch(() => undefined),
+      shortTimeoutNode.getAccount(signer.address).catch(() => undefined),
     ])
       .then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
     return service;

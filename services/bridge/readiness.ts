@@ -25,7 +25,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessPorts {
   intents: {
-    probe: Pick<CoreClient, "url" | "chainId" | "getAccount">;
+    shortTimeoutNode: Pick<CoreClient, "url" | "chainId" | "getAccount">;
     /** What makes the health fail. */
     problem(): Promise<RangemakerError | undefined>;
   };
@@ -35,7 +35,7 @@ export interface ReadinessPorts {
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { intents: { probe: node, problem }, relayer, chainId } = ports;
+  const { intents: { shortTimeoutNode: node, problem }, relayer, chainId } = ports;
   const account = node.getAccount(relayer);
   return findProblems({
     store: () => healthProblem(problem, "store"),

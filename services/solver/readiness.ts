@@ -24,7 +24,7 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessPorts {
-  store: { check(): Promise<void> };
+  store: { checkWritable(): Promise<void> };
   /** What makes the health fail. */
   problem(): Promise<RangemakerError | undefined>;
   node: { readonly url: string; chainId(): Promise<number> };
@@ -43,7 +43,7 @@ export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   // A dry run submits nothing.
   const account = dryRun ? undefined : ports.account();
   return findProblems({
-    store: () => dryRun ? store.check() : healthProblem(ports.problem, "store"),
+    store: () => dryRun ? store.checkWritable() : healthProblem(ports.problem, "store"),
     async node() {
       const problem = await chainProblem(node, chainId);
       if (problem !== undefined || account === undefined) return problem;

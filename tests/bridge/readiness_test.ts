@@ -7,13 +7,13 @@ import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
 import { relayer, withBridge } from "./support.ts";
 
-type Probe = ReadinessPorts["intents"]["probe"];
+type Probe = ReadinessPorts["intents"]["shortTimeoutNode"];
 
 function ports(given: Partial<Probe> = {}, problem?: RangemakerError): ReadinessPorts {
   return {
     intents: {
       problem: () => Promise.resolve(problem),
-      probe: {
+      shortTimeoutNode: {
         url: "http://user:SECRET@node/?key=SECRET",
         chainId: () => Promise.resolve(1337),
         getAccount: account({ permissions: ["relayer"] }),

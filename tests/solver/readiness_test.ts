@@ -21,7 +21,7 @@ function account(given: Partial<Account> = {}): Promise<Account> {
 
 function ports(given: Partial<ReadinessPorts> = {}): ReadinessPorts {
   return {
-    store: { check: () => Promise.resolve() },
+    store: { checkWritable: () => Promise.resolve() },
     problem: () => Promise.resolve(undefined),
     node: { url: "http://node", chainId: () => Promise.resolve(1337) },
     account: () => account(),
@@ -40,7 +40,7 @@ const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
   ["store", { problem: () => Promise.resolve(new StoreError("Full")) }, /^Full$/],
   [
     "store",
-    { store: { check: () => Promise.reject(new Error("Full")) }, dryRun: true },
+    { store: { checkWritable: () => Promise.reject(new Error("Full")) }, dryRun: true },
     /^Full$/,
   ],
   [

@@ -15,7 +15,7 @@ import {
 const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies ProcessPermission[];
 
 /** Checks that this process has the permissions that a service with these options needs. */
-export function tryPermissions(
+export function checkPermissions(
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,
   more: RequiredPermissions = {},

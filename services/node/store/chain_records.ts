@@ -21,7 +21,7 @@ import { GroupCommit } from "./group_commit.ts";
 export const BLOCKS_RESERVED = 100;
 
 /** Bytes that have to fit on the disk before changes are accepted again. */
-const PROBE_BYTES = 64 * 1024;
+const SPACE_TEST_BYTES = 64 * 1024;
 
 /** Rows that one checkpoint deletes per table at most: a few milliseconds. */
 const ROWS_PER_DROP = 50;
@@ -158,11 +158,11 @@ export class ChainRecords {
     if (this.commits.failure === undefined) return this.commits.tryChange(write);
     // Unless there is room for more than the head, the next change would fail again.
     this.commits.retry(() => {
-      this.#meta.probe.put("probe", "0".repeat(PROBE_BYTES));
+      this.#meta.spaceTest.put("probe", "0".repeat(SPACE_TEST_BYTES));
       write();
     });
     if (this.commits.failure === undefined) {
-      this.commits.tryChange(() => this.#meta.probe.delete("probe"));
+      this.commits.tryChange(() => this.#meta.spaceTest.delete("probe"));
     }
   }
 

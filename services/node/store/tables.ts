@@ -82,8 +82,8 @@ export function metaOf(db: Database) {
     state: rows(json(stateSchema)),
     /** The newest block: `head`. */
     head: rows(json(headSchema)),
-    /** Bytes that find out whether there is room: `probe`. */
-    probe: rows(json(z.string())),
+    /** Written to find out whether the disk has space: `probe`. */
+    spaceTest: rows(json(z.string())),
   };
 }
 

@@ -92,7 +92,7 @@ export class RpcEndpoint {
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
-      log.debug("Answered {status} to {address}", { status, address: address.shown });
+      log.debug("Answered {status} to {address}", { status, address: address.display });
     }
     const headers = cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });

@@ -98,7 +98,7 @@ export class WsClients {
 
   /** Serves a connection until it ends. */
   adopt(connection: ClientConnection, address: CallerAddress): void {
-    const { shown } = address;
+    const { display } = address;
     const { metrics } = this.#options;
     const session = new ClientSession({ ...this.#options, sink: connection, address });
     this.#connections.add(connection);
@@ -106,7 +106,7 @@ export class WsClients {
     connection.register(this.#buffers, address.key);
     connection.onTooLarge = () => metrics.countRefusal("message_bytes");
     metrics.wsConnections.set(this.#connections.size);
-    log.debug("Client {address} connected", { address: shown });
+    log.debug("Client {address} connected", { address: display });
     connection.onText = (text) => {
       session.receive(text).catch((error: unknown) => {
         log.error("A client's message could not be handled: {error}", { error });
@@ -118,7 +118,7 @@ export class WsClients {
       session.end();
       connection.end();
       this.#perAddress.remove(address);
-      log.debug("Client {address} disconnected", { address: shown });
+      log.debug("Client {address} disconnected", { address: display });
       this.#connections.delete(connection);
       metrics.wsConnections.set(this.#connections.size);
       if (this.#connections.size === 0) this.#drained?.();

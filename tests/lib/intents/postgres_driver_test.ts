@@ -155,11 +155,11 @@ testStore(
 );
 
 testStore("the check fails on a server that has become read-only", async (store, admin) => {
-  await store.check();
+  await store.checkWritable();
   // Makes the session of the insert read-only from then on, like a demoted primary.
   await onInsert(admin, "PERFORM set_config('default_transaction_read_only', 'on', false)");
   await store.insert(intent);
-  await assert.rejects(() => store.check(), /read-only transaction$/);
+  await assert.rejects(() => store.checkWritable(), /read-only transaction$/);
 });
 
 testStore("a close waits for the running statements", async (store, admin) => {

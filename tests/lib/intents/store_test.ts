@@ -232,7 +232,7 @@ const contract: Record<string, StoreTest> = {
     ) {
       await assert.rejects(update, new StoreError("No intent has the key none"));
     }
-    await store.check();
+    await store.checkWritable();
     assert.equal(await store.countUnfinished(), 0);
   },
 
@@ -264,7 +264,7 @@ const contract: Record<string, StoreTest> = {
     await store.close();
     await assert.rejects(() => store.insert(newIntent("a")), StoreError);
     await assert.rejects(() => store.find("a"), StoreError);
-    await assert.rejects(() => store.check(), StoreError);
+    await assert.rejects(() => store.checkWritable(), StoreError);
     await store.close();
   },
 };
