@@ -12,7 +12,7 @@ interface Waiting<T, R> {
 /** Group commit: items that wait while as many batches run as may form the next one. */
 export class Batches<T, R> {
   readonly #sizeMax: number;
-  readonly #run: (take: () => T[]) => Promise<R[]>;
+  readonly #run: (takeItems: () => T[]) => Promise<R[]>;
   readonly #concurrency: number;
   readonly #waiting: Waiting<T, R>[] = [];
   #running = 0;

@@ -107,7 +107,7 @@ export interface Admission {
   /** The same one for all admissions of a store. */
   book: ReservationBook;
   /** Intents under way before the caller read the facts for its decision, such as a balance. */
-  before: InFlight;
+  inFlightBefore: InFlight;
   /**
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
    *
@@ -119,7 +119,7 @@ export interface Admission {
 }
 
 /** The state of a new intent once it is recorded. */
-export function recordedIntent(
+export function acceptedIntent(
   intent: NewIntent & { reserved?: boolean },
   sequence: number,
 ): Intent {

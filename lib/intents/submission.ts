@@ -26,7 +26,7 @@ export type SubmissionNode = Pick<
 >;
 
 /** What differs between the services that submit intents. */
-export interface IntentWork {
+export interface IntentHandler {
   /**
    * The transaction that an intent asks for.
    *
@@ -46,9 +46,9 @@ export interface IntentWork {
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
-  onFinished?(intent: Intent): void;
+  onFinishedHere?(intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
-  onFinal?(intent: Intent): void;
+  onFinished?(intent: Intent): void;
 }
 
 export interface SubmitterOptions {
@@ -57,13 +57,13 @@ export interface SubmitterOptions {
   clock: Clock;
   random: RandomSource;
   log: Logger;
-  work: Omit<IntentWork, "isOnChain">;
+  handler: Omit<IntentHandler, "isOnChain">;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
    * Unless the node has the chain that the store belongs to, nothing is sent, and nothing that the node
    * says is believed. Absent: there is only one chain.
    */
-  guard?: Pick<ChainGuard, "require" | "committed" | "clocksDiffer" | "clocksAgree">;
+  guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "onClocksDiffer" | "onClocksAgree">;
   /**
    * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
    * that has none does not prove that it never took the transaction.

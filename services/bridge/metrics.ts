@@ -60,7 +60,7 @@ export class BridgeMetrics {
   }
 
   /** Counts a deposit that reached its final state. */
-  ended({ state, createdAtMs, updatedAtMs }: Intent): void {
+  finished({ state, createdAtMs, updatedAtMs }: Intent): void {
     this.#deposits.inc({ outcome: state });
     if (state === "committed") this.#timeToCommit.observe((updatedAtMs - createdAtMs) / 1000);
   }

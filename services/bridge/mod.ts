@@ -10,7 +10,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { Depositor, depositWork } from "./depositor.ts";
+import { depositHandler, Depositor } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -67,11 +67,11 @@ export async function startBridge(
     const shared = { host, port, allowedHosts, app, health, registry, drain, close };
     const service = startService({ name: "bridge", ...shared });
     intents.start({
-      ...depositWork(intents, chainId),
+      ...depositHandler(intents, chainId),
       onRetry: () => metrics.retried(),
-      onFinished(intent) {
-        metrics.ended(intent);
-        depositLog.ended(intent);
+      onFinishedHere(intent) {
+        metrics.finished(intent);
+        depositLog.finished(intent);
       },
     });
     startupReport = Promise.all([

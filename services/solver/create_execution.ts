@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type { IntentWork } from "../../lib/intents/submission.ts";
+import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
@@ -64,19 +64,19 @@ export function createExecution(
     limit: new ExposureLimit({ book: exposure, onNear: businessLog.exposure }),
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
-  const work: IntentWork = {
+  const handler: IntentHandler = {
     termsOf: (intent) => executor.termsOf(intent),
     beforeSigning: (intent) => executor.prepare(intent),
     isOnChain: (intent) => isBetOnChain(plainNode, intent, clock.now()),
-    onFinished(intent) {
-      metrics.executionEnded(intent);
+    onFinishedHere(intent) {
+      metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
-      businessLog.ended(intent);
+      businessLog.finished(intent);
     },
-    onFinal: (intent) => reservations.ended(intent),
+    onFinished: (intent) => reservations.onExecutionFinished(intent),
   };
-  return { executor, reservations, work };
+  return { executor, reservations, handler };
 }
 
 function createHedge(options: SolverOptions, clock: Clock): Hedge {

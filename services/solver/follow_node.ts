@@ -42,7 +42,7 @@ export interface FollowNodeOptions {
   /** Is set to the smallest bet that the chain accepts. */
   minimumBet: MinimumBet;
   /** Released as theses settle; undefined in a dry run. */
-  reservations: Pick<Reservations, "settled" | "reconcileOrLog"> | undefined;
+  reservations: Pick<Reservations, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
   /** Opens a socket; the platform's by default. */
@@ -66,7 +66,7 @@ export function followNode(
     subscriptions: [
       subscription(["theses", { solver }], thesisSchema, (thesis) => {
         exposure.apply(thesis);
-        void reservations?.settled(thesis);
+        void reservations?.onThesisChanged(thesis);
       }),
       subscription(
         ["prices"],

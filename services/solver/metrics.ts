@@ -208,7 +208,7 @@ export class SolverMetrics {
   };
 
   /** Counts an execution that reached its final state. */
-  executionEnded({ state, failure }: Pick<Intent, "state" | "failure">): void {
+  executionFinished({ state, failure }: Pick<Intent, "state" | "failure">): void {
     const isRefused = failure !== null && isPricingRefusal(failure.code);
     this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }

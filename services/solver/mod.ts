@@ -86,7 +86,7 @@ async function start(
   metrics.watchCalibration(calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
   const core = { intents, plainNode, signer, quoteSigner, markets, strategy, exposure, clock };
-  const { executor, reservations, work } = createExecution(options, core, metrics);
+  const { executor, reservations, handler } = createExecution(options, core, metrics);
   const minimumBet = new MinimumBet();
   const follower = followNode({
     wsUrl: options.wsUrl,
@@ -127,7 +127,7 @@ async function start(
   const health = healthRoute(intents, solver, dryRun);
   const shared = { host, port, allowedHosts, app, health, registry, drain, close };
   const service = startService({ name: "solver", ...shared });
-  if (!dryRun) intents.start(work);
+  if (!dryRun) intents.start(handler);
   follower.start();
   pricing.start();
   const report = account.lastKnown().then((own) => businessLog.started(options, solver, own));

@@ -127,7 +127,7 @@ function signedBodies(count: number): string[] {
 function measure(path: Path, bodies: string[]): Promise<Figures> {
   const unused = () => assert.fail("Nothing is read from the store or signed twice here");
   const transactions = { sign: unused, requireOwn: unused };
-  const options = { node: instantNode, work: { termsOf: unused }, transactions };
+  const options = { node: instantNode, handler: { termsOf: unused }, transactions };
   return withStore(options, (store, submitter) => {
     const app = createBridgeApi({
       depositor: path(store, submitter),

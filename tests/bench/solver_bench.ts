@@ -188,7 +188,7 @@ function measureExecutions(
   return withStore({
     node: instantNode,
     transactions: quoteSigner === undefined ? { sign: signOnViem, requireOwn() {} } : transactions,
-    work: {
+    handler: {
       termsOf: (intent) =>
         own?.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
       beforeSigning: async (intent) => await own?.prepare(intent),

@@ -6,7 +6,7 @@ import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { TransactionBuilder } from "../../lib/intents/submission.ts";
-import { Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
+import { Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
@@ -105,7 +105,7 @@ Deno.test("Depositor: the terms of a recorded deposit are those that its user si
   withDepositor(async ({ depositor, clock, submitted }) => {
     await depositor.deposit(request(clock.now() + 1_000));
     const intent = submitted[0] ?? assert.fail("It is submitted");
-    const terms = termsOfIntent(intent, CHAIN_ID);
+    const terms = depositTermsOf(intent, CHAIN_ID);
     const { signature: _, timestamp: __, from: ___, ...sent } = JSON.parse(
       intent.transaction!.text,
     );
@@ -134,7 +134,7 @@ for (const [what, change] of changes) {
       await depositor.deposit(request(clock.now() + 1_000));
       const intent = submitted[0] ?? assert.fail("It is submitted");
       assert.notDeepEqual({ ...intent, ...change(intent) }, intent);
-      assert.throws(() => termsOfIntent({ ...intent, ...change(intent) }, CHAIN_ID));
+      assert.throws(() => depositTermsOf({ ...intent, ...change(intent) }, CHAIN_ID));
     }));
 }
 

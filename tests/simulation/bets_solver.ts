@@ -82,10 +82,10 @@ export class BetsSolver {
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
       transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
-      work: {
+      handler: {
         termsOf: (intent) => this.#executor.termsOf(intent),
         beforeSigning: (intent) => this.#executor.prepare(intent),
-        onFinal: (intent) => this.#reservations.ended(intent),
+        onFinished: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     const hedge = hedgeOf(world);
@@ -168,7 +168,7 @@ export class BetsSolver {
   hear(thesis: Thesis): void {
     if (!this.#isConnected || this.#isDead || thesis.solver !== actors.solver.address) return;
     this.book.apply(thesis);
-    void this.#reservations.settled(thesis).catch(() => {}); // killed
+    void this.#reservations.onThesisChanged(thesis).catch(() => {}); // killed
   }
 
   disconnect(): void {

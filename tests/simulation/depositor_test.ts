@@ -25,7 +25,7 @@ import {
   hashTransaction,
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
-import { depositKey, Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
+import { depositKey, Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
@@ -148,7 +148,7 @@ class Bridge {
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
       transactions,
-      work: { termsOf: (intent) => termsOfIntent(intent, CHAIN_ID) },
+      handler: { termsOf: (intent) => depositTermsOf(intent, CHAIN_ID) },
     });
     this.depositor = new Depositor({
       intents: {

@@ -35,7 +35,7 @@ Deno.test("followNode: exposure, theses and prices follow the node, until its co
     exposure,
     minimumBet,
     reservations: {
-      settled: ({ id }) => Promise.resolve(void theses.push(id)),
+      onThesisChanged: ({ id }) => Promise.resolve(void theses.push(id)),
       reconcileOrLog() {
         assert.ok(exposure.complete);
         reconciled += 1;

@@ -45,7 +45,7 @@ Deno.test("Solver metrics: an execution whose price moved counts as refused, not
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
   for (const code of codes) {
-    metrics.executionEnded({ state: "failed", failure: { code, message: "" } });
+    metrics.executionFinished({ state: "failed", failure: { code, message: "" } });
   }
   const text = await registry.metrics();
   assert.match(text, /^solver_executions_total\{outcome="refused"\} 2$/m);

@@ -29,7 +29,7 @@ import {
 } from "./execution.ts";
 import { businessLog } from "../business_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
-import type { ExposureLimit, Funds } from "../risk/exposure_limit.ts";
+import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { Hedge } from "./hedge.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
@@ -123,13 +123,16 @@ export class Executor {
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
-  async #record(quoteHash: Hex, execution: Execution, before: InFlight): Promise<Intent> {
+  async #record(quoteHash: Hex, execution: Execution, inFlightBefore: InFlight): Promise<Intent> {
     const { checks, limit, intents } = this.#options;
     const { quote } = execution;
     await intents.requireChain();
     try {
       const balances = await checks.checkAndReadBalances(quote);
-      const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
+      const { intent, inserted } = await this.#insert(quoteHash, execution, {
+        balances,
+        inFlightBefore,
+      });
       // Otherwise another process has accepted it.
       if (inserted) {
         this.#verified.set(intent, execution);
@@ -144,7 +147,7 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, funds: Funds): Promise<Insertion> {
+  async #insert(quoteHash: Hex, execution: Execution, funds: AdmissionFacts): Promise<Insertion> {
     const { intents, limit, releaseSettled, quoteSigner, clock } = this.#options;
     const { quote } = execution;
     const admission = limit.admission(quoteHash, quote, funds);

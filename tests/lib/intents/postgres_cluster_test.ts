@@ -57,7 +57,7 @@ Deno.test({
           addReservation() {},
           release() {},
         };
-        const admission = { book, before, decide() {} };
+        const admission = { book, inFlightBefore: before, decide() {} };
         const inserted = await Promise.all(keys.flatMap((key) =>
           stores.map((store) => store.insert(newIntent(key), { reserves: true, admission }))
         ));

@@ -60,7 +60,7 @@ class Count implements ReservationBook {
   admission(key: string, amount: number): Admission {
     return {
       book: this,
-      before: { keys: new Set(), newest: 0 },
+      inFlightBefore: { keys: new Set(), newest: 0 },
       decide: () => {
         const sum = this.sum + amount;
         if (sum > this.#max) throw new RangeError(`${sum} is above ${this.#max}`);
@@ -207,7 +207,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
           seen.push([...inFlight].sort());
           admission.decide(inFlight, isRefreshed);
         };
-        const options = { reserves: true, admission: { ...admission, before, decide } };
+        const options = { reserves: true, admission: { ...admission, inFlightBefore: before, decide } };
         await store.insert(newIntent(key), options);
       };
       const record = async (key: string) => (await count.reserve(other, key, 1)).intent;

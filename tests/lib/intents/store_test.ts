@@ -1,9 +1,9 @@
 /** The behaviour of the intent store, on each database. */
 import assert from "node:assert/strict";
 import {
+  acceptedIntent,
   type IntentOutcome,
   type NewIntent,
-  recordedIntent,
   StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/intent.ts";
@@ -221,7 +221,7 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "an unknown key is an error and changes nothing"(store) {
-    const none = recordedIntent(newIntent("none"), 1);
+    const none = acceptedIntent(newIntent("none"), 1);
     for (
       const update of [
         () => store.get("none"),
@@ -334,7 +334,7 @@ async function insertOver(
 
 Deno.test("IntentStore: an insert whose answer was lost is looked for", async () => {
   const lost = new StoreConnectionLostError("test");
-  const recorded = recordedIntent(newIntent("a"), 1);
+  const recorded = acceptedIntent(newIntent("a"), 1);
   // The look is a write that notes an attempt.
   const intent = { ...recorded, state: "submitted" };
   assert.deepEqual(await insertOver(lost, true), { inserted: true, intent });

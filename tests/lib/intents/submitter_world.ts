@@ -95,16 +95,16 @@ export class World {
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       receiptsKeptMs: RECEIPTS_KEPT_MS,
       guard: {
-        require: () => this.requireChain(),
-        committed() {},
-        clocksDiffer: (problem) => this.clockProblem = problem,
-        clocksAgree: () => this.clockProblem = undefined,
+        requireChain: () => this.requireChain(),
+        onCommitted() {},
+        onClocksDiffer: (problem) => this.clockProblem = problem,
+        onClocksAgree: () => this.clockProblem = undefined,
       },
-      work: {
+      handler: {
         termsOf: () => TERMS,
         onRetry: (intent) => this.#report("retry", intent),
-        onFinished: (intent) => this.#report("final", intent),
-        onFinal: ({ state }) => this.ended.push(state),
+        onFinishedHere: (intent) => this.#report("final", intent),
+        onFinished: ({ state }) => this.ended.push(state),
       },
     });
   }

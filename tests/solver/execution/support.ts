@@ -89,10 +89,10 @@ export async function withExecutor(
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
     transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
-    work: {
+    handler: {
       termsOf: (intent) => executor.termsOf(intent),
       beforeSigning: (intent) => executor.prepare(intent),
-      onFinal: (intent) => reservations.ended(intent),
+      onFinished: (intent) => reservations.onExecutionFinished(intent),
     },
     node: {
       getTransaction: () => Promise.resolve(null),
