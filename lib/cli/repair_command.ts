@@ -1,4 +1,4 @@
-/** The frame of `bridge replay` and `solver reconcile`, for operators who restored the node from a backup. */
+/** What `bridge replay` and `solver reconcile` have in common. Both run after a node was restored. */
 import { type Clock, systemClock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { createRegistry } from "../http/metrics.ts";

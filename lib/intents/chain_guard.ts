@@ -22,16 +22,16 @@ const GENESIS_CACHED_MS = 100;
  */
 const COMPLETENESS_CACHED_MS = 10_000;
 
-/** How long is cached whether the chain allows reverts, which is asked if something is missing. */
+/** How long it is cached whether the chain allows reverts. */
 const ALLOWS_REVERTS_CACHED_MS = 1_000;
 
 /** A read node behind a proxy may be this many blocks behind the write node. */
 const READ_NODE_LAG_BLOCKS = 50;
 
-/** It may know a receipt this much later. */
+/** A read node may know a receipt this much later than the write node. */
 const READ_NODE_LAG_MS = 2_000;
 
-/** A difference to the node's clock that makes transactions and users' deadlines fail, or soon will. */
+/** Beyond this difference to the node's clock, transactions and deadlines fail, or soon will. */
 const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 
 export interface ChainGuardOptions {
@@ -65,16 +65,16 @@ export class ChainGuard {
   #cachedCheck: () => Promise<void>;
   readonly #allowsReverts: () => Promise<boolean>;
   #record: ServiceRecord | undefined;
-  /** Number of the newest block when the chain was last found to be right. */
+  /** Number of the newest block at the last check. */
   #head = 0;
-  /** When that was. */
+  /** When {@link #head} was read. */
   #headAtMs = -Infinity;
   #clockProblem: RangemakerError | undefined;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #completeAtMs: number | undefined;
   /** The newest committed intents, oldest first: the first and the last one of each second. */
   #recentCommits: Intent[] = [];
-  /** Sequence of the newest committed intent that this process met. */
+  /** Sequence of the newest committed intent that this process knows. */
   #newestSequence = 0;
 
   constructor(options: ChainGuardOptions) {
@@ -159,10 +159,10 @@ export class ChainGuard {
   /** Reads what the store remembers, which another process may have learned. */
   async #readRecord(): Promise<ServiceRecord> {
     const { store } = this.#options;
-    const memory = await store.updateRecord();
+    const record = await store.updateRecord();
     const newest = await store.newestCommitted();
     if (newest !== undefined && newest.sequence > this.#newestSequence) this.onCommitted(newest);
-    return memory;
+    return record;
   }
 
   #newCachedCheck(): () => Promise<void> {

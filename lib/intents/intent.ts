@@ -89,7 +89,7 @@ export interface InFlight {
   newest: number;
 }
 
-/** What a process counts of the reservations in a database: those of all processes of its service. */
+/** A process's own count of the reservations in the database, made by all processes of its service. */
 export interface ReservationBook {
   readonly reservedKeys: Iterable<string>;
   isReserved(key: string): boolean;
@@ -111,9 +111,9 @@ export interface Admission {
   /**
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
    *
-   * @param inFlight Keys of all other intents that were unfinished at any time from `before` until now.
-   * @param isRefreshed Whether the book is without the reservations that other processes released. If it
-   * is not and the decision throws, it is asked once more with a fresh book.
+   * @param inFlight Keys of all other intents that were unfinished at any time since `inFlightBefore`.
+   * @param isRefreshed Whether the book no longer counts what other processes have released. If it still
+   * may and the decision throws, it is asked once more with a refreshed book.
    */
   decide(inFlight: ReadonlySet<string>, isRefreshed: boolean): void;
 }

@@ -48,7 +48,7 @@ export interface IntentServiceOptions {
   signer: TransactionSigner;
   chainId: number;
   faultPoint?: string | undefined;
-  /** Whether the database is bound to the key: not by a dry run, which submits nothing. */
+  /** Whether to bind the database to the key. A dry run, which submits nothing, does not. */
   bindsKey?: boolean;
   clock: Clock;
   registry: Registry;
@@ -139,10 +139,10 @@ export class IntentService {
    */
   readonly requireChain = (): Promise<void> => this.#guard.requireChain();
 
-  /** As {@link ChainGuard.requireGenesis}. */
+  /** Checks that the node is on the chain of the store. @returns Number of the node's newest block. */
   readonly requireGenesis = (): Promise<number> => this.#guard.requireGenesis();
 
-  /** As {@link ChainGuard.clockProblem}. */
+  /** The difference to the clock of the node, if it is large. */
   get clockProblem(): RangemakerError | undefined {
     return this.#guard.clockProblem;
   }
@@ -167,7 +167,7 @@ export class IntentService {
     this.#upkeep.start();
   }
 
-  /** As {@link Submitter.submit}. */
+  /** Submits an intent: see {@link Submitter.submit}. */
   submit(intent: Intent, isNew = false): Promise<Intent> {
     if (this.#submitter === undefined) throw new TypeError("The service was not started");
     return this.#submitter.submit(intent, isNew);

@@ -74,10 +74,10 @@ export class ServiceStore implements AsyncDisposable {
   }
 
   /**
-   * Remembers what a service has learned: a chain and a key if there are none yet, and a higher block.
+   * Completes the record of the service: a chain and a key if it has none yet, and a higher block.
    *
    * @param learned `resetBlock` replaces the highest block, also by a lower one.
-   * @returns What the store remembers now.
+   * @returns The record as it is now.
    */
   async updateRecord(
     learned: Partial<ServiceRecord> & { resetBlock?: number } = {},

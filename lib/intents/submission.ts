@@ -16,7 +16,7 @@ import {
   transactionToText,
 } from "../protocol/transaction.ts";
 
-/** Every node keeps receipts this long. */
+/** Every node keeps receipts for at least this long. */
 export const RECEIPTS_KEPT_MS_MIN = 600_000;
 
 /** The part of a core node that a submitter needs. */
@@ -73,7 +73,7 @@ export interface SubmitterOptions {
 
 type Unsigned<T extends Transaction> = Omit<T, "timestamp" | "from" | "signature">;
 
-/** What a transaction does, without when and by whom. */
+/** A transaction without its time, sender and signature. */
 export type TransactionTerms = Unsigned<Deposit> | Unsigned<RfqSubmit>;
 
 /** When a transaction was signed, Unix milliseconds. */

@@ -50,7 +50,7 @@ export class Submitter {
   readonly #retries: PollingLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #isNodeLost = false;
-  /** An attempt that lost its answer is left to the next start. */
+  /** When stopping, an attempt that lost its answer is not repeated: the next start does that. */
   #isStopping = false;
 
   constructor(options: SubmitterOptions) {
@@ -92,7 +92,7 @@ export class Submitter {
     await Promise.allSettled(this.#inFlight.values());
   }
 
-  /** As {@link submit}, but writes before it acts: a failover may lose what was only read. */
+  /** Submits an intent again. It writes first, since a failover may lose a row that was only read. */
   async retry({ key }: Intent): Promise<Intent> {
     const { store, clock } = this.#options;
     return await this.submit(await store.recordAttempt(key, clock.now()));

@@ -154,7 +154,7 @@ export const uint64Schema = described(decimalSchema(64, 0), {
   description: "Price or amount with 6 decimals: a decimal integer of at most 64 bits, as text",
 });
 
-/** As {@link uint64Schema}, but not 0; `zeroRule` is the error message for 0. */
+/** A price or an amount above 0. @param zeroRule Error message for 0. */
 export function positiveUint64Schema(zeroRule: string) {
   return decimalSchema(64, 1, zeroRule);
 }
