@@ -148,7 +148,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
 /** Cost of one guess of the password: `n` of scrypt, the usual value of keystores. About a second. */
 export const KEYSTORE_COST = 262_144;
 
-/** Refuses a path where something exists. @throws {KeystoreError} As {@link createKeystore}. */
+/** @throws {KeystoreError} If something exists at the path. */
 export async function ensureNoKeystore(path: string): Promise<void> {
   try {
     await Deno.lstat(path);

@@ -215,7 +215,7 @@ function valueIn(text: string | undefined, { repeatable }: OptionSpec): unknown 
 function givenValue(spec: OptionSpec, { env, file }: Sources) {
   for (const name of variablesOf(spec)) {
     const text = spec.kind.secret ? readSecretVariable(name, env) : env(name);
-    if (text !== undefined && text !== "") return { place: name, value: valueIn(text, spec) };
+    if (text !== undefined && text !== "") return { source: name, value: valueIn(text, spec) };
   }
   return file?.find(spec);
 }
@@ -234,7 +234,7 @@ function readSecretVariable(name: string, env: Environment): string | undefined 
 
 function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown {
   const name = `${optionOf(spec).long}`;
-  const given = flag === undefined ? givenValue(spec, sources) : { place: name, value: flag };
+  const given = flag === undefined ? givenValue(spec, sources) : { source: name, value: flag };
   const value = given?.value ?? valueIn(spec.default, spec);
   if (value === undefined && !spec.required) return undefined;
   if (value === undefined) {
@@ -248,7 +248,7 @@ function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown
   // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
-  throw new UsageError(`Invalid ${given?.place ?? name}: ${rule}${received}`);
+  throw new UsageError(`Invalid ${given?.source ?? name}: ${rule}${received}`);
 }
 
 /** Key of the option that names the settings file. */

@@ -22,13 +22,13 @@ export class SettingsFile {
   }
 
   /** Where an option is set in the file, and its text as on a command line. */
-  find(spec: OptionSpec): { place: string; value: string | string[] } | undefined {
+  find(spec: OptionSpec): { source: string; value: string | string[] } | undefined {
     for (const keys of settingsOf(spec)) {
       const value = this.#at(keys);
       if (value === undefined) continue;
       const texts = textsOf(value);
       return {
-        place: `${keys.join(".")} in settings file ${this.#path}`,
+        source: `${keys.join(".")} in settings file ${this.#path}`,
         value: spec.repeatable ? texts : texts.join(","),
       };
     }
@@ -59,12 +59,12 @@ export class SettingsFile {
     }
     const sections = specs.flatMap(({ setting }) => setting === undefined ? [] : [setting])
       .map((setting) => setting.slice(0, setting.lastIndexOf(".")));
-    for (const place of new Set([section, ...sections])) {
-      const part = this.#at(place.split("."));
+    for (const prefix of new Set([section, ...sections])) {
+      const part = this.#at(prefix.split("."));
       for (const [key, value] of isTable(part) ? Object.entries(part) : []) {
         // A section in a section is that of a subcommand.
-        if (known.has(`${place}.${key}`) || isTable(value)) continue;
-        this.#refuse(`${place}: Unknown key ${key}`);
+        if (known.has(`${prefix}.${key}`) || isTable(value)) continue;
+        this.#refuse(`${prefix}: Unknown key ${key}`);
       }
     }
   }

@@ -25,9 +25,9 @@ export function parsingToml<T>(kind: "settings" | "markets", path: string, parse
     const [reason] = thrown instanceof z.ZodError
       ? [describeIssue(thrown)]
       : messageOf(thrown).split("\n");
-    const place = thrown instanceof TomlError
+    const position = thrown instanceof TomlError
       ? `line ${thrown.line}, column ${thrown.column}: `
       : "";
-    throw new UsageError(`Invalid ${kind} file ${path}: ${place}${reason}`);
+    throw new UsageError(`Invalid ${kind} file ${path}: ${position}${reason}`);
   }
 }

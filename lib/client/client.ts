@@ -25,7 +25,7 @@ import {
   requireThesisId,
 } from "./input.ts";
 import { checkOffer, checkTerms, type Offer, quoteTypedData } from "./offer.ts";
-import { openWatch, type ThesisWatch, untilThesis, type WatchHandlers } from "./theses.ts";
+import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 
@@ -263,7 +263,7 @@ export class RangemakerClient extends ChainReader {
    */
   async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
     requireThesisId("thesisId", thesisId);
-    const known = await untilThesis(this.context, thesisId, timeoutMs);
+    const known = await waitForThesis(this.context, thesisId, timeoutMs);
     if (!isUnsettled(known.status)) return known;
     const watch = await this.watch({}, known.user);
     try {

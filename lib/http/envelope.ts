@@ -11,7 +11,7 @@ import { COMMON_STATUSES, type ErrorStatuses, httpFailure, statusOfCode } from "
 import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
-export const BODY_BYTES_MAX = 64 * 1024;
+export const DEFAULT_BODY_BYTES_MAX = 64 * 1024;
 
 declare module "hono" {
   interface ContextVariableMap {
@@ -57,7 +57,7 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
  */
 export function acceptJson(
   corsOrigins: readonly string[],
-  maxBytes: number = BODY_BYTES_MAX,
+  maxBytes: number = DEFAULT_BODY_BYTES_MAX,
 ): MiddlewareHandler {
   const refuse = () => {
     throw httpFailure("BODY_TOO_LARGE", { maxBytes });
@@ -153,7 +153,7 @@ export function parseInput<S extends z.core.$ZodType>(value: unknown, schema: S)
  * Lets pages of these origins read the answers to `GET`, and nothing else. Call it before routes are
  * added.
  */
-export function allowReaders(app: Hono, origins: readonly string[] = []): void {
+export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void {
   if (origins.length === 0) return;
   app.get("*", new Cors(origins).handle);
 }
@@ -169,7 +169,7 @@ export function useEnvelope(
   statuses: ErrorStatuses,
 ): void {
   app.use(new Cors(corsOrigins).handle);
-  answerFailures(app, service, statuses);
+  handleErrors(app, service, statuses);
 }
 
 /**
@@ -177,7 +177,7 @@ export function useEnvelope(
  *
  * @param statuses The codes that callers may see. All other errors are faults of our own.
  */
-export function answerFailures(
+export function handleErrors(
   app: Hono,
   service: string,
   statuses: ErrorStatuses = COMMON_STATUSES,
@@ -185,17 +185,17 @@ export function answerFailures(
   const log = serviceLog(service);
   app.notFound((c) => {
     const { method, path } = c.req;
-    return answerFailure(c, httpFailure("NOT_FOUND", { method, path }));
+    return sendFailure(c, httpFailure("NOT_FOUND", { method, path }));
   });
   app.onError((thrown, c) => {
     const error = asCallerError(thrown, statuses);
-    if (error !== undefined) return answerFailure(c, error, statuses);
+    if (error !== undefined) return sendFailure(c, error, statuses);
     log.error("{method} {path} failed: {error}", {
       method: c.req.method,
       path: c.req.path,
       error: thrown,
     });
-    return answerFailure(c, internalError());
+    return sendFailure(c, internalError());
   });
 }
 
@@ -220,7 +220,7 @@ function asCallerError(thrown: unknown, statuses: ErrorStatuses): RangemakerErro
   return isKnown ? thrown : undefined;
 }
 
-export function answerFailure(
+export function sendFailure(
   c: Context,
   error: RangemakerError,
   statuses?: ErrorStatuses,

@@ -48,7 +48,7 @@ function isTaken(cause: unknown): boolean {
 }
 
 /** Facts about a request that is being served. */
-export interface Served {
+export interface ServedRequest {
   /** Settles when the answer has been sent, or cannot be. */
   readonly completed: Promise<void>;
 }
@@ -57,7 +57,7 @@ export interface Served {
 export type RequestHandler = (
   request: Request,
   remote: string,
-  served: Served,
+  served: ServedRequest,
 ) => Response | Promise<Response>;
 
 export interface ListenOptions {

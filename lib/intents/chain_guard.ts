@@ -2,7 +2,7 @@ import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { type CoreClient, isNodeAway, NodeTimeoutError } from "../net/core_client.ts";
-import { ifReported } from "../net/core_reader.ts";
+import { nullIfUnsupported } from "../net/core_reader.ts";
 import { cached } from "../net/cached.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
@@ -153,7 +153,7 @@ export class ChainGuard {
     const { store, node } = this.#options;
     const { genesis } = await store.updateRecord();
     requireSameGenesis(node.url, await node.genesisHash(), genesis);
-    return (await ifReported(node.getHead()))?.number ?? 0;
+    return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
   }
 
   /** Reads what the store remembers, which another process may have learned. */
@@ -199,7 +199,7 @@ export class ChainGuard {
   async #findRewind(highestBlock: number): Promise<Rewind | undefined> {
     const askedMs = this.#options.clock.now();
     const [head, missing] = await Promise.all([
-      ifReported(this.#options.node.getHead()),
+      nullIfUnsupported(this.#options.node.getHead()),
       this.#findMissing(askedMs - READ_NODE_LAG_MS),
     ]);
     if (head !== null) this.#compareClocks(head, askedMs);

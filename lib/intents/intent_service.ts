@@ -102,8 +102,8 @@ export class IntentService {
     });
     const { retain: retainMs } = options;
     this.#upkeep = upkeepLoop({ store, retainMs, clock, log: this.#log });
-    const { gauge, reading } = metricsIn(registry);
-    reading(
+    const { gauge, scrapedGauge } = metricsIn(registry);
+    scrapedGauge(
       `${name}_store_damaged_rows`,
       "Rows of the store that are not as they were written; see the log for their keys.",
       () => store.damaged.size,

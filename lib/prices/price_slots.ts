@@ -35,7 +35,7 @@ export interface PriceReader {
 }
 
 /** The first slot that starts at or after a time. Slots are numbered from the Unix epoch. */
-export function slotFrom(timeMs: number): number {
+export function slotAtOrAfter(timeMs: number): number {
   return Math.ceil(timeMs / SLOT_MS);
 }
 

@@ -7,7 +7,7 @@ import { NODE, ORACLE, PROXY, SERVICES } from "./services.ts";
 import type { Problem } from "./problem.ts";
 
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
-export { beyondBound, filledIn, isBeyond, type Problem } from "./problem.ts";
+export { beyondBound, fillPlaceholders, isBeyond, type Problem } from "./problem.ts";
 
 /** All problems, in the groups of the rules of Prometheus. */
 export const PROBLEM_GROUPS = {

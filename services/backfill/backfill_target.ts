@@ -1,7 +1,7 @@
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 
@@ -65,8 +65,8 @@ async function missingOf(
   client: CoreClient,
 ): Promise<TimeSpan[]> {
   const { timestampMs } = await client.getHead();
-  const from = slotFrom(span.from) * SLOT_MS;
-  const to = Math.min(slotFrom(span.to) * SLOT_MS, timestampMs + SLOT_MS);
+  const from = slotAtOrAfter(span.from) * SLOT_MS;
+  const to = Math.min(slotAtOrAfter(span.to) * SLOT_MS, timestampMs + SLOT_MS);
   const missing: TimeSpan[] = [];
   if (from >= to) return missing;
   const read = (cursor?: string) => client.getPriceHistory({ base, quote, from, to, cursor });

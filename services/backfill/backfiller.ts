@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { EXCHANGE_HISTORY_PROVIDER } from "../../lib/net/exchange_history.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
@@ -139,7 +139,7 @@ export async function slotPrices(
   maxCarryMs: number,
 ): Promise<SlotRun[]> {
   const runs: SlotRun[] = [];
-  let time = slotFrom(span.from) * SLOT_MS;
+  let time = slotAtOrAfter(span.from) * SLOT_MS;
   let last: Trade | undefined;
   const fillBefore = (endMs: number) => {
     for (; time < endMs; time += SLOT_MS) {

@@ -7,7 +7,7 @@ import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { documented } from "../../lib/http/openapi.ts";
+import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { depositHandler, Depositor } from "./depositor.ts";
@@ -52,7 +52,7 @@ export async function startBridge(
   });
   const askNode = () => shortTimeoutNode.chainId().then(() => true, () => false);
   const nodeAnswers = cached(askNode, NODE_ANSWER_MS, clock);
-  const health = documented(operations.health, async (c: Context) => {
+  const health = documentedHandler(operations.health, async (c: Context) => {
     const [problem, rpc] = await Promise.all([intents.problem(), nodeAnswers()]);
     const about = { rpc, bridge: signer.address, timestamp: clock.now() };
     if (problem === undefined) return c.json({ status: "healthy", ...about });

@@ -64,7 +64,7 @@ export class ProxyMetrics {
   /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
   readonly upstreamLatency: (target: Target) => (seconds: number) => void;
   /** Reports the use of a bounded resource; `read` is called at every scrape. */
-  readonly showGauge: (name: string, help: string, read: () => number) => void;
+  readonly scrapedGauge: (name: string, help: string, read: () => number) => void;
   readonly #refusals: Counter<"limit">;
   readonly #durationOf: (target: string) => (seconds: number) => void;
   readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
@@ -74,13 +74,13 @@ export class ProxyMetrics {
 
   constructor(registry: Registry) {
     this.registry = registry;
-    const { counter, gauge, reading } = metricsIn(registry);
+    const { counter, gauge, scrapedGauge } = metricsIn(registry);
     const latency = (name: string, help: string) => {
       const labelNames = ["target" as const];
       const registers = [registry];
       return new PresetHistogram({ name, help, labelNames, buckets: LATENCY_BUCKETS, registers });
     };
-    this.showGauge = reading;
+    this.scrapedGauge = scrapedGauge;
     const requests = new SeriesCounter(
       registry,
       "proxy_http_requests_total",

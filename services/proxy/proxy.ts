@@ -81,12 +81,12 @@ export class Proxy {
       maxMessageBytes: maxBodyBytes,
       maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
     });
-    metrics.showGauge(
+    metrics.scrapedGauge(
       "proxy_upstream_subscriptions",
       "Different subscriptions at the read node; --max-upstream-subscriptions limits those with parameters.",
       () => hub.table.count,
     );
-    metrics.showGauge(
+    metrics.scrapedGauge(
       "proxy_buffered_bytes",
       "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
       () => budget.used,

@@ -3,14 +3,13 @@ import { command, ExitCode } from "../../lib/cli/command.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
+import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { randomNonce } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import { options as solverOptions } from "./options.ts";
-
-const REQUEST_LIFE_MS = 60_000;
 
 const { privateKey, keystore, keystorePasswordFile, chainId } = solverOptions;
 

@@ -33,7 +33,7 @@ export class SolverMetrics {
   readonly #predictions: Counter<"predicted">;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
-  #reading: Promise<unknown> = Promise.resolve();
+  #accountRead: Promise<unknown> = Promise.resolve();
 
   constructor(registry: Registry, markets: Markets) {
     this.#markets = markets;
@@ -113,13 +113,13 @@ export class SolverMetrics {
 
   /** Reports the exposure on every scrape. */
   watchExposure(exposure: ExposureBook): void {
-    const { reading } = metricsIn(this.#registry);
-    reading(
+    const { scrapedGauge } = metricsIn(this.#registry);
+    scrapedGauge(
       "solver_exposure_usdc",
       "Possible loss of the solver on open theses and executions under way.",
       () => Number(exposure.total) / USDC_UNITS,
     );
-    reading(
+    scrapedGauge(
       "solver_exposure_complete",
       "1 while all open theses are known, 0 while the core node is not followed.",
       () => Number(exposure.complete),
@@ -128,7 +128,7 @@ export class SolverMetrics {
 
   /** Reports on every scrape how true the probabilities are, from windows that nobody has to bet on. */
   watchCalibration(read: () => readonly MarketCalibration[]): void {
-    const { readings } = metricsIn(this.#registry);
+    const { scrapedGauges } = metricsIn(this.#registry);
     const windows = () =>
       read().flatMap(({ symbol: market, horizons }) =>
         horizons.map((horizon) => ({
@@ -140,20 +140,20 @@ export class SolverMetrics {
       windows().flatMap(({ labels, boxes }) =>
         boxes.map((box) => ({ ...box, labels: { ...labels, predicted: box.predicted } }))
       );
-    readings(
+    scrapedGauges(
       "solver_calibration_difference",
       "Share of the boxes that held in windows that nobody has to bet on, less the probability " +
         "that was predicted for them: by market, length of the window and that probability.",
       ["market", "horizon_seconds", "predicted"],
       () => boxes().map(({ labels, held, predicted }) => [labels, held - predicted]),
     );
-    readings(
+    scrapedGauges(
       "solver_calibration_windows",
       "Windows behind the calibration, by market and length; older ones count less.",
       ["market", "horizon_seconds"],
       () => windows().map(({ labels, windows }) => [labels, windows]),
     );
-    readings(
+    scrapedGauges(
       "solver_calibration_error",
       "Standard error by chance alone of solver_calibration_difference.",
       ["market", "horizon_seconds", "predicted"],
@@ -168,7 +168,7 @@ export class SolverMetrics {
   watchAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
     let last: Pick<Account, "balance" | "locked"> | undefined;
     const startRefresh = () => {
-      this.#reading = read().catch(() => undefined).then((account) => last = account);
+      this.#accountRead = read().catch(() => undefined).then((account) => last = account);
     };
     const watch = (name: string, help: string, part: "balance" | "locked") =>
       new Gauge({
@@ -187,7 +187,7 @@ export class SolverMetrics {
 
   /** Resolves when no scrape is still reading the account. */
   async stop(): Promise<void> {
-    await this.#reading;
+    await this.#accountRead;
   }
 
   /** Counts and times the answers of a quoting route. */

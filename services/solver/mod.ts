@@ -10,7 +10,7 @@ import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { documented } from "../../lib/http/openapi.ts";
+import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
 import { businessLog } from "./business_log.ts";
@@ -136,7 +136,7 @@ async function start(
 }
 
 function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolean) {
-  return documented(operations.health, async (c: Context) => {
+  return documentedHandler(operations.health, async (c: Context) => {
     // A dry run needs neither store nor node.
     const found = dryRun ? undefined : await problem();
     if (found === undefined) return c.json({ status: "ok", solver, dryRun });

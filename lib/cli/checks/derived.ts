@@ -54,7 +54,7 @@ export function buildChecks(
   const [host] = ofKind(kinds.host);
   const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
     ({ key, option, value: port }) =>
-      portCheck(wordsOf(key), { host: host.value, port, option, health }, context),
+      portCheck(spacedWords(key), { host: host.value, port, option, health }, context),
   );
   const checks = [
     ...Object.entries(options).map(([key, option]) =>
@@ -81,7 +81,7 @@ export function buildChecks(
     ),
     ...nodes.map(({ key, option, value }) =>
       optionalCheck(
-        nodes.length === 1 ? "node" : wordsOf(key.replace(/Url$/, "")),
+        nodes.length === 1 ? "node" : spacedWords(key.replace(/Url$/, "")),
         value,
         (url) => checkNode(url, option, context, chain?.value),
       )
@@ -114,7 +114,7 @@ async function checkMarkets(path: string, option: OptionSpec): Promise<Finding> 
 }
 
 /** `readPort` as `read port`. */
-function wordsOf(key: string): string {
+function spacedWords(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 

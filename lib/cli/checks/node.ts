@@ -117,7 +117,7 @@ function blockedIfAway(thrown: unknown): never {
 }
 
 /** The first failure ends the check; this delays a second attempt until after that. */
-const RETRY = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
+const FIXED_WAIT = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
 
 /** Checks that the WebSocket of a node or a proxy opens and accepts a subscription. */
 export async function checkWebSocket(
@@ -130,7 +130,7 @@ export async function checkWebSocket(
     url,
     clock,
     connectTimeoutMs: timeoutMs,
-    backoff: new Backoff(RETRY),
+    backoff: new Backoff(FIXED_WAIT),
     subscriptions: [subscription(["newHeads"], z.unknown(), () => {})],
     onLive: () => resolve(undefined),
     onLost: (reason) => resolve(reason),

@@ -6,7 +6,7 @@ import {
   type RangeCheck,
   RangeCheckBuilder,
   SLOT_MS,
-  slotFrom,
+  slotAtOrAfter,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 
@@ -31,7 +31,7 @@ export class BackfilledSlots implements PriceReader {
 
   /** Whether the price of this slot can be stored. */
   hasRoomFor(time: number): boolean {
-    return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
+    return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotAtOrAfter(time)));
   }
 
   /** Adds a page that {@link page} returned. */
@@ -46,7 +46,7 @@ export class BackfilledSlots implements PriceReader {
 
   /** Stores the price of a slot. @returns The number of its page. */
   put(time: number, price: bigint): number {
-    const slot = slotFrom(time);
+    const slot = slotAtOrAfter(time);
     let page = this.#pages.get(pageOf(slot));
     if (page === undefined) {
       page = new BigUint64Array(PAGE_SLOTS);
@@ -58,13 +58,13 @@ export class BackfilledSlots implements PriceReader {
 
   /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
-    return this.#slot(slotFrom(time));
+    return this.#slot(slotAtOrAfter(time));
   }
 
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
     const check = new RangeCheckBuilder(range);
-    const end = slotFrom(to);
-    for (let slot = slotFrom(from); slot < end;) {
+    const end = slotAtOrAfter(to);
+    for (let slot = slotAtOrAfter(from); slot < end;) {
       const pageNumber = pageOf(slot);
       const stop = Math.min(end, (pageNumber + 1) * PAGE_SLOTS);
       if (!this.#pages.has(pageNumber)) check.addMissing(slot, stop);

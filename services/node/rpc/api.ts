@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { allowReaders, answerFailures } from "../../../lib/http/envelope.ts";
+import { allowReadsFrom, handleErrors } from "../../../lib/http/envelope.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerPath, FORWARDED_FOR } from "./caller_path.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -41,7 +41,7 @@ export function nodeApi(
   corsOrigins?: readonly string[],
 ): Hono {
   const app = new Hono();
-  allowReaders(app, corsOrigins);
+  allowReadsFrom(app, corsOrigins);
   const limit = bodyLimit({
     maxSize: BODY_BYTES_MAX,
     onError: (c) =>
@@ -66,6 +66,6 @@ export function nodeApi(
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });
   });
-  answerFailures(app, "node");
+  handleErrors(app, "node");
   return app;
 }

@@ -1,7 +1,7 @@
 import {
   type PricePoint,
   SLOT_MS,
-  slotFrom,
+  slotAtOrAfter,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
@@ -64,7 +64,7 @@ export function pageOfPrices(
   history: PriceHistory,
   query: Omit<HistoryQuery, "base" | "quote">,
 ): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
-  const from = slotFrom(Number(query.cursor ?? query.from)) * SLOT_MS;
+  const from = slotAtOrAfter(Number(query.cursor ?? query.from)) * SLOT_MS;
   const to = Math.min(query.to, from + query.limit * SLOT_MS);
   const prices: PricePoint[] = [];
   for (let time = from; time < to; time += SLOT_MS) {

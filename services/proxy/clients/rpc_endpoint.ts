@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { pathOf, type Served } from "../../../lib/http/listener.ts";
+import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
@@ -53,12 +53,12 @@ export class RpcEndpoint {
   }
 
   /** Answers `POST /`; undefined for every other request. */
-  handle(request: Request, remote: string, served?: Served): Promise<Response> | undefined {
+  handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> | undefined {
     if (request.method !== "POST" || pathOf(request.url) !== "/") return undefined;
     return this.#handle(request, remote, served);
   }
 
-  async #handle(request: Request, remote: string, served?: Served): Promise<Response> {
+  async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
     const { router, metrics, cors, openRequests, budget, overRate } = this.#options;
     const startedAtMs = performance.now();
     const origin = request.headers.get("origin");
@@ -103,7 +103,7 @@ export class RpcEndpoint {
   }
 
   /** Counts a large answer until its caller has read it; refuses one to a read if it does not fit. */
-  #countUntilRead(answer: RoutedAnswer, served: Served | undefined): RoutedAnswer {
+  #countUntilRead(answer: RoutedAnswer, served: ServedRequest | undefined): RoutedAnswer {
     const { budget, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;
     // The answer to a write must not be lost: the caller could not know that the write took effect.

@@ -108,7 +108,7 @@ export class ReadSocket {
         onDown: () => this.#lost(),
       },
     });
-    metrics.showGauge(
+    metrics.scrapedGauge(
       "proxy_read_socket_connected",
       "1 while reads go over a WebSocket to the leading read node, 0 while they go over HTTP.",
       () => this.#isUsable ? 1 : 0,

@@ -78,7 +78,7 @@ export class Reservations {
     return released;
   }
 
-  /** As {@link reconcile}; a failure is logged. The next pass tries again. */
+  /** Reconciles; a failure is logged, and the next pass tries again. */
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
     await this.#orLog(() => this.reconcile(signal), {}, signal);
   }
