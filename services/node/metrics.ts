@@ -9,7 +9,7 @@ import type { Storage } from "./store/storage.ts";
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
 /** What is read at each scrape. */
-export interface WatchedParts {
+export interface MeasuredParts {
   chain: Chain;
   clients: Clients;
   storage: Storage;
@@ -85,18 +85,18 @@ export function createNodeMetrics({ symbols }: Markets) {
 }
 
 /** Declares gauges that read the node at each scrape. */
-export function watchNode(registry: Registry, parts: WatchedParts): void {
+export function registerNodeGauges(registry: Registry, parts: MeasuredParts): void {
   const { chain, clients, storage, clock } = parts;
   const { scrapedGauge, scrapedGauges } = metricsIn(registry);
   scrapedGauge(
     "node_theses_unsettled",
     "Theses that are not settled.",
-    () => chain.state.settler.unsettledCount,
+    () => chain.state.settlements.unsettledCount,
   );
   scrapedGauge(
     "node_theses_without_prices",
     "Theses that have ended and cannot be settled until missing prices are backfilled.",
-    () => chain.state.settler.withoutPrices,
+    () => chain.state.settlements.withoutPricesCount,
   );
   scrapedGauges(
     "node_price_slots_needed",

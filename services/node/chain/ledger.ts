@@ -16,7 +16,7 @@ import { hashKey, quoteKey, type StoredThesis } from "../store/tables.ts";
 import type { Permissions } from "./permissions.ts";
 import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
 import type { Box, Outcome } from "./settlement.ts";
-import type { VerifiedTransaction } from "./verify.ts";
+import type { VerifiedTransaction } from "./embedded_signatures.ts";
 
 /** Bounds of new theses. */
 export interface ThesisLimits {
@@ -26,7 +26,7 @@ export interface ThesisLimits {
   maxStartAheadMs: number;
 }
 
-/** The context in which a transaction is judged. */
+/** The context in which a transaction is evaluated. */
 export interface ExecutionContext {
   /** Number of the block that the next checkpoint seals. */
   blockNumber: number;
@@ -57,7 +57,7 @@ export interface AppliedTransaction {
  * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
  * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
- * with the context to judge them in. Unsettled theses are in memory, everything else is in the records.
+ * with the context to evaluate them in. Unsettled theses are in memory, everything else is in the records.
  * Balances plus unsettled theses always equal deposits plus genesis ({@link holdings} and
  * {@link issued}).
  */
@@ -144,7 +144,7 @@ export class Ledger {
   }
 
   /** The receipt that a new transaction would get now. */
-  judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
+  evaluate(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
     const { tx, txHash } = verified;
     const { blockNumber } = context;
     const error = this.#refusalOf(verified, context);

@@ -86,8 +86,8 @@ function ethereumHandlers(
         : chain.head;
       return block === undefined ? null : toEthereumBlock(block);
     },
-    eth_subscribe: ({ kind, filter }, client) => overWebSocket(client).subscribe(kind, filter),
-    eth_unsubscribe: ({ id }, client) => overWebSocket(client).unsubscribe(id),
+    eth_subscribe: ({ kind, filter }, client) => requireWebSocket(client).subscribe(kind, filter),
+    eth_unsubscribe: ({ id }, client) => requireWebSocket(client).unsubscribe(id),
   };
 }
 
@@ -100,7 +100,7 @@ function pricesPage(chain: Chain, query: HistoryQuery) {
   );
 }
 
-function overWebSocket(client: Subscriber | undefined): Subscriber {
+function requireWebSocket(client: Subscriber | undefined): Subscriber {
   if (client !== undefined) return client;
   throw new RpcError(
     RpcCode.methodNotFound,

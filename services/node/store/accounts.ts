@@ -1,5 +1,5 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { Rows } from "./rows.ts";
+import type { Table } from "./table.ts";
 
 /** USDC with 6 decimals of one address. */
 export interface Funds {
@@ -12,10 +12,10 @@ const NOTHING: Funds = { balance: 0n, locked: 0n };
 
 /** Balances and locked amounts by address, all in memory. */
 export class Accounts {
-  readonly #rows: Rows<Funds>;
+  readonly #rows: Table<Funds>;
   readonly #funds: Map<Address, Funds>;
 
-  constructor(rows: Rows<Funds>) {
+  constructor(rows: Table<Funds>) {
     this.#rows = rows;
     this.#funds = new Map(rows.select() as [Address, Funds][]); // its keys are addresses
   }

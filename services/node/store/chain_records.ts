@@ -2,18 +2,18 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { Accounts } from "./accounts.ts";
 import { damaged, type Database, StorageError } from "./database.ts";
-import { PriceCells } from "./price_cells.ts";
+import { PriceRingTable } from "./price_ring_table.ts";
 import {
   backfilledKey,
   type Head,
-  metaOf,
+  openMeta,
+  openTables,
   type PermissionLists,
   quoteKey,
   SETTLED_AT,
   type StoredState,
   type StoredThesis,
   type Tables,
-  tablesOf,
 } from "./tables.ts";
 import { GroupCommit } from "./group_commit.ts";
 
@@ -55,9 +55,9 @@ export class ChainRecords {
   readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
-  #prices: PriceCells;
+  #prices: PriceRingTable;
   #state!: StoredState;
-  #meta!: ReturnType<typeof metaOf>;
+  #meta!: ReturnType<typeof openMeta>;
   #tables!: Tables;
   #accounts!: Accounts;
   #reservedTo: number;
@@ -96,7 +96,7 @@ export class ChainRecords {
   }
 
   /** The recorded prices. */
-  get prices(): PriceCells {
+  get prices(): PriceRingTable {
     return this.#prices;
   }
 
@@ -242,17 +242,17 @@ export class ChainRecords {
   }
 
   #reload(): void {
-    this.#meta = metaOf(this.#db);
+    this.#meta = openMeta(this.#db);
     const state = this.#meta.state.get("state");
     if (state === undefined) throw new StorageError("The database has no chain");
     this.#state = state;
-    this.#tables = tablesOf(this.#db, state.totals);
+    this.#tables = openTables(this.#db, state.totals);
     this.#accounts = new Accounts(this.#tables.accounts);
   }
 
-  #readPrices(): PriceCells {
+  #readPrices(): PriceRingTable {
     const { markets, ringSlots } = this.#options;
-    const prices = new PriceCells(this.#db, markets, ringSlots);
+    const prices = new PriceRingTable(this.#db, markets, ringSlots);
     // Time had passed up to the head: slots without a price before it are missing ones.
     const head = this.#meta.head.get("head");
     if (head !== undefined && head.number > 0) {

@@ -34,13 +34,13 @@ interface Change<V> {
  * One table: a text by key, each row with a checksum over table, key and text. Changes are in memory
  * until {@link write}: one after the other, the same statements take a third of the time.
  */
-export class Rows<V> {
+export class Table<V> {
   readonly #db: Database;
-  readonly #table: string;
+  readonly #name: string;
   readonly #keyType: KeyType;
   readonly #codec: Codec<V>;
   readonly #totals: TableTotals | undefined;
-  readonly #sql: ReturnType<typeof statementsOf>;
+  readonly #sql: ReturnType<typeof buildStatements>;
   readonly #changes = new Map<Key, Change<V>>();
 
   /** @param totals Kept up to date by {@link write}; undefined for a table without. */
@@ -52,11 +52,11 @@ export class Rows<V> {
     totals?: TableTotals,
   ) {
     this.#db = db;
-    this.#table = table;
+    this.#name = table;
     this.#keyType = keyType;
     this.#codec = codec;
     this.#totals = totals;
-    this.#sql = statementsOf(table);
+    this.#sql = buildStatements(table);
   }
 
   has(key: Key): boolean {
@@ -94,7 +94,7 @@ export class Rows<V> {
       const crcBefore = Number(before?.crc ?? 0);
       if (value !== undefined) {
         const text = this.#codec.encode(value);
-        const crc = checksumOf(this.#table, `${key}`, text);
+        const crc = checksumOf(this.#name, `${key}`, text);
         this.#db.run(before === undefined ? this.#sql.add : this.#sql.replace, text, crc, column);
         this.#count(before === undefined ? 1 : 0, crc - crcBefore);
       } else if (before !== undefined) {
@@ -129,8 +129,8 @@ export class Rows<V> {
     // A damaged page may have values of other types than declared, which are then written as such.
     const keyText = key instanceof Uint8Array ? key.toHex() : `${key}`;
     const text = `${value}`;
-    if (checksumOf(this.#table, keyText, text) === crc) return this.#codec.decode(text);
-    throw damaged(`row ${keyText} of the table ${this.#table}`);
+    if (checksumOf(this.#name, keyText, text) === crc) return this.#codec.decode(text);
+    throw damaged(`row ${keyText} of the table ${this.#name}`);
   }
 
   #count(rows: number, sum: number): void {
@@ -140,8 +140,8 @@ export class Rows<V> {
   }
 }
 
-/** The declaration of a table; with `isOrdered`, rows have a `rowid` in the order of their addition. */
-export function declaration(
+/** With `isOrdered`, rows have a `rowid` in the order of their addition. */
+export function createTableSql(
   table: string,
   keyType: KeyType,
   { isOrdered = keyType === "INTEGER" } = {},
@@ -155,7 +155,7 @@ function checksumOf(table: string, key: string, text: string): number {
   return crc32(`${table}\n${key}\n${text}`);
 }
 
-function statementsOf(table: string) {
+function buildStatements(table: string) {
   const select = `SELECT key, value, crc FROM ${table}`;
   return {
     select,
