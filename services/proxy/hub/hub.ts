@@ -93,7 +93,7 @@ export class Hub {
     }
   }
 
-  /** TransactionSteps 1 and 2: subscribes a client. `answer` is called once, now or after the node's answer. */
+  /** Steps 1 and 2: subscribes a client. `answer` is called once, now or after the node's answer. */
   subscribe(
     client: HubClient,
     request: SubscriptionRequest,
