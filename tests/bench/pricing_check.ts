@@ -44,7 +44,7 @@ function checkRecursion(): void {
       [1, 2, 5, 9],
     ] as const
   ) {
-    // TransactionSteps of a thousandth: the drift of a price without a trend then matters little, as in life.
+    // Steps of a thousandth: the drift of a price without a trend then matters little, as in life.
     const deviation = 1e-3;
     const variance = deviation ** 2;
     const exact = noTouchByStep({

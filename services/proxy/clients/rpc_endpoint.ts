@@ -4,7 +4,7 @@ import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts, OverRate } from "../address_counts.ts";
+import type { AddressCounts, RateCheck } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
@@ -15,7 +15,7 @@ import type { RoutedAnswer, Router } from "../calls/router.ts";
 const log = serviceLog("proxy");
 
 /** `Deno.serve` sends a response with exactly these headers ten times as fast as others. */
-const JSON_ALONE = { "content-type": "application/json" };
+const JSON_HEADERS = { "content-type": "application/json" };
 
 export interface RpcEndpointOptions {
   router: Router;
@@ -27,7 +27,7 @@ export interface RpcEndpointOptions {
   /** Bytes of large bodies and answers in memory. */
   budget: ByteBudget;
   /** Not set: no limit. */
-  overRate?: OverRate;
+  checkRate?: RateCheck;
   /** For the time that a body takes. */
   clock?: Clock;
 }
@@ -59,7 +59,7 @@ export class RpcEndpoint {
   }
 
   async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
-    const { router, metrics, cors, openRequests, budget, overRate } = this.#options;
+    const { router, metrics, cors, openRequests, budget, checkRate } = this.#options;
     const startedAtMs = performance.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
@@ -68,7 +68,7 @@ export class RpcEndpoint {
     let isOpen = false;
     const counted = { bytes: 0 };
     try {
-      if (overRate !== undefined) retryAfterS = await overRate(address);
+      if (checkRate !== undefined) retryAfterS = await checkRate(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
       if (!cors.allows(origin)) throw originRefused(origin);
       if (retryAfterS !== undefined) {
@@ -97,7 +97,7 @@ export class RpcEndpoint {
     const headers = cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });
     if (retryAfterS !== undefined) headers.push(["retry-after", String(retryAfterS)]);
-    if (headers.length === 0) return new Response(body, { status, headers: JSON_ALONE });
+    if (headers.length === 0) return new Response(body, { status, headers: JSON_HEADERS });
     headers.push(["content-type", "application/json"]);
     return new Response(body, { status, headers });
   }

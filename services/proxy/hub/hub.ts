@@ -2,20 +2,20 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import { headOf } from "../node/head.ts";
-import { DISPLACED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import { EVICTED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
-  BY_OWNER,
   type ClientSink,
   CloseCode,
   type Delivery,
   HubClient,
   type HubEvents,
   type HubSubscription,
+  MANUAL_DELIVERY,
 } from "./hub_client.ts";
 import type { SubscribeOutcome, SubscriptionsByKey } from "./shared_subscription.ts";
-import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
+import { type NodeFrame, parseNodeFrame, withPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 export interface HubOptions {
@@ -52,7 +52,7 @@ export class Hub {
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.delivery = options.delivery?.(this) ?? BY_OWNER;
+    this.delivery = options.delivery?.(this) ?? MANUAL_DELIVERY;
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       lagging: options.slowClients === "lag",
@@ -66,7 +66,7 @@ export class Hub {
       random,
       askTimeoutMs,
       maxSubscriptions,
-      displace: (subscription) => this.#displace(subscription),
+      evict: (subscription) => this.#evict(subscription),
     });
   }
 
@@ -199,11 +199,11 @@ export class Hub {
     }
   }
 
-  /** Closes the clients of a subscription whose slot another caller gets. */
-  #displace(subscription: HubSubscription): void {
+  /** Closes the clients of a subscription: another caller gets its slot. */
+  #evict(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
       this.#options.events.refused?.("subscription_displaced");
-      this.#close(client, DISPLACED);
+      this.#close(client, EVICTED);
     }
     this.table.retire(subscription); // what its clients only waited for has not ended yet
   }
@@ -260,7 +260,7 @@ export class Hub {
       return true;
     }
     if (subscription.members.size > 0) {
-      this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));
+      this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }
     return subscription.filtered === undefined || subscription.filtered.isEmpty ||
       this.#filter(subscription, subscription.filtered, frame, text);
@@ -277,7 +277,7 @@ export class Hub {
     if (filters === undefined) return false;
     for (const filter of filters) {
       for (const subscription of filtered.of(filter)) {
-        this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));
+        this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
       }
     }
     return true;

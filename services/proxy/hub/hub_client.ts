@@ -21,7 +21,7 @@ export interface ClientSink {
    * Bytes that it accepts in spite of a full queue, so that they are not missed; 0 or less: none, as
    * for a client that does not read.
    */
-  spareRoom(): number;
+  extraRoom(): number;
   /** Sends messages of together `bytes` in order; at least the first is always accepted. */
   send(messages: readonly OutgoingMessage[], bytes: number): void;
   /** Ends the connection with a WebSocket close code. */
@@ -50,8 +50,8 @@ export interface Delivery {
   resumeSoon(): void;
 }
 
-/** For a hub whose owner calls it. */
-export const BY_OWNER: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
+/** For a hub that its owner calls when something is due. */
+export const MANUAL_DELIVERY: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
 
 /** A notification, encoded once for all its readers. */
 export interface Notification {
@@ -167,9 +167,9 @@ export class HubClient {
   }
 
   #missedOf(subscription: HubSubscription): number {
-    const due = this.#due.get(subscription) ?? subscription.evicted;
-    if (due >= subscription.evicted) return 0;
-    this.#due.set(subscription, subscription.evicted);
-    return subscription.evicted - due;
+    const due = this.#due.get(subscription) ?? subscription.overwritten;
+    if (due >= subscription.overwritten) return 0;
+    this.#due.set(subscription, subscription.overwritten);
+    return subscription.overwritten - due;
   }
 }

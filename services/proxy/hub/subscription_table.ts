@@ -13,8 +13,8 @@ export interface SubscriptionTableOptions {
   askTimeoutMs: number;
   /** Most subscriptions at the node, without those that everybody shares. */
   maxSubscriptions: number;
-  /** Ends a subscription whose slot another caller gets. */
-  displace: (subscription: HubSubscription) => void;
+  /** Ends a subscription, so that another caller gets its slot. */
+  evict: (subscription: HubSubscription) => void;
 }
 
 /** The subscriptions at the node, live or requested, and their ids. */
@@ -30,7 +30,7 @@ export class SubscriptionTable {
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
     this.calls = new SubscribeCalls(options.upstream);
-    this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.displace);
+    this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.evict);
   }
 
   get count(): number {
@@ -112,14 +112,16 @@ export class SubscriptionTable {
   /** Requests a subscription from the node, unless it is already requested or live. */
   ask(wanted: HubSubscription, nowMs: number): void {
     const subscription = wanted.feed ?? wanted;
-    if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
+    if (subscription.pendingRequestId !== undefined || subscription.upstreamId !== undefined) {
+      return;
+    }
     this.calls.subscribe(subscription, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
-    if (!subscription.idle) return this.#limits.handOver(subscription);
-    if (subscription.askedAs !== undefined) return;
+    if (!subscription.isIdle) return this.#limits.handOver(subscription);
+    if (subscription.pendingRequestId !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
       this.calls.unsubscribe(subscription.request.namespace, subscription.upstreamId);
@@ -144,7 +146,9 @@ export class SubscriptionTable {
     const suspects = this.calls.firstAsked;
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
-    if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key, nowMs);
+    if (only !== undefined && suspects.length === 1) {
+      this.#limits.refuseLater(only.request.key, nowMs);
+    }
     this.closed();
     return suspects;
   }
@@ -154,7 +158,7 @@ export class SubscriptionTable {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
-      subscription.upstreamId = subscription.askedAs = undefined;
+      subscription.upstreamId = subscription.pendingRequestId = undefined;
       this.retire(subscription);
     }
   }

@@ -4,7 +4,7 @@ import type { Answer } from "../call_envelope.ts";
 export interface Read {
   method: string;
   /** The call behind its id. */
-  rest: string;
+  textAfterId: string;
   node: number;
   /** Key of the caller, who takes turns with others. */
   caller: string;
@@ -30,7 +30,7 @@ export class OpenRead {
   }
 
   /** Takes the answer, or the failure, from another way. Never rejects. */
-  async follow(answer: Promise<Answer>): Promise<void> {
+  async settleWith(answer: Promise<Answer>): Promise<void> {
     try {
       this.resolve(await answer);
     } catch (error) {

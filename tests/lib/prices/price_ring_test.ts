@@ -56,7 +56,7 @@ function randomPrice(random: RandomSource): bigint {
   return 1n + BigInt(below(random, 1_000));
 }
 
-/** TransactionSteps of time: mostly one slot, now and then a pause, now and then more than a lap. */
+/** Steps of time: mostly one slot, now and then a pause, now and then more than a lap. */
 function randomStep(random: RandomSource, slots: number): number {
   const roll = random();
   if (roll < 0.97) return 1;

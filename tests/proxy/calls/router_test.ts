@@ -397,7 +397,7 @@ Deno.test("Router: plain reads are sent as such, each with its node and whether 
       assert.deepEqual({ node, fitsSocket }, wanted);
       assert.equal((await answer).body, '{"id":1}');
     }
-    const { method, rest: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
+    const { method, textAfterId: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
     assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
     assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
   }

@@ -1,4 +1,4 @@
-/** TransactionSteps of the descent: far more than a handful of weights needs. */
+/** Steps of the descent: far more than a handful of weights needs. */
 const STEPS = 5_000;
 
 /**
