@@ -22,16 +22,19 @@ export interface BackfillTarget {
  * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` if its market is not in `markets`.
  * @throws {RpcError} @throws {NodeUnreachableError}
  */
-export async function targetOf(
+export async function findMissingPrices(
   request: BackfillRequest,
   client: CoreClient,
   markets: Markets,
 ): Promise<BackfillTarget> {
-  if ("thesis" in request) return await thesisTarget(request.thesis, client, markets);
-  return { market: request.market, missing: await missingOf(request.market, request.span, client) };
+  if ("thesis" in request) return await missingOfThesis(request.thesis, client, markets);
+  return {
+    market: request.market,
+    missing: await missingSpans(request.market, request.span, client),
+  };
 }
 
-async function thesisTarget(
+async function missingOfThesis(
   id: number,
   client: CoreClient,
   markets: Markets,
@@ -54,12 +57,12 @@ async function thesisTarget(
     if (thesis.endTime <= (await client.getHead()).timestampMs) throw thrown;
     // It has not ended: fill the prices that are missing so far.
     const span = { from: thesis.startTime, to: thesis.endTime };
-    return { market, thesis, missing: await missingOf(market, span, client) };
+    return { market, thesis, missing: await missingSpans(market, span, client) };
   }
 }
 
 /** Spans without a price, up to the newest block. */
-async function missingOf(
+async function missingSpans(
   { base, quote }: Market,
   span: TimeSpan,
   client: CoreClient,

@@ -28,7 +28,7 @@ export interface SpanReport {
   /** Slots without a trade: they stay missing. */
   slotsWithoutTrade: number;
   /** Slots that the node refused: too old for the ring, and needed by no open thesis. */
-  slotsNotTaken: number;
+  slotsRefused: number;
 }
 
 export class BackfillRefusedError extends RangemakerError {
@@ -57,7 +57,7 @@ export class Backfiller {
     const reports: SpanReport[] = [];
     let doneSlots = 0;
     for (const span of spans) {
-      const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsNotTaken: 0 };
+      const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
       for (const batch of batchesOf(span)) {
         if (this.#parts.isStopping()) return [...reports, report];
         const runs = await this.#runsOf(market, batch);
@@ -65,7 +65,7 @@ export class Backfiller {
         for (const run of runs) {
           const filledSlots = await this.#submit(market, run);
           report.filledSlots += filledSlots;
-          report.slotsNotTaken += run.prices.length - filledSlots;
+          report.slotsRefused += run.prices.length - filledSlots;
           report.slotsWithoutTrade -= run.prices.length;
         }
         doneSlots += slotsIn(batch);

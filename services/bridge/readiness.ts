@@ -23,7 +23,7 @@ export const readinessSchema = z.object({
 /** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-export interface ReadinessPorts {
+export interface ReadinessParts {
   intents: {
     shortTimeoutNode: Pick<CoreClient, "url" | "chainId" | "getAccount">;
     /** What makes the health fail. */
@@ -34,8 +34,8 @@ export interface ReadinessPorts {
 }
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
-export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { intents: { shortTimeoutNode: node, problem }, relayer, chainId } = ports;
+export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
+  const { intents: { shortTimeoutNode: node, problem }, relayer, chainId } = parts;
   const account = node.getAccount(relayer);
   return findProblems({
     store: () => healthProblem(problem, "store"),

@@ -8,13 +8,13 @@ const BASIS_POINTS_MIN = 10n;
 const REFERENCE_MS = 1_000;
 
 /** The spread counts for one to two of these, in milliseconds. */
-const SPREAD_MS = 10_000;
+const SPREAD_WINDOW_MS = 10_000;
 
 /**
  * The most sources of one to two of these count as all of them, in milliseconds: a source that has left
  * for so long will not come back soon, and those that are left would never have a price again.
  */
-const MOST_SOURCES_MS = 1_800_000;
+const SOURCES_WINDOW_MS = 1_800_000;
 
 /**
  * Tells a market that moves from a source that lies, while sources are missing: with all of them the
@@ -60,8 +60,8 @@ export class JumpGuard {
 
   #count(sources: number, timeMs: number): void {
     const elapsedMs = Math.abs(timeMs - this.#mostSourcesSinceMs);
-    if (elapsedMs >= MOST_SOURCES_MS) {
-      this.#mostSourcesBefore = elapsedMs < 2 * MOST_SOURCES_MS ? this.#mostSources : 0;
+    if (elapsedMs >= SOURCES_WINDOW_MS) {
+      this.#mostSourcesBefore = elapsedMs < 2 * SOURCES_WINDOW_MS ? this.#mostSources : 0;
       this.#mostSources = sources;
       this.#mostSourcesSinceMs = timeMs;
     } else {
@@ -76,7 +76,7 @@ export class JumpGuard {
 
   #widen(sources: readonly bigint[], timeMs: number): void {
     const spread = maxOf(sources) - minOf(sources);
-    if (Math.abs(timeMs - this.#spreadSinceMs) >= SPREAD_MS) {
+    if (Math.abs(timeMs - this.#spreadSinceMs) >= SPREAD_WINDOW_MS) {
       this.#spreadBefore = this.#spread;
       this.#spread = spread;
       this.#spreadSinceMs = timeMs;

@@ -53,7 +53,7 @@ export function createOracleMetrics(registry: Registry) {
 }
 
 /** Declares gauges that read the board on each scrape. */
-export function observeBoard(registry: Registry, board: PriceBoard, clock: Clock): void {
+export function registerBoardMetrics(registry: Registry, board: PriceBoard, clock: Clock): void {
   const { scrapedGauges } = metricsIn(registry);
   const { symbols } = board;
   scrapedGauges(

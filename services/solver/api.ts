@@ -103,7 +103,7 @@ export function createSolverApi(api: SolverApi): Hono {
   );
   app.post(
     "/quote",
-    metrics.quoting("quote"),
+    metrics.countQuotes("quote"),
     prefixErrorCodes,
     limiter,
     acceptJson(api.corsOrigins),
@@ -116,7 +116,7 @@ export function createSolverApi(api: SolverApi): Hono {
   );
   app.post(
     "/estimate",
-    metrics.quoting("estimate"),
+    metrics.countQuotes("estimate"),
     prefixErrorCodes,
     limiter,
     acceptJson(api.corsOrigins),
@@ -131,7 +131,7 @@ export function createSolverApi(api: SolverApi): Hono {
   );
   app.post(
     "/execute",
-    metrics.executing,
+    metrics.countExecutions,
     limiter,
     acceptJson(api.corsOrigins),
     jsonHandler(operations.execute, async (c) => {

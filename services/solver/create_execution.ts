@@ -24,7 +24,7 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 export interface ExecutionCore {
   intents: IntentService;
   /** The node, as `intents.node`, but without fault points: asked in the background. */
-  plainNode: CoreClient;
+  backgroundNode: CoreClient;
   signer: LocalSigner;
   quoteSigner: QuoteSigner;
   markets: Markets;
@@ -39,19 +39,19 @@ export function createExecution(
   core: ExecutionCore,
   metrics: SolverMetrics,
 ) {
-  const { intents, plainNode, signer, exposure, markets, strategy, clock } = core;
+  const { intents, backgroundNode, signer, exposure, markets, strategy, clock } = core;
   const { store, node, requireChain } = intents;
   const { chainId, maxRisk, dryRun } = options;
   const reservations = new Reservations({
     store,
     book: exposure,
-    node: plainNode,
+    node: backgroundNode,
     requireChain,
     clock,
     onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
   });
   const faults = faultPointsAt(options.faultPoint);
-  const hedge = metrics.timed(withFaultPoints("hedge", createHedge(options, clock), faults));
+  const hedge = metrics.timeHedge(withFaultPoints("hedge", createHedge(options, clock), faults));
   const { address: solver } = signer;
   const { expectedMs: hedgeMs } = hedge;
   const executor = new Executor({
@@ -67,7 +67,7 @@ export function createExecution(
   const handler: IntentHandler = {
     termsOf: (intent) => executor.termsOf(intent),
     beforeSigning: (intent) => executor.prepare(intent),
-    isOnChain: (intent) => isBetOnChain(plainNode, intent, clock.now()),
+    isOnChain: (intent) => isBetOnChain(backgroundNode, intent, clock.now()),
     onFinishedHere(intent) {
       metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);

@@ -103,7 +103,7 @@ export class SolverMetrics {
   #createSeries(): void {
     for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
-    for (let range = 0; range < RANGES; range++) {
+    for (let range = 0; range < PROBABILITY_RANGES; range++) {
       const predicted = rangeName(range);
       for (const outcome of ["held", "left"]) this.#outcomes.inc({ predicted, outcome }, 0);
       this.#predictions.inc({ predicted }, 0);
@@ -112,7 +112,7 @@ export class SolverMetrics {
   }
 
   /** Reports the exposure on every scrape. */
-  watchExposure(exposure: ExposureBook): void {
+  reportExposure(exposure: ExposureBook): void {
     const { scrapedGauge } = metricsIn(this.#registry);
     scrapedGauge(
       "solver_exposure_usdc",
@@ -127,7 +127,7 @@ export class SolverMetrics {
   }
 
   /** Reports on every scrape how true the probabilities are, from windows that nobody has to bet on. */
-  watchCalibration(read: () => readonly MarketCalibration[]): void {
+  reportCalibration(read: () => readonly MarketCalibration[]): void {
     const { scrapedGauges } = metricsIn(this.#registry);
     const windows = () =>
       read().flatMap(({ symbol: market, horizons }) =>
@@ -165,7 +165,7 @@ export class SolverMetrics {
    * Reports the solver's account as read by the previous scrape, since a scrape does not wait for the
    * node. Reports nothing while it cannot be read.
    */
-  watchAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
+  reportAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
     let last: Pick<Account, "balance" | "locked"> | undefined;
     const startRefresh = () => {
       this.#accountRead = read().catch(() => undefined).then((account) => last = account);
@@ -191,7 +191,7 @@ export class SolverMetrics {
   }
 
   /** Counts and times the answers of a quoting route. */
-  quoting(kind: "quote" | "estimate"): MiddlewareHandler {
+  countQuotes(kind: "quote" | "estimate"): MiddlewareHandler {
     return async (c, next) => {
       const startedMs = performance.now();
       await next();
@@ -201,7 +201,7 @@ export class SolverMetrics {
   }
 
   /** Counts the answers of `POST /execute`. */
-  readonly executing: MiddlewareHandler = async (c, next) => {
+  readonly countExecutions: MiddlewareHandler = async (c, next) => {
     await next();
     this.#executeAnswers.inc({ outcome: outcomeOf(c, "executed") });
     if (c.res.status === 401) this.#signatureFailures.inc();
@@ -226,13 +226,15 @@ export class SolverMetrics {
 
   /** Counts a settled bet by the probability that was quoted for it. */
   betSettled(probability: number, held: boolean): void {
-    const predicted = rangeName(Math.min(RANGES - 1, Math.floor(probability * RANGES)));
+    const predicted = rangeName(
+      Math.min(PROBABILITY_RANGES - 1, Math.floor(probability * PROBABILITY_RANGES)),
+    );
     this.#outcomes.inc({ predicted, outcome: held ? "held" : "left" });
     this.#predictions.inc({ predicted }, probability);
   }
 
   /** Measures the duration and the outcome of a hedge. */
-  timed(hedge: Hedge): Hedge {
+  timeHedge(hedge: Hedge): Hedge {
     return {
       expectedMs: hedge.expectedMs,
       cover: async (quoteHash, quote) => {
@@ -251,11 +253,11 @@ export class SolverMetrics {
   }
 }
 
-const RANGES = 10;
+const PROBABILITY_RANGES = 10;
 
 /** Such as `0.6-0.7`. */
 function rangeName(range: number): string {
-  return `${range / RANGES}-${(range + 1) / RANGES}`;
+  return `${range / PROBABILITY_RANGES}-${(range + 1) / PROBABILITY_RANGES}`;
 }
 
 /** The error code, or the HTTP status of an error without one: a finite list. */

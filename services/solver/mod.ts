@@ -63,7 +63,7 @@ async function start(
   const markets = await readMarkets(options.markets);
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, markets);
-  const plainNode = new CoreClient({ url: options.rpcUrl });
+  const node = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({
     ...options,
     name: "solver",
@@ -75,24 +75,33 @@ async function start(
   opened.defer(() => intents.close());
   const { store, drain } = intents;
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
-  metrics.watchExposure(exposure);
-  const account = new OwnAccount(plainNode, solver, clock);
-  metrics.watchAccount(account.read);
+  metrics.reportExposure(exposure);
+  const account = new OwnAccount(node, solver, clock);
+  metrics.reportAccount(account.read);
   opened.defer(() => metrics.stop());
-  const pricing = await createPricing(options, markets, plainNode, clock, exposure, store);
+  const pricing = await createPricing(options, markets, node, clock, exposure, store);
   opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
   const calibration = marketData?.calibration.bind(marketData);
-  metrics.watchCalibration(calibration ?? (() => []));
+  metrics.reportCalibration(calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
-  const core = { intents, plainNode, signer, quoteSigner, markets, strategy, exposure, clock };
+  const core = {
+    intents,
+    backgroundNode: node,
+    signer,
+    quoteSigner,
+    markets,
+    strategy,
+    exposure,
+    clock,
+  };
   const { executor, reservations, handler } = createExecution(options, core, metrics);
   const minimumBet = new MinimumBet();
   const follower = followNode({
     wsUrl: options.wsUrl,
     chainId,
     solver,
-    node: plainNode,
+    node,
     clock,
     exposure,
     minimumBet,
@@ -102,9 +111,9 @@ async function start(
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const unpriced = () => marketData?.unpriced() ?? [];
+  const symbolsWithoutPrice = () => marketData?.symbolsWithoutPrice() ?? [];
   const { problem } = intents;
-  const needed = { store, problem, node: plainNode, account: account.read, exposure, unpriced };
+  const needed = { store, problem, node, account: account.read, exposure, symbolsWithoutPrice };
   const readiness = () => checkReadiness({ ...needed, chainId, dryRun, wsUrl: options.wsUrl });
   const timeBounds = options.pricing === "mock" ? undefined : options;
   const signing = { solver, chainId, clock, markets };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CATCH_UP_MS, Pump } from "../../services/exchanges/playback.ts";
+import { SKIP_AFTER_MS, TradePlayer } from "../../services/exchanges/playback.ts";
 import type { Trade, TradeSource } from "../../services/exchanges/trades.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
@@ -22,7 +22,7 @@ function startPump(periods: number[]) {
   const clock = new FakeClock(0);
   const played: string[] = [];
   const sources = periods.map((ms) => every(ms, 0, String(ms)));
-  const pump = new Pump(sources, clock, (trade) => {
+  const pump = new TradePlayer(sources, clock, (trade) => {
     played.push(`${trade.market}@${trade.timeMs}`);
   });
   pump.start();
@@ -44,7 +44,7 @@ Deno.test("Pump: skips trades that were due over two seconds ago", () => {
   const { clock, pump, played } = startPump([1_000]);
   clock.jump(3_600_000);
   clock.advance(0);
-  const earliestMs = 3_600_000 - CATCH_UP_MS;
+  const earliestMs = 3_600_000 - SKIP_AFTER_MS;
   assert.deepEqual(played, [earliestMs, earliestMs + 1_000, 3_600_000].map((ms) => `1000@${ms}`));
   pump.stop();
 });

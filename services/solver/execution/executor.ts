@@ -90,7 +90,9 @@ export class Executor {
     this.#requireUserSignature(execution);
     let running = this.#running.get(quoteHash);
     if (running === undefined) {
-      running = this.#carryOut(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
+      running = this.#recordAndSubmit(quoteHash, execution).finally(() =>
+        this.#running.delete(quoteHash)
+      );
       this.#running.set(quoteHash, running);
     }
     return resultOf(await running);
@@ -108,7 +110,7 @@ export class Executor {
     }
   }
 
-  async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
+  async #recordAndSubmit(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { intents, clock } = this.#options;
     const { store } = intents;
     // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
@@ -147,10 +149,10 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, funds: AdmissionFacts): Promise<Insertion> {
+  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
     const { intents, limit, releaseSettled, quoteSigner, clock } = this.#options;
     const { quote } = execution;
-    const admission = limit.admission(quoteHash, quote, funds);
+    const admission = limit.admission(quoteHash, quote, facts);
     const insert = () =>
       intents.store.insert({
         key: quoteHash,
@@ -188,11 +190,11 @@ export class Executor {
     // Clocks of other processes may differ.
     const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
     if (leftMs > 0) await waitMs(clock, leftMs);
-    await finalUnlessRetryable(() => this.#coverBetweenChecks(intent, quote));
+    await finalUnlessRetryable(() => this.#hedgeBetweenChecks(intent, quote));
   }
 
   /** Rechecks before and after the hedge: a price may have arrived meanwhile. */
-  async #coverBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
+  async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
     await this.#options.hedge.cover(hash32Schema.parse(key), quote);
     businessLog.hedged(key, quote);

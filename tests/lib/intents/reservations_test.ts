@@ -207,7 +207,10 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
           seen.push([...inFlight].sort());
           admission.decide(inFlight, isRefreshed);
         };
-        const options = { reserves: true, admission: { ...admission, inFlightBefore: before, decide } };
+        const options = {
+          reserves: true,
+          admission: { ...admission, inFlightBefore: before, decide },
+        };
         await store.insert(newIntent(key), options);
       };
       const record = async (key: string) => (await count.reserve(other, key, 1)).intent;
