@@ -20,7 +20,7 @@ import {
 } from "./options.ts";
 import type { ShowProgress } from "./terminal.ts";
 import { configOption, loggingOptions } from "./shared_options.ts";
-import { type CommandName, optionsFor, requireKnownVariables } from "./variables.ts";
+import { type CommandName, optionsFor, requireKnownVariables } from "./option_names.ts";
 
 /**
  * Exit codes of every command: success, failure, wrong arguments, and a second signal that ended the

@@ -2,7 +2,7 @@ import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
-import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/location.ts";
+import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/database_url.ts";
 import { SettingsFile } from "./settings_file.ts";
 import {
   type CommandText,
@@ -12,7 +12,7 @@ import {
   type OptionTable,
   UsageError,
 } from "./option_table.ts";
-import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./variables.ts";
+import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./option_names.ts";
 
 export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
 export { HelpRequest, UsageError };

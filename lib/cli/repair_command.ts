@@ -4,7 +4,7 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { createRegistry } from "../http/metrics.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
 import { IntentService } from "../intents/intent_service.ts";
-import { inspectStore } from "../intents/open.ts";
+import { inspectStore } from "../intents/open_store.ts";
 import { isNodeAway } from "../net/core_client.ts";
 import { redactUrls } from "../redact.ts";
 import { command, ExitCode, type RunnableCommand } from "./command.ts";

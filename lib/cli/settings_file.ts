@@ -2,8 +2,8 @@
 import { parse, type TomlTable, type TomlValue } from "smol-toml";
 import { type CommandText, type OptionSpec, type OptionTable, UsageError } from "./option_table.ts";
 import { SHARED_OPTIONS } from "./shared_options.ts";
-import { parsingToml, readTomlFile } from "./toml_file.ts";
-import { COMMAND_NAMES, settingsOf } from "./variables.ts";
+import { readTomlFile, withTomlErrors } from "./toml_file.ts";
+import { COMMAND_NAMES, settingsOf } from "./option_names.ts";
 
 export class SettingsFile {
   readonly #path: string;
@@ -17,7 +17,7 @@ export class SettingsFile {
   /** @throws {UsageError} If it cannot be read or is not TOML; the message has one line. */
   static read(path: string): SettingsFile {
     const text = readTomlFile("Settings", path);
-    const table = parsingToml("settings", path, () => parse(text, { integersAsBigInt: true }));
+    const table = withTomlErrors("settings", path, () => parse(text, { integersAsBigInt: true }));
     return new SettingsFile(path, table);
   }
 

@@ -18,7 +18,7 @@ export function readTomlFile(kind: "Settings" | "Markets", path: string): string
  *
  * @throws {UsageError} If it throws; the message has one line.
  */
-export function parsingToml<T>(kind: "settings" | "markets", path: string, parse: () => T): T {
+export function withTomlErrors<T>(kind: "settings" | "markets", path: string, parse: () => T): T {
   try {
     return parse();
   } catch (thrown) {

@@ -11,7 +11,7 @@ import { PollingLoop } from "../net/polling_loop.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
 import { ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
-import { openWhenReady } from "./open.ts";
+import { openWhenReady } from "./open_store.ts";
 import { type IntentHandler, TransactionBuilder } from "./submission.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";

@@ -16,7 +16,7 @@ import {
   remoteSignerOptions,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, findMissingPrices } from "./backfill_target.ts";

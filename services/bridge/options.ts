@@ -14,7 +14,7 @@ import {
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 
 /** Options of `rangemaker bridge` (spec: deposit bridge, "Bridge configuration"). */
 export const options = optionsFor("bridge", {

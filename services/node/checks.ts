@@ -14,7 +14,7 @@ import { clockFinding } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
 import { optionLabel, withDefaults } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { IN_MEMORY } from "../../lib/intents/location.ts";
+import { IN_MEMORY } from "../../lib/intents/database_url.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { options, ORACLE_SETTINGS } from "./options.ts";

@@ -1,6 +1,6 @@
 /** `rangemaker doctor`: tries everything that services are configured to use, and prints fixes. */
 import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
-import { buildChecks } from "../../lib/cli/checks/derived.ts";
+import { buildChecks } from "../../lib/cli/checks/build_checks.ts";
 import {
   resultLines,
   resultsAsJson,
@@ -25,7 +25,7 @@ import {
   type ParsedOptions,
 } from "../../lib/cli/options.ts";
 import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
-import { optionsFor, requireKnownVariables } from "../../lib/cli/variables.ts";
+import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 

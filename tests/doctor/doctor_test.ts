@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { CommandContext } from "../../lib/cli/command.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { openIntentStore } from "../../lib/intents/open.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";

@@ -61,8 +61,8 @@ export class BetsSolver {
       if (this.#doomedAfter < 0) this.#isDead = true;
       if (this.#isDead) throw new Died("Killed by the simulation");
     };
-    const store = mortal("store", world.newStore(), faults);
-    const node = mortal("node", nodeOf(world), faults);
+    const store = killable("store", world.newStore(), faults);
+    const node = killable("node", nodeOf(world), faults);
     const strategy = strategyOf(world);
     const quoteSigner = new QuoteSigner(signer);
     this.quoter = new Quoter({
@@ -194,7 +194,7 @@ export class BetsSolver {
 }
 
 /** A port with fault points, whose failures are always rejections: no call of a real port throws. */
-function mortal<T extends object>(name: string, port: T, faults: FaultPoints): T {
+function killable<T extends object>(name: string, port: T, faults: FaultPoints): T {
   const faulty = withFaultPoints(name, port, faults);
   return new Proxy(faulty, {
     get(target, property) {

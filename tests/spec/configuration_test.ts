@@ -1,6 +1,6 @@
 /**
  * The option tables of the three documents, row by row. Real processes take their keys from the
- * environment in `death_test.ts` of solver and bridge.
+ * environment in `killed_process_test.ts` of solver and bridge.
  */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";

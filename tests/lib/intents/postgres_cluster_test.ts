@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { StoreConnectionLostError } from "../../../lib/intents/intent.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   NEEDS_PGBOUNCER,

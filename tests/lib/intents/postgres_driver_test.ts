@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import postgres from "postgres";
 import { StoreConnectionLostError, StoreError } from "../../../lib/intents/intent.ts";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";

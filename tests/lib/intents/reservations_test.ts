@@ -8,7 +8,7 @@ import type {
   Reservation,
   ReservationBook,
 } from "../../../lib/intents/intent.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -8,7 +8,7 @@ import {
   StoreError,
 } from "../../../lib/intents/intent.ts";
 import { checksumOf } from "../../../lib/intents/sql.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";

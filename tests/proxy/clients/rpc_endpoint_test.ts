@@ -14,7 +14,7 @@ import {
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import { call, routerTo } from "../support.ts";
-import { nextTurn } from "../../support/turns.ts";
+import { nextTurn } from "../../support/next_turn.ts";
 
 const GOOD = "https://good.example";
 const READ = call(1, "eth_getLogs");

@@ -29,7 +29,7 @@ function startPump(periods: number[]) {
   return { clock, pump, played };
 }
 
-Deno.test("Pump: plays the trades of all sources when their time comes, in order", () => {
+Deno.test("TradePlayer: plays the trades of all sources when their time comes, in order", () => {
   const { clock, pump, played } = startPump([30, 50]);
   clock.advance(29);
   assert.deepEqual(played, []);
@@ -40,7 +40,7 @@ Deno.test("Pump: plays the trades of all sources when their time comes, in order
   assert.equal(played.length, 5);
 });
 
-Deno.test("Pump: skips trades that were due over two seconds ago", () => {
+Deno.test("TradePlayer: skips trades that were due over two seconds ago", () => {
   const { clock, pump, played } = startPump([1_000]);
   clock.jump(3_600_000);
   clock.advance(0);

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { messageOf, RangemakerError } from "../../errors.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
 import type { Address } from "../../protocol/scalars.ts";
-import { inspectStore } from "../../intents/open.ts";
+import { inspectStore } from "../../intents/open_store.ts";
 import { StoreError } from "../../intents/intent.ts";
 import { KeystoreError } from "../keystore.ts";
 import { readMarkets } from "../markets_file.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { ServiceChecks } from "../../../../lib/cli/checks/check.ts";
-import { buildChecks } from "../../../../lib/cli/checks/derived.ts";
+import { buildChecks } from "../../../../lib/cli/checks/build_checks.ts";
 import { checkPermissions } from "../../../../lib/cli/checks/permissions.ts";
 import * as kinds from "../../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseAllOptions } from "../../../../lib/cli/options.ts";
