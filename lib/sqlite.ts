@@ -1,7 +1,6 @@
 import * as sqlite from "node:sqlite";
 import { messageOf } from "./errors.ts";
 
-/** A value of a row. */
 export type SqlValue = number | string | Uint8Array | null;
 
 /** The columns of a row by name. */

@@ -91,15 +91,11 @@ function listOf(item: z.core.$ZodType<string>) {
     for (const part of itemsOf(text)) {
       const parsed = z.safeParse(item, part);
       if (!parsed.success) {
-        context.addIssue({ code: "custom", message: firstMessage(parsed.error) });
+        context.addIssue({ code: "custom", message: parsed.error.issues[0]?.message ?? "" });
       }
     }
     return itemsOf(text).join(",");
   });
-}
-
-function firstMessage({ issues }: z.core.$ZodError): string {
-  return issues[0]?.message ?? "";
 }
 
 export const file = {

@@ -234,7 +234,7 @@ export function failureResponse(error: RangemakerError, headers: HeadersInit = {
   return Response.json(failureBody(error), { status: statusOfCode(error.code) ?? 500, headers });
 }
 
-/** A request for a WebSocket's path that is no handshake. */
+/** The failure of a plain request to the path of a WebSocket. */
 export function handshakeExpected(path: string): RangemakerError {
   const message = `Expected a WebSocket handshake at GET ${path}: connect with a WebSocket client`;
   return new RangemakerError("UPGRADE_REQUIRED", message);

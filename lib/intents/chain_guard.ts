@@ -17,7 +17,7 @@ import { clocksDifferError } from "./failures.ts";
 const GENESIS_CACHED_MS = 100;
 
 /**
- * How long a chain that has all that the store remembers is taken to have it still. Longer than the
+ * How long a chain that has everything on record counts as having it still. Longer than the
  * time between two calls of {@link ChainGuard.refresh}, so that requests rarely wait for this check.
  */
 const COMPLETENESS_CACHED_MS = 10_000;
@@ -39,7 +39,7 @@ export interface ChainGuardOptions {
   node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts">;
   clock: Clock;
   log: Logger;
-  /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
+  /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
   isOnChain(intent: Intent): Promise<boolean>;
 }
 
@@ -126,7 +126,7 @@ export class ChainGuard {
   }
 
   /**
-   * Checks that the store accepts writes, and the chain by what the store remembers. Then remembers the
+   * Checks that the store accepts writes, and that the chain is the one on record. Then records the
    * node's newest block.
    */
   async refresh(): Promise<void> {
@@ -156,7 +156,7 @@ export class ChainGuard {
     return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
   }
 
-  /** Reads what the store remembers, which another process may have learned. */
+  /** Reads the record again, which another process may have updated. */
   async #readRecord(): Promise<ServiceRecord> {
     const { store } = this.#options;
     const record = await store.updateRecord();
@@ -302,7 +302,7 @@ interface Head {
   timestampMs: number;
 }
 
-/** Whether the chain allows reverts; a node that does not answer does not say so. */
+/** Whether the chain allows reverts; false if the node does not answer. */
 async function allowsReverts(node: Pick<CoreClient, "allowsReverts">): Promise<boolean> {
   try {
     return await node.allowsReverts();

@@ -4,7 +4,6 @@ import { statOf } from "../files.ts";
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
-/** The part of the header that its checksum covers. */
 const HEADER_SUMMED_BYTES = 24;
 
 /** The part of a frame's header that the frame's checksum covers. */

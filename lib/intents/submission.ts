@@ -41,7 +41,7 @@ export interface IntentHandler {
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   beforeSigning?(intent: Intent): Promise<void>;
-  /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
+  /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
   isOnChain(intent: Intent): Promise<boolean>;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;

@@ -78,7 +78,6 @@ export class CoreReader {
     return this.call(readMethods, "core_getAccount", { address });
   }
 
-  /** One thesis, or null. */
   getThesis(id: number): Promise<Thesis | null> {
     return this.call(readMethods, "core_getThesis", { id });
   }

@@ -60,7 +60,6 @@ export class RangeCheckBuilder implements RangeCheck {
     if (this.containsBreach(price, price)) this.outside = { time: slot * SLOT_MS, price };
   }
 
-  /** Adds slots without a price. */
   addMissing(fromSlot: number, toSlot: number): void {
     if (fromSlot >= toSlot) return;
     const last = this.missing.at(-1);

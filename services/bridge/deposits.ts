@@ -25,7 +25,6 @@ export const depositsQuerySchema = z.object({
 
 export const userPathSchema = z.object({ user: described(addressSchema, "The credited user") });
 
-/** Path of `GET /deposits/:user/:nonce`. */
 export const depositPathSchema = userPathSchema.extend({
   nonce: described(uint256Schema, "Nonce of the deposit request"),
 });

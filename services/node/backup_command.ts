@@ -27,7 +27,6 @@ export const options = {
   },
 } satisfies OptionTable;
 
-/** The `node backup` subcommand. */
 export const run = command({
   name: "node backup",
   description:

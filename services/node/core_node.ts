@@ -119,12 +119,10 @@ export class CoreNode {
     registerNodeGauges(this.metrics.registry, { chain, clients: this.clients, storage, clock });
   }
 
-  /** Starts the checkpoints. */
   start(): void {
     this.#checkpoints.start(this.chain.head.timestampMs);
   }
 
-  /** Stops the checkpoints. */
   async stop(): Promise<void> {
     await this.#checkpoints.stop();
     this.#oracleClient.close();

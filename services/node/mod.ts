@@ -14,7 +14,6 @@ export { options };
 
 export type { NodeOptions };
 
-/** A running core node. */
 export interface RunningNode extends RunningService {
   readonly wsUrl: string;
   /** URL of the port without write methods. */
@@ -103,7 +102,6 @@ function developmentOf(dataDir: string | undefined, clock: Clock): Development {
   };
 }
 
-/** `rangemaker node`. */
 export const run: RunnableCommand = serviceCommand({
   name: "node",
   description:

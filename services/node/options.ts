@@ -76,7 +76,6 @@ export const ORACLE_SETTINGS = [
   "log_level",
 ].map((key) => `oracle.${key}`);
 
-/** The options of `rangemaker node`. */
 export const options = optionsFor("node", {
   port: {
     flags: "-p, --port",

@@ -60,7 +60,7 @@ export class RetrySchedule {
     return Math.max(spreadMs, backoffMs, limitMs);
   }
 
-  /** Counts what the exchange counts. */
+  /** Counts an event, for the wait and for the exchange's limit. */
   count(event: LimitedEvent): void {
     const { of, refillMs } = this.#rule.limit;
     const nowMs = this.#clock.now();

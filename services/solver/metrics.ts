@@ -200,7 +200,6 @@ export class SolverMetrics {
     };
   }
 
-  /** Counts the answers of `POST /execute`. */
   readonly countExecutions: MiddlewareHandler = async (c, next) => {
     await next();
     this.#executeAnswers.inc({ outcome: outcomeOf(c, "executed") });

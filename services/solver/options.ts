@@ -131,5 +131,4 @@ export const options = optionsFor("solver", {
   faultPoint: faultPointOption,
 });
 
-/** Options of the solver after parsing. */
 export type SolverOptions = OptionsOf<typeof options>;

@@ -6,7 +6,6 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 
 const THESES_PER_PAGE_MAX = 1_000;
 
-/** Theses per page by default. */
 const THESES_PER_PAGE = 100;
 
 export const thesesQuerySchema = z.object({

@@ -128,7 +128,7 @@ export async function waitForPrices(
     const sources = prices[SYMBOL]?.sources ?? [];
     const pulled = (await client.prices())[SYMBOL];
     if (sources.length >= 2 && pulled?.state === "fresh") return { price: pulled.price, sources };
-    requireThat(
+    assert(
       clock.now() < deadlineMs,
       `${SYMBOL} has ${sources.length} sources and is ${pulled?.state ?? "unknown"} on the node ` +
         `after ${PRICES_TIMEOUT_MS} ms: expected 2 and fresh`,
@@ -140,7 +140,7 @@ export async function waitForPrices(
 async function deposit(client: RangemakerClient): Promise<Account> {
   await client.deposit(DEPOSIT);
   const account = await client.account();
-  requireThat(
+  assert(
     account.balance === DEPOSIT,
     `Balance is ${account.balance} after depositing ${DEPOSIT}`,
   );
@@ -244,7 +244,7 @@ async function waitForSettlement(
   { quote }: Offer,
 ): Promise<Thesis> {
   const created = await watch.until(({ id }) => id === thesisId, STEP_TIMEOUT_MS);
-  requireThat(
+  assert(
     created.payout === quote.payout,
     `Thesis pays ${created.payout}, not ${quote.payout}`,
   );
@@ -274,12 +274,12 @@ function totalOf(account: Account): bigint {
 }
 
 function requireTotal(who: string, account: Account, expected: bigint): void {
-  requireThat(totalOf(account) === expected, `${who} holds ${totalOf(account)}, not ${expected}`);
-  requireThat(account.locked === 0n, `${who} still has ${account.locked} locked`);
+  assert(totalOf(account) === expected, `${who} holds ${totalOf(account)}, not ${expected}`);
+  assert(account.locked === 0n, `${who} still has ${account.locked} locked`);
 }
 
 /** @throws {BetError} With `message` unless `condition` is true. */
-function requireThat(condition: boolean, message: string): asserts condition {
+function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new BetError(message);
 }
 

@@ -32,7 +32,6 @@ export interface ExecutionContext {
   blockNumber: number;
   /** Unix milliseconds. */
   nowMs: number;
-  /** The market of a pair, or undefined. */
   marketOf(pair: MarketPair): Market | undefined;
   /** Whether bets on a market are accepted (spec: price oracle, States: fresh). */
   isFresh(market: Market): boolean;
@@ -43,7 +42,6 @@ export interface ExecutionContext {
   newestSlotMs: number;
 }
 
-/** An applied transaction. */
 export interface AppliedTransaction {
   /** When it was applied, in Unix milliseconds. */
   atMs: number;
@@ -122,7 +120,6 @@ export class Ledger {
     return this.#records.selectTheses("WHERE key >= ? AND key < ? ORDER BY key", fromId, toId);
   }
 
-  /** The receipt of a recorded transaction. */
   receipt(txHash: Hex): Receipt | undefined {
     return this.#records.tables.receipts.get(hashKey(txHash))?.receipt;
   }

@@ -24,7 +24,6 @@ export class BackfilledSlots implements PriceReader {
   /** By page number; a price of 0 means that the slot has none. */
   readonly #pages = new Map<number, BigUint64Array>();
 
-  /** Number of pages. */
   get pages(): number {
     return this.#pages.size;
   }
@@ -56,7 +55,6 @@ export class BackfilledSlots implements PriceReader {
     return pageOf(slot);
   }
 
-  /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
     return this.#slot(slotAtOrAfter(time));
   }
@@ -112,7 +110,6 @@ export class PriceHistory implements PriceReader {
     this.ring = ring;
   }
 
-  /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
     return this.ring.at(time) ?? this.backfilled.at(time);
   }

@@ -22,7 +22,6 @@ export class Schedule<T> {
     }
   }
 
-  /** Whether an item is due. */
   isDue(nowMs: number): boolean {
     return (this.#times.peek() ?? Infinity) <= nowMs;
   }

@@ -68,7 +68,6 @@ export class SettlementSchedule {
     this.#unsettled = unsettled;
   }
 
-  /** Number of unsettled theses. */
   get unsettledCount(): number {
     return this.#unsettled.size;
   }
@@ -110,7 +109,6 @@ export class SettlementSchedule {
     }
   }
 
-  /** Whether an attempt is due. */
   isDue(nowMs: number): boolean {
     return this.#attempts.isDue(nowMs);
   }

@@ -156,12 +156,10 @@ export class ChainState {
     }
   }
 
-  /** The market of a pair, or undefined. */
   marketOf({ base, quote }: MarketPair): Market | undefined {
     return this.#markets.find(base, quote);
   }
 
-  /** The price history of a supported pair. */
   historyOf(pair: MarketPair): PriceHistory {
     const market = this.marketOf(pair);
     const history = market && this.histories.get(market);

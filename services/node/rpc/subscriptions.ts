@@ -169,7 +169,6 @@ export class Subscriptions {
   }
 }
 
-/** The subscriptions of one client. */
 export class Subscriber {
   /** Sends to the client. */
   readonly send: Send;

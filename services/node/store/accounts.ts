@@ -20,7 +20,6 @@ export class Accounts {
     this.#funds = new Map(rows.select() as [Address, Funds][]); // its keys are addresses
   }
 
-  /** Sum of all balances. */
   get total(): bigint {
     let sum = 0n;
     for (const { balance } of this.#funds.values()) sum += balance;

@@ -95,7 +95,6 @@ export class ChainRecords {
     return this.#accounts;
   }
 
-  /** The recorded prices. */
   get prices(): PriceRingTable {
     return this.#prices;
   }
@@ -124,7 +123,6 @@ export class ChainRecords {
     });
   }
 
-  /** Pages of backfilled prices of all markets. */
   backfilledPages(): { symbol: string; page: number; prices: BigUint64Array }[] {
     return this.#tables.backfilled.select().map(([key, prices]) => {
       const [symbol = "", page] = `${key}`.split(" ");

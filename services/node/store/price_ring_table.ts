@@ -22,13 +22,11 @@ export const PRICES_TABLE_SQL =
  */
 export class PriceRingTable {
   readonly rings: ReadonlyMap<Market, PriceRing>;
-  /** Slots of the rings that are damaged. */
   readonly damagedSlots = new Map<Market, number>();
   readonly #db: Database;
   /** The last slot of each market that is stored. */
   #stored: ReadonlyMap<Market, number>;
 
-  /** Reads all rings. */
   constructor(db: Database, markets: Markets, ringSlots: number) {
     this.#db = db;
     this.rings = new Map(markets.list.map((market) => [market, this.#load(market, ringSlots)]));

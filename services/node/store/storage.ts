@@ -31,7 +31,6 @@ export interface StorageSettings extends ChainIdentity {
   ringBufferSize: number;
 }
 
-/** The storage of a node's chain. */
 export interface Storage {
   readonly records: ChainRecords;
   /** Where the chain continues; undefined for a new one. */

@@ -86,7 +86,6 @@ export class Table<V> {
     this.#change(key, undefined, false);
   }
 
-  /** Writes all changes. */
   write(): void {
     for (const [key, { value, isNew }] of this.#changes) {
       const column = this.#columnOf(key);
@@ -150,7 +149,6 @@ export function createTableSql(
   return `CREATE TABLE ${table} (${columns}) STRICT${isOrdered ? "" : ", WITHOUT ROWID"}`;
 }
 
-/** CRC-32 of a row. */
 function checksumOf(table: string, key: string, text: string): number {
   return crc32(`${table}\n${key}\n${text}`);
 }

@@ -30,13 +30,11 @@ const KEY_TYPES = {
 export type TableName = keyof typeof KEY_TYPES;
 export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own keys
 
-/** Totals of all tables. */
 export type Totals = Record<TableName, TableTotals>;
 
 /** A column of a thesis that has an index: when it was settled; NULL if it is not. */
 export const SETTLED_AT = "value ->> '$.thesis.settledAt'";
 
-/** SQL that declares all tables. */
 export const SCHEMA = [
   createTableSql("meta", "TEXT"),
   PRICES_TABLE_SQL,
@@ -87,7 +85,6 @@ export function openMeta(db: Database) {
   };
 }
 
-/** The key of a hash. */
 export function hashKey(hash: Hex): string {
   return hash.slice(2);
 }
@@ -100,7 +97,6 @@ export function quoteKey(startTime: number, quoteHash: Hex): string {
   return startTime.toString(16).padStart(12, "0") + quoteHash.slice(2);
 }
 
-/** The key of a page of backfilled prices. */
 export function backfilledKey(symbol: string, page: number): string {
   return `${symbol} ${page}`;
 }

@@ -97,7 +97,7 @@ export abstract class ClientConnection implements ClientSink {
     this.#buffers?.budget.add(bytes);
   }
 
-  /** Updates the counts to its actual unsent bytes. */
+  /** Sets the counts to its actual unsent bytes. */
   recount(): void {
     if (this.#buffers === undefined) this.unsentAtMost = this.unsentBytes;
     else this.#buffers.recount(this);

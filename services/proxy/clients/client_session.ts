@@ -71,7 +71,7 @@ export class ClientSession {
     }
   }
 
-  /** Gets a counted message answered; notifications wait until the answer with their id was sent. */
+  /** Answers a counted message. Notifications wait until the answer with their id is sent. */
   async #route(text: string): Promise<void> {
     const { address, checkRate, openRequests, router } = this.#options;
     let isCounted = true;

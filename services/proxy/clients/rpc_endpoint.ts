@@ -73,7 +73,7 @@ export class RpcEndpoint {
       if (!cors.allows(origin)) throw originRefused(origin);
       if (retryAfterS !== undefined) {
         metrics.countRefusal("request_rate");
-        throw rateLimited(retryAfterS);
+        throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
       const text = await this.#bodies.read(request, counted);
       isOpen = openRequests.tryAdd(address);
@@ -88,7 +88,7 @@ export class RpcEndpoint {
       if (isOpen) openRequests.remove(address);
       if (counted.bytes > 0) budget.remove(counted.bytes);
     }
-    if (isLarge(answer)) answer = this.#countUntilRead(answer, served);
+    if ((answer.body?.length ?? 0) > SMALL_BYTES) answer = this.#countUntilRead(answer, served);
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
@@ -119,10 +119,6 @@ export class RpcEndpoint {
   }
 }
 
-function isLarge({ body }: RoutedAnswer): boolean {
-  return body !== null && body.length > SMALL_BYTES;
-}
-
 function refusal(thrown: unknown): RoutedAnswer {
   const error = thrown instanceof ProxyError ? thrown : badRequest(
     // The caller disconnected in the middle of its body; the answer is only counted.
@@ -132,8 +128,4 @@ function refusal(thrown: unknown): RoutedAnswer {
     log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
   }
   return { status: error.status, body: failureText("null", error), target: "proxy" };
-}
-
-function rateLimited(retryAfterS: number): ProxyError {
-  return limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
 }

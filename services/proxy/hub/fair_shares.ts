@@ -63,9 +63,9 @@ export class FairShares {
   }
 
   /**
-   * The subscription that has to go: one of the address with the highest load, of these one that fewest
-   * clients use, of these one of the client that has most, and of these the newest. Nobody loses one to
-   * a caller that would then have as many, or callers would keep evicting each other.
+   * The subscription to evict: of the address with the highest load, the one with the fewest clients;
+   * among equals, one of the client that has most, the newest first. A caller that would then have as
+   * many as the other gets nothing, or callers would keep evicting each other.
    *
    * @param peerKey If given, only addresses behind this peer are considered.
    */

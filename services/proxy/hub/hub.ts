@@ -81,7 +81,7 @@ export class Hub {
     return client;
   }
 
-  /** Step 5: removes a client, and ends the subscriptions at the node that nobody else uses. */
+  /** Step 5: removes a client, and ends the node's subscriptions that nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
     this.#fanOut.remove(client);
@@ -208,14 +208,14 @@ export class Hub {
     this.table.retire(subscription); // what its clients only waited for has not ended yet
   }
 
-  /** Answers all who wait for a subscription, by default with it. */
+  /** Answers the clients that wait for a subscription: with its id unless another outcome is given. */
   #endWaits(subscription: HubSubscription, outcome?: SubscribeOutcome): void {
     for (const client of [...subscription.waiters.keys()]) {
       this.#endWait(subscription, client, outcome);
     }
   }
 
-  /** Answers a waiting client, by default with the subscription. */
+  /** Answers one waiting client, in the same way. */
   #endWait(
     subscription: HubSubscription,
     client: HubClient,
@@ -238,7 +238,8 @@ export class Hub {
   }
 
   #leave(client: HubClient, subscription: HubSubscription): void {
-    this.#lagged(client.leave(subscription));
+    const missed = client.leave(subscription);
+    if (missed > 0) this.#options.events.lagged(missed);
     subscription.members.delete(client);
     this.#count(-1);
     this.table.retire(subscription);
@@ -291,9 +292,5 @@ export class Hub {
   #count(change: 1 | -1): void {
     this.#subscriptions += change;
     this.#options.events.subscribed(this.#subscriptions);
-  }
-
-  #lagged(count: number): void {
-    if (count > 0) this.#options.events.lagged(count);
   }
 }

@@ -19,7 +19,7 @@ export interface Waiter {
 /**
  * One subscription, shared by all clients that requested it. At the node its state is one of: wanted
  * (neither id is set), asked (`pendingRequestId` is set) or live (`upstreamId` is set). The hub filters some
- * subscriptions from the {@link feed} of another one; they are live while that is.
+ * subscriptions from another one, their {@link feed}, and these are live while the feed is.
  */
 export class SharedSubscription<Client> {
   readonly request: SubscriptionRequest;

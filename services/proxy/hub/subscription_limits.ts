@@ -107,7 +107,7 @@ export class SubscriptionLimits {
     this.#sharesOf(subscription).handOver(subscription);
   }
 
-  /** Refuses a request from now on: the node closed the socket on it. */
+  /** Refuses a request for {@link REFUSED_FOR_MS}: the node closed the socket on it. */
   refuseLater(key: string, nowMs: number): void {
     this.#refusedUntilMs.set(key, nowMs + REFUSED_FOR_MS);
   }

@@ -14,7 +14,7 @@ import { Upstream } from "./upstream.ts";
 
 const log = serviceLog("proxy");
 
-/** What the hub is for the socket that it shares to the leading read node. */
+/** The hub, as the socket to the leading read node calls it. */
 export interface NodeListener {
   /** Whether the node has granted a subscription to `newHeads`. */
   readonly followsHeads: boolean;

@@ -29,7 +29,7 @@ export class OpenRead {
     this.reject = reject;
   }
 
-  /** Takes the answer, or the failure, from another way. Never rejects. */
+  /** Settles with the answer, or the failure, that came another way. Never rejects. */
   async settleWith(answer: Promise<Answer>): Promise<void> {
     try {
       this.resolve(await answer);

@@ -117,7 +117,7 @@ export interface Verdict {
   isUrgent: boolean;
 }
 
-/** Judges a node by a round. @returns Undefined if it did not answer, which shows nothing. */
+/** Decides about a node after a round. @returns Undefined if it did not answer, which shows nothing. */
 export function verdictOf(
   { probed, reads, errors }: RoundReport,
   others: readonly RoundReport[],

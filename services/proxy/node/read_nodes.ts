@@ -226,8 +226,8 @@ export class ReadNodes {
   }
 
   /**
-   * Makes another node the leader. One that works leads on if none serves as well, or if it has only
-   * just become the leader; one that cannot be used is replaced by any that answers.
+   * Makes another node the leader. A leader that works is kept if no other is as good, or if it has
+   * only just become the leader; one that cannot be used is replaced by any node that answers.
    */
   #replaceLeader(reason: string, { isUrgent }: { isUrgent: boolean }): void {
     const nowMs = this.#options.clock.now();

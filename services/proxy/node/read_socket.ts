@@ -7,6 +7,7 @@ import type { ProxyMetrics } from "../metrics.ts";
 import { type Answer, callText, idNumber, idSpan, textAfterIdOf } from "../call_envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
+import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
 import { FairQueue } from "./fair_queue.ts";
 
@@ -25,16 +26,13 @@ export const READS_OPEN = { slots: 64, perCaller: 32, waitingMax: 8_192 };
 const OVERFLOW_READS = { slots: 512, perCaller: 100, waitingMax: 0 };
 
 /**
- * Interval at which reads without an answer are looked at. Those that waited for a slot for so long
- * go over HTTP: more of them at a time are worth more than the CPU that they cost.
+ * Interval at which reads without an answer are checked. Those that waited for a slot for so long go
+ * over HTTP: more of them at a time are worth more than the CPU that they cost.
  */
 export const TICK_INTERVAL_MS = 250;
 
 /** A read without an answer for this long is sent over HTTP too: the longest `eth_call` of geth. */
 export const LATE_MS = 5_000;
-
-/** The largest answer over the socket; larger ones are expected over HTTP. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Errors are short: only in answers up to this length is one looked for. */
 const ERROR_LENGTH_MAX = 512;
@@ -99,7 +97,7 @@ export class ReadSocket {
     });
     this.#socket = new ReconnectingSocket({
       url: () => nodes[leader()]?.wsUrl ?? "",
-      connect: (url) => new BoundedSocket(url, { maxMessageBytes: ANSWER_BYTES_MAX, clock }),
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
@@ -194,7 +192,7 @@ export class ReadSocket {
     return open.settleWith(this.#options.overHttp(open.read));
   }
 
-  /** Which read the node could not answer is unknown: all of them go over HTTP. */
+  /** It is unknown which read the node could not answer: all of them go over HTTP. */
   #faulted(): void {
     this.#health.faulted("it answers with errors without an id");
     for (const open of this.#open.all()) {

@@ -6,7 +6,7 @@ const SLOWER_THAN_HTTP_MS = 5;
 /** Checks in a row that are slow before reads go over HTTP. */
 const SLOW_CHECKS_MAX = 10;
 
-/** Looks without any frame, while a check is unanswered, before reads go over HTTP. */
+/** Ticks without any frame, while a check is unanswered, before reads go over HTTP. */
 const SILENT_TICKS_MAX = 4;
 
 /** Faults within {@link FAULTS_MS} after which reads go over HTTP. */

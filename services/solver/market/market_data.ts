@@ -84,7 +84,6 @@ export class MarketData {
     return prices;
   }
 
-  /** Symbols of the markets without a fresh price. */
   symbolsWithoutPrice(): string[] {
     return [...this.#pricesByMarket].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) =>
       symbol
