@@ -25,7 +25,13 @@ export interface BridgeApi {
   corsOrigins: readonly string[];
 }
 
-/** The routes of the bridge (spec: deposit bridge, "Endpoints"). */
+/**
+ * The routes of the bridge (spec: deposit bridge, "Endpoints").
+ *
+ * A deposit goes from `POST /deposit` to `depositor.ts`, which checks it, has its transaction signed
+ * (`lib/intents/submission.ts`) and records both (`lib/intents/store.ts`).
+ * `lib/intents/submitter.ts` then sends the transaction until the node has answered.
+ */
 export function createBridgeApi(api: BridgeApi): Hono {
   const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
   const { version } = config;

@@ -50,7 +50,14 @@ export interface SolverApi {
   markets: Markets;
 }
 
-/** The routes of the solver (spec: quote solver, "Endpoints"). */
+/**
+ * The routes of the solver (spec: quote solver, "Endpoints").
+ *
+ * A bet goes from `POST /execute` to `execution/executor.ts`, which checks it
+ * (`risk/pre_trade_checks.ts`) and has it recorded beside all others (`risk/exposure_limit.ts`, in the
+ * transaction of `lib/intents/shared_reservations.ts`). `lib/intents/submitter.ts` then has it hedged
+ * (`Executor.prepare`), signed (`lib/intents/submission.ts`) and sent.
+ */
 export function createSolverApi(api: SolverApi): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const app = new Hono();

@@ -40,6 +40,10 @@ const REFUSALS_MAX = 5;
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
  * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
+ *
+ * A notification comes from `node/upstream.ts` to {@link receive}. `subscription_table.ts` finds its
+ * subscription, `fan_out.ts` keeps it until `delivery_loop.ts` calls {@link flush}, and `hub_client.ts`
+ * sends it over `clients/client_connection.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;
