@@ -201,13 +201,13 @@ Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWO
 Deno.test("ChainGuard: after a failed refresh, a request does not go by a success that is cached", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
-    guard.committed(await world.commit("1"));
+    guard.onCommitted(await world.commit("1"));
     world.clock.advance(2_000);
     await guard.refresh();
     world.receipts.clear();
-    await guard.require();
+    await guard.requireChain();
     await assert.rejects(guard.refresh(), rewound);
-    await assert.rejects(guard.require(), rewound);
+    await assert.rejects(guard.requireChain(), rewound);
   }));
 
 Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewound chain", () =>
