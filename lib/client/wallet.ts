@@ -123,10 +123,7 @@ function adaptEthersSigner(signer: EthersWallet): WalletAdapter {
       addressSchema.parse(await callWallet("getAddress", () => signer.getAddress())),
     async sign(address, typedData) {
       const { domain, types: { [DOMAIN_TYPE.primaryType]: _, ...types }, message } = typedData;
-      const signed = await callWallet(
-        "sign",
-        () => signer.signTypedData(domain, types, message),
-      );
+      const signed = await callWallet("sign", () => signer.signTypedData(domain, types, message));
       return await checkedSignature(address, typedData, signed);
     },
     switchChain: () => Promise.resolve(),
@@ -218,10 +215,7 @@ async function checkedSignature(
   }
   const v = Number.parseInt(parsed.data.slice(130), 16);
   const signature: Hex = `0x${parsed.data.slice(2, 130)}${(v < 27 ? v + 27 : v).toString(16)}`;
-  const actual = await callWallet(
-    "sign",
-    () => recoverSigner(hashTypedData(typedData), signature),
-  );
+  const actual = await callWallet("sign", () => recoverSigner(hashTypedData(typedData), signature));
   if (actual === expected) return signature;
   const message = `The wallet signed as ${actual}, not as ${expected}`;
   throw new WalletError("WRONG_SIGNER", message, { details: { expected, actual } });

@@ -1,7 +1,7 @@
 import config from "../../deno.json" with { type: "json" };
 import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
-import { listen, type RequestHandler, type ServedRequest } from "./listener.ts";
+import { listen, type RequestHandler } from "./listener.ts";
 import { serviceLog } from "../log/logging.ts";
 import { aboutOperation, documentedHandler, metricsOperation } from "./openapi.ts";
 
@@ -34,11 +34,7 @@ export interface ServiceDefinition {
   /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
   /** Gets requests next: for a route that must be faster than those of the app. Undefined passes the request on. */
-  fastRoute?: (
-    request: Request,
-    remote: string,
-    served: ServedRequest,
-  ) => Promise<Response> | undefined;
+  fastRoute?: (...request: Parameters<RequestHandler>) => Promise<Response> | undefined;
   /** Called first on stop: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
   /** Called last on stop, when no request is open: stop timers, close stores. */

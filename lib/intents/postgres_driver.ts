@@ -8,13 +8,7 @@ import {
   type PostgresTimeouts,
   serverCodeOf,
 } from "./postgres_servers.ts";
-import {
-  countOfRow,
-  type SqlDriver,
-  type SqlValue,
-  type Statement,
-  type TransactionSteps,
-} from "./sql.ts";
+import { countOfRow, type SqlDriver, type SqlSteps, type SqlValue, type Statement } from "./sql.ts";
 
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;
@@ -100,7 +94,7 @@ export class PostgresDriver implements SqlDriver {
     return this.read(sql, values);
   }
 
-  transaction<T>(steps: () => TransactionSteps<T>): Promise<T> {
+  transaction<T>(steps: () => SqlSteps<T>): Promise<T> {
     const run = () =>
       this.#withConnection((run) => inTransaction(run, () => runSteps(run, steps())));
     const result = this.#lastTransaction.then(run);
@@ -211,7 +205,7 @@ async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-async function runSteps<T>(run: Run, running: TransactionSteps<T>): Promise<T> {
+async function runSteps<T>(run: Run, running: SqlSteps<T>): Promise<T> {
   // Sent together, they run one after the other. All finish before the transaction continues.
   const runAll = async (statements: readonly Statement[]) => {
     const answers = statements.map(({ sql, values }) => run(sql, values));

@@ -6,8 +6,8 @@ import {
   integerSchema,
   parseRow,
   type SqlDriver,
+  type SqlSteps,
   type SqlValue,
-  type TransactionSteps,
 } from "./sql.ts";
 import type { Logger } from "@logtape/logtape";
 
@@ -85,7 +85,7 @@ export class ServiceStore implements AsyncDisposable {
     const service = this.service;
     // Not thrown inside the transaction, which may be part of a batch.
     const result = await this.db.transaction(
-      function* (): TransactionSteps<ServiceRecord | StoreError> {
+      function* (): SqlSteps<ServiceRecord | StoreError> {
         const [[row] = []] = yield [{ sql: SQL.readRecord, values: [service] }];
         let before: ServiceRecord;
         try {

@@ -15,8 +15,8 @@ import {
   parseRow,
   sequenceSchema,
   type SqlDriver,
+  type SqlSteps,
   type Statement,
-  type TransactionSteps,
 } from "./sql.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
@@ -97,7 +97,7 @@ export class SharedReservations {
     }
   }
 
-  *#record(batch: readonly AdmittedInsertion[]): TransactionSteps<Outcome[]> {
+  *#record(batch: readonly AdmittedInsertion[]): SqlSteps<Outcome[]> {
     const [first] = batch;
     if (first === undefined) return [];
     const { book } = first.admission;
@@ -137,7 +137,7 @@ export class SharedReservations {
     outcomes: Map<AdmittedInsertion, Outcome>,
     inFlight: Set<string>,
     isRefreshed: boolean,
-  ): TransactionSteps<Map<AdmittedInsertion, unknown>> {
+  ): SqlSteps<Map<AdmittedInsertion, unknown>> {
     const accepted: AdmittedInsertion[] = [];
     const refusals = new Map<AdmittedInsertion, unknown>();
     for (const one of intents) {
@@ -165,7 +165,7 @@ export class SharedReservations {
     return refusals;
   }
 
-  *#refresh(book: ReservationBook): TransactionSteps<void> {
+  *#refresh(book: ReservationBook): SqlSteps<void> {
     const [rows = [], [row] = []] = yield [
       { sql: SQL.newer, values: [this.#service, this.#newest] },
       { sql: SQL.keys, values: [this.#service] },

@@ -17,7 +17,6 @@ import { failure } from "./failures.ts";
 const DEPOSITS_PER_PAGE_MAX = 100;
 const DEPOSITS_PER_PAGE = 50;
 
-/** Query of `GET /deposits/:user`. */
 export const depositsQuerySchema = z.object({
   limit: limitSchema(DEPOSITS_PER_PAGE_MAX, DEPOSITS_PER_PAGE),
   cursor: cursorSchema.optional(),

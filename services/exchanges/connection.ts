@@ -74,7 +74,6 @@ export class VenueConnection {
     if (heartbeat !== undefined) this.#timers.after(heartbeat.everyMs, () => this.#sendHeartbeat());
   }
 
-  /** Handles a frame from the client. */
   receive(text: string): void {
     if (this.#ended) return;
     this.#lastReceivedMs = this.#options.clock.now();
@@ -107,7 +106,6 @@ export class VenueConnection {
     this.#options.peer.close(code, reason);
   }
 
-  /** Applies a fault that was injected into the venue. */
   applyFault(fault: VenueFault): void {
     if (fault === "close") this.close(1011, "Fault on demand");
     if (fault !== "shutdown") return;

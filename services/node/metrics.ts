@@ -8,7 +8,6 @@ import type { Storage } from "./store/storage.ts";
 
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
-/** What is read at each scrape. */
 export interface MeasuredParts {
   chain: Chain;
   clients: Clients;

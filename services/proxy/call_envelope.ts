@@ -84,7 +84,6 @@ function scannedEnvelope(text: string, method: string): Envelope | string {
 /** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */
 const FIRST_ID_MAX = 2 ** 48;
 
-/** The first of many ids of calls to nodes. */
 export function randomFirstId(): number {
   return Math.floor(Math.random() * FIRST_ID_MAX);
 }

@@ -30,7 +30,6 @@ export interface BackgroundTask {
   stop(): Promise<void>;
 }
 
-/** Dependencies of {@link followNode}. */
 export interface FollowNodeOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;

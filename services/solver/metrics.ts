@@ -111,7 +111,6 @@ export class SolverMetrics {
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
-  /** Reports the exposure on every scrape. */
   reportExposure(exposure: ExposureBook): void {
     const { scrapedGauge } = metricsIn(this.#registry);
     scrapedGauge(

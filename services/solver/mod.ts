@@ -85,17 +85,12 @@ async function start(
   const calibration = marketData?.calibration.bind(marketData);
   metrics.reportCalibration(calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
-  const core = {
-    intents,
-    backgroundNode: node,
-    signer,
-    quoteSigner,
-    markets,
-    strategy,
-    exposure,
-    clock,
-  };
-  const { executor, reservations, handler } = createExecution(options, core, metrics);
+  const core = { intents, signer, quoteSigner, markets, strategy, exposure, clock };
+  const { executor, reservations, handler } = createExecution(
+    options,
+    { ...core, backgroundNode: node },
+    metrics,
+  );
   const minimumBet = new MinimumBet();
   const follower = followNode({
     wsUrl: options.wsUrl,
@@ -111,10 +106,13 @@ async function start(
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const symbolsWithoutPrice = () => marketData?.symbolsWithoutPrice() ?? [];
   const { problem } = intents;
-  const needed = { store, problem, node, account: account.read, exposure, symbolsWithoutPrice };
-  const readiness = () => checkReadiness({ ...needed, chainId, dryRun, wsUrl: options.wsUrl });
+  const readiness = () =>
+    checkReadiness({
+      ...{ store, problem, node, account: account.read, exposure },
+      ...{ chainId, dryRun, wsUrl: options.wsUrl },
+      symbolsWithoutPrice: () => marketData?.symbolsWithoutPrice() ?? [],
+    });
   const timeBounds = options.pricing === "mock" ? undefined : options;
   const signing = { solver, chainId, clock, markets };
   const app = createSolverApi({

@@ -20,7 +20,6 @@ export const readinessSchema = z.object({
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 
-/** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessParts {

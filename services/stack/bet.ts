@@ -140,10 +140,7 @@ export async function waitForPrices(
 async function deposit(client: RangemakerClient): Promise<Account> {
   await client.deposit(DEPOSIT);
   const account = await client.account();
-  assert(
-    account.balance === DEPOSIT,
-    `Balance is ${account.balance} after depositing ${DEPOSIT}`,
-  );
+  assert(account.balance === DEPOSIT, `Balance is ${account.balance} after depositing ${DEPOSIT}`);
   return account;
 }
 
@@ -244,10 +241,7 @@ async function waitForSettlement(
   { quote }: Offer,
 ): Promise<Thesis> {
   const created = await watch.until(({ id }) => id === thesisId, STEP_TIMEOUT_MS);
-  assert(
-    created.payout === quote.payout,
-    `Thesis pays ${created.payout}, not ${quote.payout}`,
-  );
+  assert(created.payout === quote.payout, `Thesis pays ${created.payout}, not ${quote.payout}`);
   return await watch.until(
     ({ id, status }) => id === thesisId && (status === "won" || status === "lost"),
     STEP_TIMEOUT_MS,

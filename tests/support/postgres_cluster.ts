@@ -200,7 +200,7 @@ async function withFolder(
   const folder = await Deno.makeTempDir();
   const started: ServerProcess[] = [];
   try {
-    const { uid } = await describePortOwner("postgres");
+    const { uid } = await ownerOf("postgres");
     await Deno.chown(folder, uid, null);
     await test(BIN, folder, started);
   } finally {
@@ -209,7 +209,7 @@ async function withFolder(
   }
 }
 
-async function describePortOwner(name: string): Promise<{ uid: number }> {
+async function ownerOf(name: string): Promise<{ uid: number }> {
   const { stdout } = await new Deno.Command("id", { args: ["-u", name] }).output();
   return { uid: Number(new TextDecoder().decode(stdout)) };
 }

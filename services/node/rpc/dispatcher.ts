@@ -211,7 +211,6 @@ const RPC_CODES: Readonly<Record<string, number>> = {
   BATCH_TOO_LONG: RpcCode.limitExceeded,
 };
 
-/** The answers of a batch are too long already. */
 export class BatchTooLongError extends RangemakerError {
   constructor() {
     super("BATCH_TOO_LONG", "Answers of the batch are too long: send this call in another batch", {

@@ -15,7 +15,6 @@ export class DataDirError extends RangemakerError {
   }
 }
 
-/** The database of the chain in a directory. */
 export function databasePath(dir: string): string {
   return `${dir}/chain.sqlite`;
 }

@@ -75,7 +75,6 @@ export function openStorage(
   };
 }
 
-/** A chain in a directory. */
 class DiskStorage implements Storage {
   readonly records: ChainRecords;
   readonly resumeFrom: ResumePoint | undefined;

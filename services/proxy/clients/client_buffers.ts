@@ -121,7 +121,6 @@ export abstract class ClientConnection implements ClientSink {
  */
 export class ClientBuffers {
   readonly budget: ByteBudget;
-  /** Called when an answer is refused or a connection is cut. */
   readonly onRefusal: () => void;
   readonly #clock: Clock;
   readonly #connections = new Set<ClientConnection>();

@@ -3,7 +3,6 @@ import type { HubClient, HubSubscription } from "./hub_client.ts";
 
 const SLOTS_PER_ADDRESS = 1 / 8;
 
-/** Why a subscription is refused. */
 export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_address";
 
 /**
@@ -80,7 +79,7 @@ export class FairShares {
       const { quotaOwner, userCount } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
       // While the node is asked for it, its slot would be free only after the answer.
-      if (subscription.pendingRequestId !== undefined || subscription.involves(client)) continue;
+      if (subscription.requestId !== undefined || subscription.involves(client)) continue;
       const rank = [
         this.#counts.load(quotaOwner.address),
         -userCount,

@@ -12,7 +12,6 @@ import {
   HubClient,
   type HubEvents,
   type HubSubscription,
-  MANUAL_DELIVERY,
 } from "./hub_client.ts";
 import type { SubscribeOutcome, SubscriptionsByKey } from "./shared_subscription.ts";
 import { type NodeFrame, parseNodeFrame, withPublicId } from "./messages.ts";
@@ -51,16 +50,16 @@ export class Hub {
   readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  readonly delivery: Delivery;
+  readonly delivery: Delivery | undefined;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.delivery = options.delivery?.(this) ?? MANUAL_DELIVERY;
+    this.delivery = options.delivery?.(this);
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       lagging: options.slowClients === "lag",
-      onFresh: () => this.delivery.flushSoon(),
+      onFresh: () => this.delivery?.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -165,7 +164,6 @@ export class Hub {
     return true;
   }
 
-  /** Sends new notifications to clients that are up to date. */
   flush(): void {
     this.#fanOut.flush();
   }
@@ -173,7 +171,7 @@ export class Hub {
   /** Tries again to send to a client that is behind, now and until it has caught up. */
   resume(client: HubClient): void {
     this.#fanOut.resume(client);
-    this.delivery.resumeSoon();
+    this.delivery?.resumeSoon();
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */

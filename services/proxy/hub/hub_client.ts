@@ -30,13 +30,11 @@ export interface ClientSink {
 
 /** Events for metrics and the head watch. */
 export interface HubEvents {
-  /** A message came from the node. */
   received(): void;
   sent(count: number): void;
   /** A client that was too slow missed `count` notifications. */
   lagged(count: number): void;
   subscribed(total: number): void;
-  /** A subscription was refused because of a limit. */
   refused?(limit: Limit): void;
   /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
   announced?(head: Head | undefined): boolean | void;
@@ -49,9 +47,6 @@ export interface Delivery {
   flushSoon(): void;
   resumeSoon(): void;
 }
-
-/** For a hub that its owner calls when something is due. */
-export const MANUAL_DELIVERY: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
 
 /** A notification, encoded once for all its readers. */
 export interface Notification {
@@ -111,7 +106,6 @@ export class HubClient {
     this.#pauses += 1;
   }
 
-  /** Ends one {@link pauseDelivery}. */
   resumeDelivery(): void {
     this.#pauses -= 1;
   }

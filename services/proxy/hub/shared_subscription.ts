@@ -18,7 +18,7 @@ export interface Waiter {
 
 /**
  * One subscription, shared by all clients that requested it. At the node its state is one of: wanted
- * (neither id is set), asked (`pendingRequestId` is set) or live (`upstreamId` is set). The hub filters some
+ * (neither id is set), asked (`requestId` is set) or live (`upstreamId` is set). The hub filters some
  * subscriptions from another one, their {@link feed}, and these are live while the feed is.
  */
 export class SharedSubscription<Client> {
@@ -31,7 +31,7 @@ export class SharedSubscription<Client> {
   /** The node's id on the present connection. */
   upstreamId: string | undefined;
   /** Id of the request to the node that is not answered yet. */
-  pendingRequestId: number | undefined;
+  requestId: number | undefined;
   /** Refusals in a row by a node that had granted the subscription before. */
   refusals = 0;
   emitted = 0;
@@ -39,7 +39,6 @@ export class SharedSubscription<Client> {
   overwritten = 0;
   /** The newest notifications, those since the last flush of the hub. */
   fresh: OutgoingMessage[] = [];
-  /** Bytes of {@link fresh}. */
   freshBytes = 0;
   /** The client whose address this counts for: one that uses it, or the last one that used it. */
   quotaOwner: Client;

@@ -99,12 +99,10 @@ export class SubscriptionTable {
     this.#publicIds.add(subscription.publicId);
   }
 
-  /** The subscription behind an id of the node. */
   byUpstreamId(id: string): HubSubscription | undefined {
     return this.#byUpstreamId.get(id);
   }
 
-  /** Whether the node has granted a subscription with this key. */
   isLive(key: string): boolean {
     return this.#byKey.of(key).some(({ isLive }) => isLive);
   }
@@ -112,16 +110,14 @@ export class SubscriptionTable {
   /** Requests a subscription from the node, unless it is already requested or live. */
   ask(wanted: HubSubscription, nowMs: number): void {
     const subscription = wanted.feed ?? wanted;
-    if (subscription.pendingRequestId !== undefined || subscription.upstreamId !== undefined) {
-      return;
-    }
+    if (subscription.requestId !== undefined || subscription.upstreamId !== undefined) return;
     this.calls.subscribe(subscription, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
     if (!subscription.isIdle) return this.#limits.handOver(subscription);
-    if (subscription.pendingRequestId !== undefined) return;
+    if (subscription.requestId !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
       this.calls.unsubscribe(subscription.request.namespace, subscription.upstreamId);
@@ -158,7 +154,7 @@ export class SubscriptionTable {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
-      subscription.upstreamId = subscription.pendingRequestId = undefined;
+      subscription.upstreamId = subscription.requestId = undefined;
       this.retire(subscription);
     }
   }

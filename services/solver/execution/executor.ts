@@ -90,9 +90,7 @@ export class Executor {
     this.#requireUserSignature(execution);
     let running = this.#running.get(quoteHash);
     if (running === undefined) {
-      running = this.#recordAndSubmit(quoteHash, execution).finally(() =>
-        this.#running.delete(quoteHash)
-      );
+      running = this.#runOnce(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
       this.#running.set(quoteHash, running);
     }
     return resultOf(await running);
@@ -110,7 +108,7 @@ export class Executor {
     }
   }
 
-  async #recordAndSubmit(quoteHash: Hex, execution: Execution): Promise<Intent> {
+  async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { intents, clock } = this.#options;
     const { store } = intents;
     // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
@@ -130,11 +128,8 @@ export class Executor {
     const { quote } = execution;
     await intents.requireChain();
     try {
-      const balances = await checks.checkAndReadBalances(quote);
-      const { intent, inserted } = await this.#insert(quoteHash, execution, {
-        balances,
-        inFlightBefore,
-      });
+      const facts = { balances: await checks.checkAndReadBalances(quote), inFlightBefore };
+      const { intent, inserted } = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted it.
       if (inserted) {
         this.#verified.set(intent, execution);

@@ -73,7 +73,6 @@ export class MarketData {
     this.#pricesByMarket = new Map(list.map((market) => [market, pricesOf(market)]));
   }
 
-  /** The markets, in order. */
   get markets(): Iterable<Market> {
     return this.#pricesByMarket.keys();
   }
