@@ -13,7 +13,7 @@ import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 export const REQUEST_CHARS_MAX = 1024 * 1024;
 
 /** Bytes that may wait for one client for long. One that reads too slowly is disconnected with 1013. */
-export const UNSENT_BYTES_MAX = 2 * 1024 * 1024;
+export const UNSENT_PER_CLIENT_MAX = 2 * 1024 * 1024;
 
 /**
  * A burst, such as of theses that settle together: for this long more may wait, up to these bytes of
@@ -22,7 +22,7 @@ export const UNSENT_BYTES_MAX = 2 * 1024 * 1024;
 export const BURST = { ms: 3_000, clientBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 };
 
 /**
- * Part of {@link UNSENT_BYTES_MAX} that answers leave for notifications. One socket may serve the
+ * Part of {@link UNSENT_PER_CLIENT_MAX} that answers leave for notifications. One socket may serve the
  * clients of a whole proxy, so a long answer that does not fit becomes an error; only a client that
  * does not read at all is disconnected.
  */
@@ -52,7 +52,7 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
-  /** Clients with more than {@link UNSENT_BYTES_MAX} unsent: how much, and since when. */
+  /** Clients with more than {@link UNSENT_PER_CLIENT_MAX} unsent: how much, and since when. */
   readonly #bursts = new Map<WebSocket, { sinceMs: number; bytes: number }>();
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;
@@ -99,7 +99,7 @@ export class Clients {
 
   #hasRoom(socket: WebSocket): boolean {
     const bytes = socket.bufferedAmount;
-    if (bytes <= UNSENT_BYTES_MAX) {
+    if (bytes <= UNSENT_PER_CLIENT_MAX) {
       if (this.#bursts.size > 0) this.#bursts.delete(socket);
       return true;
     }
@@ -145,7 +145,7 @@ export class Clients {
       if (answer !== undefined) {
         const isShort = answer.length <= SHORT_ANSWER_CHARS;
         const waiting = socket.bufferedAmount + answer.length;
-        if (isShort || waiting <= UNSENT_BYTES_MAX - NOTIFICATION_BYTES) send(answer);
+        if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) send(answer);
         else refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
       }
       client.announce();

@@ -28,7 +28,7 @@ export const CALLS_PER_BATCH_MAX = 100;
 export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 
 /** Bounds of a message: a batch of 100 bets has half as many parts. */
-const MESSAGE_BOUNDS = { depth: 64, parts: 5_000 };
+const REQUEST_BOUNDS = { depth: 64, parts: 5_000 };
 
 /** Shorter messages have fewer parts in any case. */
 const SIMPLE_CHARS = 4_096;
@@ -184,8 +184,8 @@ export class Dispatcher {
 
 /** @throws {RpcError} -32005 if it takes so long to parse that a checkpoint could be late. */
 function requireSimple(text: string): void {
-  if (text.length <= SIMPLE_CHARS || !isTooComplex(text, MESSAGE_BOUNDS)) return;
-  const { depth, parts } = MESSAGE_BOUNDS;
+  if (text.length <= SIMPLE_CHARS || !isTooComplex(text, REQUEST_BOUNDS)) return;
+  const { depth, parts } = REQUEST_BOUNDS;
   throw new RpcError(
     RpcCode.limitExceeded,
     `A message may have ${parts} members and ${depth} levels: send less at once`,

@@ -8,7 +8,7 @@ import type { Database } from "./database.ts";
 const CELL_SLOTS = 64;
 
 /** Bytes of a slot in a row: its price, then a CRC-32 of market, slot and price. Zeros: no price. */
-const SLOT_BYTES = 12;
+const STORED_SLOT_BYTES = 12;
 
 const TABLE = "prices";
 
@@ -63,9 +63,9 @@ export class PriceRingTable {
         continue;
       }
       const stored = new DataView(records.buffer, records.byteOffset, records.byteLength);
-      for (let index = 0; (index + 1) * SLOT_BYTES <= records.length; index++) {
-        const price = stored.getBigUint64(index * SLOT_BYTES);
-        const checksum = stored.getUint32(index * SLOT_BYTES + 8);
+      for (let index = 0; (index + 1) * STORED_SLOT_BYTES <= records.length; index++) {
+        const price = stored.getBigUint64(index * STORED_SLOT_BYTES);
+        const checksum = stored.getUint32(index * STORED_SLOT_BYTES + 8);
         if (price === 0n && checksum === 0) continue;
         const slot = cell * CELL_SLOTS + index;
         // In a damaged table, rows may be out of order.
@@ -80,14 +80,14 @@ export class PriceRingTable {
   }
 
   #put(market: Market, ring: PriceRing, cell: number): void {
-    const bytes = new Uint8Array(CELL_SLOTS * SLOT_BYTES);
+    const bytes = new Uint8Array(CELL_SLOTS * STORED_SLOT_BYTES);
     const view = new DataView(bytes.buffer);
     for (let index = 0; index < CELL_SLOTS; index++) {
       const slot = cell * CELL_SLOTS + index;
       const price = ring.at(slot * SLOT_MS);
       if (price === undefined) continue;
-      view.setBigUint64(index * SLOT_BYTES, price);
-      view.setUint32(index * SLOT_BYTES + 8, checksumOf(market, slot, price));
+      view.setBigUint64(index * STORED_SLOT_BYTES, price);
+      view.setUint32(index * STORED_SLOT_BYTES + 8, checksumOf(market, slot, price));
     }
     const sql = `INSERT OR REPLACE INTO ${TABLE} (market, cell, slots) VALUES (?, ?, ?)`;
     this.#db.run(sql, market.symbol, cell, bytes);
