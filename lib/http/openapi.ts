@@ -14,7 +14,7 @@ const DOCUMENT_PATH = "/openapi.json";
 const COMPONENTS = "#/components/schemas/";
 
 /** One answer of an operation. The input of `body` goes over the wire. */
-export interface Answer {
+export interface OperationAnswer {
   description: string;
   body: z.core.$ZodType;
   /** `application/json` unless another is named. */
@@ -36,7 +36,7 @@ export interface Operation {
   body?: z.core.$ZodType;
   example?: Record<string, unknown>;
   /** All answers of the route, by HTTP status. */
-  answers: Record<number, Answer>;
+  answers: Record<number, OperationAnswer>;
 }
 
 /** An operation whose answer with 200 is the JSON type `T`. */
@@ -55,7 +55,7 @@ export interface ServiceDescription {
 }
 
 /** A route that every service has, and that always answers with 200. */
-function serviceOperation(id: string, summary: string, answer: Answer): Operation {
+function serviceOperation(id: string, summary: string, answer: OperationAnswer): Operation {
   return { id, tag: "service", summary, answers: { 200: answer } };
 }
 

@@ -94,7 +94,7 @@ export interface NodeReply {
   body: string;
 }
 
-export interface Answer {
+export interface CallAnswer {
   status: number;
   text: string;
   /** The position of its id; undefined if it has none. */
@@ -110,7 +110,10 @@ const TRAILING_SPACE = /\s*$/;
  * @returns Undefined if it is the answer to another call. One without an id, or with null, is an error
  *   about what was sent.
  */
-export function readAnswer({ status, body: text }: NodeReply, ownId: number): Answer | undefined {
+export function readAnswer(
+  { status, body: text }: NodeReply,
+  ownId: number,
+): CallAnswer | undefined {
   const id = idAtEnd(text, ownId) ?? idSpan(text);
   const written = id && text.slice(id.start, id.end);
   const isOwn = written === undefined || written === "null" ||
@@ -123,7 +126,7 @@ export function readAnswer({ status, body: text }: NodeReply, ownId: number): An
  *
  * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
  */
-export function requireAnswer(id: number, reply: NodeReply, target: Target): Answer {
+export function requireAnswer(id: number, reply: NodeReply, target: Target): CallAnswer {
   if (!/^\s*[{[]/.test(reply.body)) {
     throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
   }
@@ -134,7 +137,7 @@ export function requireAnswer(id: number, reply: NodeReply, target: Target): Ans
 }
 
 /** The text of an answer under the id of its caller. */
-export function withCallerId({ text, id }: Answer, callerId: string): string {
+export function withCallerId({ text, id }: CallAnswer, callerId: string): string {
   return id ? text.slice(0, id.start) + callerId + text.slice(id.end) : text;
 }
 

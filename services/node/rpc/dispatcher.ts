@@ -55,7 +55,7 @@ interface Batch {
 export type CallObserver = (method: string, outcome: "ok" | "error") => void;
 
 /** An answer as text; undefined where none is due. */
-export interface Answer {
+export interface RpcAnswer {
   text: string | undefined;
   /** The input is not JSON-RPC at all. */
   isMalformed: boolean;
@@ -79,7 +79,7 @@ export class Dispatcher {
   }
 
   /** Answers one body or frame. */
-  async handle(text: string, caller: Caller): Promise<Answer> {
+  async handle(text: string, caller: Caller): Promise<RpcAnswer> {
     let value: unknown;
     let request: RpcRequest;
     try {
@@ -93,7 +93,7 @@ export class Dispatcher {
     return { text: await this.#answer(request, caller), isMalformed: false };
   }
 
-  async #handleBatch(items: readonly unknown[], caller: Caller): Promise<Answer> {
+  async #handleBatch(items: readonly unknown[], caller: Caller): Promise<RpcAnswer> {
     if (items.length === 0) {
       throw new RpcError(
         RpcCode.invalidRequest,

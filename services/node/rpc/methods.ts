@@ -11,7 +11,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { bindMethods, type Handlers, invalidParams, type Method } from "./method.ts";
 import { openRpcDocument } from "./open_rpc.ts";
-import { type HistoryQuery, pageOfPrices, pageOfTheses } from "./query_pages.ts";
+import { pageOfPrices, pageOfTheses, type PricesQuery } from "./query_pages.ts";
 import type { Subscriber } from "./subscriptions.ts";
 
 /** Parts of the node that the methods use. */
@@ -91,7 +91,7 @@ function ethereumHandlers(
   };
 }
 
-function pricesPage(chain: Chain, query: HistoryQuery) {
+function pricesPage(chain: Chain, query: PricesQuery) {
   const market = chain.state.marketOf(query);
   const history = market && chain.state.histories.get(market);
   if (history !== undefined) return pageOfPrices(history, query);

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { Row, SqlValue } from "../../../lib/sqlite.ts";
+import type { Row, SqliteValue } from "../../../lib/sqlite.ts";
 import { damaged, type Database } from "./database.ts";
 
 /** Key of a row; that of a table with bytes as keys is their hex text. */
@@ -109,7 +109,7 @@ export class Table<V> {
    *
    * @throws {StorageError} If a row is not what was written.
    */
-  select(end = "", ...values: SqlValue[]): [Key, V][] {
+  select(end = "", ...values: SqliteValue[]): [Key, V][] {
     return this.#db.all(`${this.#sql.select} ${end}`, ...values).map((row) => [
       row.key instanceof Uint8Array ? row.key.toHex() : row.key as Key, // as declared
       this.#decode(row),
@@ -120,7 +120,7 @@ export class Table<V> {
     this.#changes.set(key, { value, isNew: this.#changes.get(key)?.isNew ?? isNew });
   }
 
-  #columnOf(key: Key): SqlValue {
+  #columnOf(key: Key): SqliteValue {
     return this.#keyType === "BLOB" ? Uint8Array.fromHex(`${key}`) : key;
   }
 

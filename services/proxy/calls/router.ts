@@ -3,7 +3,7 @@ import type { ProxyMetrics, Target } from "../metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, readMessage } from "./message.ts";
 import {
-  type Answer,
+  type CallAnswer,
   callText,
   type NodeReply,
   randomFirstId,
@@ -41,7 +41,7 @@ export interface RouterOptions {
   nodes: Readonly<Record<Target, NodePort>>;
   readNodes: ReadNodes;
   /** Sends plain reads. @throws {ProxyError} As {@link NodePort.post}. */
-  plainReads: { ask(read: Read): Promise<Answer> };
+  plainReads: { ask(read: Read): Promise<CallAnswer> };
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;

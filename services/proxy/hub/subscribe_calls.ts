@@ -143,10 +143,10 @@ function resultId(text: string): string | undefined {
 
 function errorOf(text: string): string {
   return memberText(text, "error") ??
-    internalError("The node answered a subscribe with neither an id nor an error");
+    internalErrorText("The node answered a subscribe with neither an id nor an error");
 }
 
 /** The JSON text of an error of the node's behaviour. */
-export function internalError(message: string): string {
+export function internalErrorText(message: string): string {
   return JSON.stringify({ code: RpcCode.internalError, message });
 }

@@ -1,7 +1,7 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { HubClient, HubSubscription } from "./hub_client.ts";
 import { SharedSubscription, SubscriptionsByKey } from "./shared_subscription.ts";
-import { internalError, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
+import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
@@ -168,7 +168,7 @@ export class SubscriptionTable {
     if (answer === undefined || "errorText" in answer) return answer;
     const { subscription, upstreamId } = answer;
     if (this.#byUpstreamId.has(upstreamId)) {
-      const errorText = internalError("The node gave one id to two subscriptions");
+      const errorText = internalErrorText("The node gave one id to two subscriptions");
       return { subscription, errorText };
     }
     this.#goLive(subscription, upstreamId);

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
 import {
-  type Answer,
+  type CallAnswer,
   callText,
   type NodeReply,
   randomFirstId,
@@ -72,7 +72,7 @@ export class ReadPool implements NodePort {
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
-  ask(read: Read): Promise<Answer> {
+  ask(read: Read): Promise<CallAnswer> {
     return askOverHttp(this, read, this.#lastId += 1);
   }
 
@@ -150,7 +150,7 @@ export async function askOverHttp(
   nodes: NodePort,
   { textAfterId, node, forwardedFor }: Read,
   id: number,
-): Promise<Answer> {
+): Promise<CallAnswer> {
   const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
   const options = { forwardedFor, node, isPlain: true, isAnswer };
   return requireAnswer(id, await nodes.post(callText(textAfterId, id), options), "read");

@@ -4,7 +4,7 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { type Answer, callText, idNumber, idSpan, textAfterIdOf } from "../call_envelope.ts";
+import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../call_envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { REPLY_BYTES_MAX } from "./reply_body.ts";
@@ -53,7 +53,7 @@ export interface ReadSocketOptions {
   nodes: readonly { name: string; wsUrl: string }[];
   leader: () => number;
   /** Sends a read over HTTP instead. */
-  overHttp: (read: Read) => Promise<Answer>;
+  overHttp: (read: Read) => Promise<CallAnswer>;
   /** For durations: it must not jump. */
   clock: Clock;
   random: RandomSource;
@@ -119,7 +119,7 @@ export class ReadSocket {
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too many
    *   reads wait.
    */
-  ask(read: Read): Promise<Answer> {
+  ask(read: Read): Promise<CallAnswer> {
     const { overHttp, leader, clock, metrics } = this.#options;
     if (!read.fitsSocket || read.node !== leader()) return overHttp(read);
     if (!this.#isUsable) {
@@ -263,7 +263,7 @@ export class ReadSocket {
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
   async #race(open: OpenRead): Promise<void> {
-    let answer: Answer;
+    let answer: CallAnswer;
     try {
       answer = await this.#options.overHttp(open.read);
     } catch {

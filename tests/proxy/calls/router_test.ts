@@ -7,7 +7,7 @@ import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
-import type { Answer } from "../../../services/proxy/call_envelope.ts";
+import type { CallAnswer } from "../../../services/proxy/call_envelope.ts";
 import { eventually } from "../../support/eventually.ts";
 import { call, readNodesOf, routerTo } from "../support.ts";
 
@@ -362,7 +362,7 @@ Deno.test("Router: plain reads are sent as such, each with its node and whether 
   for (const coalesceReads of [true, false]) {
     const asked: Read[] = [];
     const plainReads = {
-      ask(read: Read): Promise<Answer> {
+      ask(read: Read): Promise<CallAnswer> {
         asked.push(read);
         return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
       },

@@ -9,7 +9,11 @@ import {
   TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
 import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
-import { type Answer, textAfterIdOf, withCallerId } from "../../../services/proxy/call_envelope.ts";
+import {
+  type CallAnswer,
+  textAfterIdOf,
+  withCallerId,
+} from "../../../services/proxy/call_envelope.ts";
 import { ProxyError } from "../../../services/proxy/failures.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -29,7 +33,7 @@ class Scene {
   readonly socket: ReadSocket;
   leader = 0;
   /** What the node answers over HTTP. */
-  overHttp: (method: string) => Promise<Answer> = () =>
+  overHttp: (method: string) => Promise<CallAnswer> = () =>
     Promise.resolve({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
 
   constructor(answer: (text: string) => Reply) {
