@@ -17,7 +17,7 @@ const LONG = [
   /^tests\/e2e\/runbooks_/,
   /^tests\/ship\/package_/,
   /^tests\/ship\/commands_/,
-  /^tests\/(bridge|solver)\/death_test/,
+  /^tests\/(bridge|solver)\/killed_process_test/,
   /^tests\/console\/(one_intention|page_feel)_test/,
   /^tests\/console\/(board|trade)_test/,
   /^tests\/console\/(chart|outage)_test/,

@@ -1,8 +1,7 @@
 import * as sqlite from "node:sqlite";
 import { messageOf } from "./errors.ts";
 
-/** A value of a row. */
-export type SqlValue = number | string | Uint8Array | null;
+export type SqliteValue = number | string | Uint8Array | null;
 
 /** The columns of a row by name. */
 export type Row = Record<string, unknown>;
@@ -48,17 +47,17 @@ export class SqliteDatabase {
     this.#attempt(() => this.#db.exec(sql));
   }
 
-  run(sql: string, ...values: SqlValue[]): void {
+  run(sql: string, ...values: SqliteValue[]): void {
     this.#attempt(() => this.#statement(sql).run(...values));
   }
 
   /** The first row of a query. */
-  get(sql: string, ...values: SqlValue[]): Row | undefined {
+  get(sql: string, ...values: SqliteValue[]): Row | undefined {
     // A row is an object of its columns.
     return this.#attempt(() => this.#statement(sql).get(...values)) as Row | undefined;
   }
 
-  all(sql: string, ...values: SqlValue[]): Row[] {
+  all(sql: string, ...values: SqliteValue[]): Row[] {
     return this.#attempt(() => this.#statement(sql).all(...values)) as Row[]; // as above
   }
 

@@ -1,10 +1,10 @@
 import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { ListenError, ownerOf } from "../http/listener.ts";
+import { describePortOwner, ListenError } from "../http/listener.ts";
 import { configureLogging, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
-import { confineFiles } from "./file_access.ts";
+import { restrictFileAccess } from "./file_access.ts";
 import { listedWithOr } from "./option_kinds.ts";
 import {
   type CommandText,
@@ -20,7 +20,7 @@ import {
 } from "./options.ts";
 import type { ShowProgress } from "./terminal.ts";
 import { configOption, loggingOptions } from "./shared_options.ts";
-import { type CommandName, optionsFor, requireKnownVariables } from "./variables.ts";
+import { type CommandName, optionsFor, requireKnownVariables } from "./option_names.ts";
 
 /**
  * Exit codes of every command: success, failure, wrong arguments, and a second signal that ended the
@@ -99,7 +99,7 @@ export function serviceCommand<T extends OptionTable, L = void>(
     async run(options, context, loaded) {
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
-      const starting = Promise.try(start, options, loaded).catch(nameOwner);
+      const starting = Promise.try(start, options, loaded).catch(withPortOwner);
       // A start that waits for an unreachable service must not keep the process from ending.
       await Promise.race([starting, signal]);
       await signal;
@@ -110,10 +110,10 @@ export function serviceCommand<T extends OptionTable, L = void>(
 }
 
 /** Adds the name of the port's owner to the error of a service whose port is taken. */
-async function nameOwner(thrown: unknown): Promise<never> {
+async function withPortOwner(thrown: unknown): Promise<never> {
   if (!(thrown instanceof ListenError && thrown.isTaken)) throw thrown;
   const { host, port, cause, portFlag } = thrown;
-  throw new ListenError(host, port, cause, portFlag, await ownerOf(host, port));
+  throw new ListenError(host, port, cause, portFlag, await describePortOwner(host, port));
 }
 
 /**
@@ -147,7 +147,7 @@ export function command<T extends OptionTable, L = void>(
     await configureLogging({ jsonLogs, logLevel, color: context.color });
     // Without a loader, L is void.
     const loaded = await definition.load?.() as L;
-    confineFiles(definition.name, options, values);
+    restrictFileAccess(definition.name, options, values);
     return await definition.run(values, context, loaded);
   };
   const run = (argv: readonly string[], context: CommandContext): Promise<number> =>

@@ -9,7 +9,7 @@ import { optionOf, type OptionTable } from "./options.ts";
 /** The path that tasks grant: the whole file system. */
 const EVERYTHING = "/";
 
-const PERMISSIONS = ["read", "write"] as const;
+const FILE_PERMISSIONS = ["read", "write"] as const;
 
 /** The process may not use a path that an option names. */
 export class FileAccessError extends RangemakerError {
@@ -24,7 +24,7 @@ export class FileAccessError extends RangemakerError {
  * @param command Its words, such as `solver backtest`, for the message.
  * @throws {FileAccessError} If the process lacks access to one of the paths.
  */
-export function confineFiles(
+export function restrictFileAccess(
   command: string,
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,
@@ -32,9 +32,9 @@ export function confineFiles(
   let needsEverything = false;
   for (const [key, spec] of Object.entries(table)) {
     const required = requiredPermissions(spec.kind.access, values[key]);
-    needsEverything ||= PERMISSIONS.some((name) => required[name]?.includes(EVERYTHING));
+    needsEverything ||= FILE_PERMISSIONS.some((name) => required[name]?.includes(EVERYTHING));
     // Requesting a granted path keeps it when the wider grant is revoked.
-    const missing = PERMISSIONS.flatMap((name) =>
+    const missing = FILE_PERMISSIONS.flatMap((name) =>
       (required[name] ?? [])
         .filter((path) => Deno.permissions.requestSync({ name, path }).state !== "granted")
         .map((path) => `--allow-${name}=${path}`)
@@ -45,7 +45,7 @@ export function confineFiles(
         `start it with deno task ${command}, or add ${missing.join(" ")} to deno run`,
     );
   }
-  for (const name of needsEverything ? [] : PERMISSIONS) {
+  for (const name of needsEverything ? [] : FILE_PERMISSIONS) {
     // An unlimited grant (--allow-all) cannot be narrowed, only lost.
     if (Deno.permissions.querySync({ name }).state === "granted") continue;
     Deno.permissions.revokeSync({ name, path: EVERYTHING });

@@ -1,7 +1,7 @@
 /** `rangemaker key`: makes and reads encrypted keystores. */
 import { generatePrivateKey } from "viem/accounts";
 import type { Hex } from "../protocol/scalars.ts";
-import { Signer } from "../protocol/signature.ts";
+import { LocalSigner } from "../protocol/signature.ts";
 import { command, type CommandContext, ExitCode, loadedEntry } from "./command.ts";
 import {
   createKeystore,
@@ -43,7 +43,7 @@ async function writeKey(
     ? await askNewPassword(context)
     : await ensurePassword(keystorePasswordFile);
   await createKeystore(keystore, privateKey, password, cost);
-  context.print(new Signer(privateKey).address);
+  context.print(new LocalSigner(privateKey).address);
   return ExitCode.ok;
 }
 
@@ -161,7 +161,7 @@ const showKey = command({
   ],
   async run({ reveal, ...files }, context) {
     const privateKey = await unlock(files, context);
-    context.print(new Signer(privateKey).address);
+    context.print(new LocalSigner(privateKey).address);
     if (reveal) context.print(privateKey);
     return ExitCode.ok;
   },

@@ -4,14 +4,14 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import { RemoteSigner, type SignerMethod } from "../net/remote_signer.ts";
 import type { Address, Hex } from "../protocol/scalars.ts";
-import { Signer } from "../protocol/signature.ts";
-import type { TransactionKey } from "../protocol/transaction.ts";
+import { LocalSigner } from "../protocol/signature.ts";
+import type { TransactionSigner } from "../protocol/transaction.ts";
 import { redact } from "../redact.ts";
 import { UsageError } from "./options.ts";
 
 /** Options that give a service its key: either the key or a keystore. */
 export interface KeyOptions {
-  privateKey?: Signer | undefined;
+  privateKey?: LocalSigner | undefined;
   keystore?: string | undefined;
   keystorePasswordFile?: string | undefined;
 }
@@ -30,7 +30,7 @@ export class KeystoreError extends RangemakerError {
  * @throws {UsageError} Without a key, or with both a key and a keystore.
  * @throws {KeystoreError} If the keystore or its password cannot be read.
  */
-export async function signerFrom(options: KeyOptions, label: string): Promise<Signer> {
+export async function openLocalSigner(options: KeyOptions, label: string): Promise<LocalSigner> {
   const { privateKey, keystore, keystorePasswordFile } = options;
   if (keystore === undefined) {
     if (privateKey !== undefined) return privateKey;
@@ -43,7 +43,7 @@ export async function signerFrom(options: KeyOptions, label: string): Promise<Si
     throw new UsageError("Missing --keystore-password-file: expected with --keystore");
   }
   const password = await readPassword(keystorePasswordFile);
-  return new Signer(await openKeystore(keystore, password));
+  return new LocalSigner(await openKeystore(keystore, password));
 }
 
 /** Options that give a service a key that may be elsewhere. */
@@ -56,14 +56,14 @@ export interface RemoteKeyOptions extends KeyOptions {
 /**
  * What signs the transactions of a service: its key, or a signer elsewhere.
  *
- * @throws {UsageError} Without any, or with both. @throws {KeystoreError} As {@link signerFrom}.
+ * @throws {UsageError} Without any, or with both. @throws {KeystoreError} As {@link openLocalSigner}.
  */
-export async function transactionKeyFrom(
+export async function openTransactionSigner(
   options: RemoteKeyOptions,
   label: string,
-): Promise<TransactionKey> {
+): Promise<TransactionSigner> {
   const { signerUrl: url, signerAddress: address, signerMethod, ...key } = options;
-  if (url === undefined) return await signerFrom(key, `${label}, --signer-url`);
+  if (url === undefined) return await openLocalSigner(key, `${label}, --signer-url`);
   if (address === undefined) {
     throw new UsageError("Missing --signer-address: expected with --signer-url");
   }
@@ -148,7 +148,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
 /** Cost of one guess of the password: `n` of scrypt, the usual value of keystores. About a second. */
 export const KEYSTORE_COST = 262_144;
 
-/** Refuses a path where something exists. @throws {KeystoreError} As {@link createKeystore}. */
+/** @throws {KeystoreError} If something exists at the path. */
 export async function ensureNoKeystore(path: string): Promise<void> {
   try {
     await Deno.lstat(path);

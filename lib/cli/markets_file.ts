@@ -9,7 +9,7 @@ import {
 } from "../protocol/markets.ts";
 import { EXCHANGE_OF, findProvider, type ProviderName } from "../protocol/providers.ts";
 import { addressSchema } from "../protocol/scalars.ts";
-import { parsingToml, readTomlFile } from "./toml_file.ts";
+import { readTomlFile, withTomlErrors } from "./toml_file.ts";
 
 /** Each market has a ring of 1 MiB on the node, and its place in every answer of the oracle. */
 export const MARKETS_MAX = 256;
@@ -56,7 +56,7 @@ export function readMarkets(path: string | undefined): Promise<Markets> {
 
 /** Parses the text of a markets file. @throws {UsageError} Like {@link readMarkets}. */
 export function parseMarkets(text: string, path: string): Markets {
-  return parsingToml(
+  return withTomlErrors(
     "markets",
     path,
     () => new Markets(fileSchema.parse(parse(text)).market.map(toMarket)),

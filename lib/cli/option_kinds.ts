@@ -4,10 +4,10 @@
  */
 import { z } from "zod";
 import { addressSchema, uint64Schema } from "../protocol/scalars.ts";
-import { Signer } from "../protocol/signature.ts";
+import { LocalSigner } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
-import { databaseSchema } from "../intents/location.ts";
+import { databaseSchema } from "../intents/database_url.ts";
 
 export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   /** Turns text (`true` for a flag, a list for a repeatable option) into a value. */
@@ -91,15 +91,11 @@ function listOf(item: z.core.$ZodType<string>) {
     for (const part of itemsOf(text)) {
       const parsed = z.safeParse(item, part);
       if (!parsed.success) {
-        context.addIssue({ code: "custom", message: firstMessage(parsed.error) });
+        context.addIssue({ code: "custom", message: parsed.error.issues[0]?.message ?? "" });
       }
     }
     return itemsOf(text).join(",");
   });
-}
-
-function firstMessage({ issues }: z.core.$ZodError): string {
-  return issues[0]?.message ?? "";
 }
 
 export const file = {
@@ -152,7 +148,7 @@ export const key = {
     .regex(/^0x[0-9a-fA-F]{64}$/, "Expected 0x and 64 hex digits")
     .transform((text, context) => {
       try {
-        return new Signer(text as `0x${string}`); // the pattern above is what Hex means
+        return new LocalSigner(text as `0x${string}`); // the pattern above is what Hex means
       } catch {
         context.addIssue({
           code: "custom",

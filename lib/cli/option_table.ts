@@ -8,7 +8,7 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
   /** `-p, --port`. The help adds the kind's placeholder unless one is given: `--tape <file>`. */
   flags: string;
   kind: K;
-  /** Variable that the specification names; see `variables.ts` for those that all options have. */
+  /** Variable that the specification names; see `option_names.ts` for those that all options have. */
   env?: string;
   /** Place in the settings file that the specification names, such as `oracle.timeout_ms`. */
   setting?: string;

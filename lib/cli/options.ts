@@ -2,7 +2,7 @@ import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
-import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/location.ts";
+import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/database_url.ts";
 import { SettingsFile } from "./settings_file.ts";
 import {
   type CommandText,
@@ -12,7 +12,7 @@ import {
   type OptionTable,
   UsageError,
 } from "./option_table.ts";
-import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./variables.ts";
+import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./option_names.ts";
 
 export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
 export { HelpRequest, UsageError };
@@ -214,14 +214,14 @@ function valueIn(text: string | undefined, { repeatable }: OptionSpec): unknown 
 /** The value of an option outside the command line, and where it is. */
 function givenValue(spec: OptionSpec, { env, file }: Sources) {
   for (const name of variablesOf(spec)) {
-    const text = spec.kind.secret ? readSecret(name, env) : env(name);
-    if (text !== undefined && text !== "") return { place: name, value: valueIn(text, spec) };
+    const text = spec.kind.secret ? readSecretVariable(name, env) : env(name);
+    if (text !== undefined && text !== "") return { source: name, value: valueIn(text, spec) };
   }
   return file?.find(spec);
 }
 
 /** A secret in a variable, or in the file that the variable with `_FILE` names. */
-function readSecret(name: string, env: Environment): string | undefined {
+function readSecretVariable(name: string, env: Environment): string | undefined {
   const [text, path] = [env(name), env(name + FILE_SUFFIX)];
   if (!path) return text;
   if (text) throw new UsageError(`Two values: expected ${name} or ${name}${FILE_SUFFIX}, not both`);
@@ -234,7 +234,7 @@ function readSecret(name: string, env: Environment): string | undefined {
 
 function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown {
   const name = `${optionOf(spec).long}`;
-  const given = flag === undefined ? givenValue(spec, sources) : { place: name, value: flag };
+  const given = flag === undefined ? givenValue(spec, sources) : { source: name, value: flag };
   const value = given?.value ?? valueIn(spec.default, spec);
   if (value === undefined && !spec.required) return undefined;
   if (value === undefined) {
@@ -248,7 +248,7 @@ function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown
   // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
-  throw new UsageError(`Invalid ${given?.place ?? name}: ${rule}${received}`);
+  throw new UsageError(`Invalid ${given?.source ?? name}: ${rule}${received}`);
 }
 
 /** Key of the option that names the settings file. */
@@ -271,7 +271,7 @@ export const USER_FOLDER_VARIABLE = "INIT_CWD";
 /** A path resolved from the user's folder. Other values stay as they are. */
 function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
   if (access === "database" && POSTGRES_URL.test(String(value))) {
-    return withPassword(String(value), readSecret(PASSWORD_VARIABLE, env));
+    return withPassword(String(value), readSecretVariable(PASSWORD_VARIABLE, env));
   }
   const isPath = access === "read" || access === "write" || access === "readWrite" ||
     access === "database" && !POSTGRES_URL.test(String(value));

@@ -1,14 +1,14 @@
-/** The frame of `bridge replay` and `solver reconcile`, for operators who restored the node from a backup. */
+/** What `bridge replay` and `solver reconcile` have in common. Both run after a node was restored. */
 import { type Clock, systemClock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { createRegistry } from "../http/metrics.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
 import { IntentService } from "../intents/intent_service.ts";
-import { inspectStore } from "../intents/open.ts";
+import { inspectStore } from "../intents/open_store.ts";
 import { isNodeAway } from "../net/core_client.ts";
 import { redactUrls } from "../redact.ts";
 import { command, ExitCode, type RunnableCommand } from "./command.ts";
-import { type RemoteKeyOptions, transactionKeyFrom } from "./keystore.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "./keystore.ts";
 import type * as kinds from "./option_kinds.ts";
 import {
   type CommandText,
@@ -26,7 +26,7 @@ import type {
 } from "./shared_options.ts";
 
 /** Intents that are read at once. */
-const INTENTS_PER_PAGE = 500;
+const REPAIRED_PER_PAGE = 500;
 
 /** The options of a service that its repair needs. */
 type RepairTable = typeof keystoreOptions & {
@@ -44,7 +44,7 @@ export interface RepairCommand extends Pick<CommandText, "name" | "description" 
   repaired: string;
   acceptsEarlierKey?: boolean;
   /** Advice where the node lacks everything in the database. */
-  allMissing?: string;
+  allMissingAdvice?: string;
   /**
    * What the service does with a committed intent that the node has no committed receipt of. It may run
    * again for the same intent.
@@ -87,10 +87,12 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     examples,
     options,
     async run(given, { print }) {
-      await requireUsed(given.database, definition.service);
+      await requireNotEmpty(given.database, definition.service);
       const counts = await repairAll(definition, given, print);
-      if (counts.repaired > 0 && counts.present === 0 && definition.allMissing !== undefined) {
-        print(definition.allMissing);
+      if (
+        counts.repaired > 0 && counts.present === 0 && definition.allMissingAdvice !== undefined
+      ) {
+        print(definition.allMissingAdvice);
       }
       print(
         `${counts.repaired} ${definition.repaired}, ${counts.present} were there, ${counts.failed} failed`,
@@ -101,7 +103,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
 }
 
 /** @throws {UsageError} If the database is new: its name is wrong, and nothing would be repaired. */
-async function requireUsed(database: string, service: string): Promise<void> {
+async function requireNotEmpty(database: string, service: string): Promise<void> {
   if (typeof await inspectStore(database, service, 0) === "object") return;
   throw new UsageError(
     `Database ${redactUrls(database)} is empty: expected the one that the ${service} used`,
@@ -114,7 +116,7 @@ async function repairAll(
   print: (line: string) => void,
 ) {
   const clock = systemClock;
-  const signer = await transactionKeyFrom(options, optionLabel(privateKey));
+  const signer = await openTransactionSigner(options, optionLabel(privateKey));
   const intents = await IntentService.open({
     ...options,
     name: service,
@@ -144,12 +146,12 @@ async function repairAll(
   };
   try {
     await intents.requireGenesis();
-    const { signer: owner } = await store.remember();
+    const { signer: owner } = await store.updateRecord();
     if (owner !== null && owner !== signer.address) {
       print(`The database is that of ${owner}: what is missing is signed by ${signer.address}`);
     }
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
-      const page = await store.page(after, INTENTS_PER_PAGE);
+      const page = await store.page(after, REPAIRED_PER_PAGE);
       after = page.last;
       for (const intent of page.intents) {
         if (intent.state === "committed") counts[await repairOne(intent)] += 1;
@@ -157,7 +159,7 @@ async function repairAll(
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0) {
-      await store.remember({ resetBlock: await intents.requireGenesis() });
+      await store.updateRecord({ resetBlock: await intents.requireGenesis() });
     }
     return counts;
   } finally {

@@ -2,8 +2,8 @@
 import { parse, type TomlTable, type TomlValue } from "smol-toml";
 import { type CommandText, type OptionSpec, type OptionTable, UsageError } from "./option_table.ts";
 import { SHARED_OPTIONS } from "./shared_options.ts";
-import { parsingToml, readTomlFile } from "./toml_file.ts";
-import { COMMAND_NAMES, settingsOf } from "./variables.ts";
+import { readTomlFile, withTomlErrors } from "./toml_file.ts";
+import { COMMAND_NAMES, settingsOf } from "./option_names.ts";
 
 export class SettingsFile {
   readonly #path: string;
@@ -17,18 +17,18 @@ export class SettingsFile {
   /** @throws {UsageError} If it cannot be read or is not TOML; the message has one line. */
   static read(path: string): SettingsFile {
     const text = readTomlFile("Settings", path);
-    const table = parsingToml("settings", path, () => parse(text, { integersAsBigInt: true }));
+    const table = withTomlErrors("settings", path, () => parse(text, { integersAsBigInt: true }));
     return new SettingsFile(path, table);
   }
 
   /** Where an option is set in the file, and its text as on a command line. */
-  find(spec: OptionSpec): { place: string; value: string | string[] } | undefined {
+  find(spec: OptionSpec): { source: string; value: string | string[] } | undefined {
     for (const keys of settingsOf(spec)) {
       const value = this.#at(keys);
       if (value === undefined) continue;
       const texts = textsOf(value);
       return {
-        place: `${keys.join(".")} in settings file ${this.#path}`,
+        source: `${keys.join(".")} in settings file ${this.#path}`,
         value: spec.repeatable ? texts : texts.join(","),
       };
     }
@@ -59,12 +59,12 @@ export class SettingsFile {
     }
     const sections = specs.flatMap(({ setting }) => setting === undefined ? [] : [setting])
       .map((setting) => setting.slice(0, setting.lastIndexOf(".")));
-    for (const place of new Set([section, ...sections])) {
-      const part = this.#at(place.split("."));
+    for (const prefix of new Set([section, ...sections])) {
+      const part = this.#at(prefix.split("."));
       for (const [key, value] of isTable(part) ? Object.entries(part) : []) {
         // A section in a section is that of a subcommand.
-        if (known.has(`${place}.${key}`) || isTable(value)) continue;
-        this.#refuse(`${place}: Unknown key ${key}`);
+        if (known.has(`${prefix}.${key}`) || isTable(value)) continue;
+        this.#refuse(`${prefix}: Unknown key ${key}`);
       }
     }
   }

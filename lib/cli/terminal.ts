@@ -70,14 +70,14 @@ export async function askSecret(
   screen.writeSync(encoder.encode(question));
   keyboard.setRaw(true);
   try {
-    return await readSecret(keyboard);
+    return await readHiddenLine(keyboard);
   } finally {
     keyboard.setRaw(false);
     screen.writeSync(encoder.encode("\n"));
   }
 }
 
-async function readSecret(keyboard: Keyboard): Promise<string> {
+async function readHiddenLine(keyboard: Keyboard): Promise<string> {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(256);
   const typed: string[] = [];

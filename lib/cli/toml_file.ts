@@ -18,16 +18,16 @@ export function readTomlFile(kind: "Settings" | "Markets", path: string): string
  *
  * @throws {UsageError} If it throws; the message has one line.
  */
-export function parsingToml<T>(kind: "settings" | "markets", path: string, parse: () => T): T {
+export function withTomlErrors<T>(kind: "settings" | "markets", path: string, parse: () => T): T {
   try {
     return parse();
   } catch (thrown) {
     const [reason] = thrown instanceof z.ZodError
       ? [describeIssue(thrown)]
       : messageOf(thrown).split("\n");
-    const place = thrown instanceof TomlError
+    const position = thrown instanceof TomlError
       ? `line ${thrown.line}, column ${thrown.column}: `
       : "";
-    throw new UsageError(`Invalid ${kind} file ${path}: ${place}${reason}`);
+    throw new UsageError(`Invalid ${kind} file ${path}: ${position}${reason}`);
   }
 }

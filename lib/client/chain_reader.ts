@@ -4,7 +4,7 @@ import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
 import { requireAddress, requireThesisId, requireTime } from "./input.ts";
-import { type ClientOptions, type Context, contextOf } from "./context.ts";
+import { type ClientOptions, type Context, createContext } from "./context.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
 /** Some theses, oldest first. A page may be empty although more follow. */
@@ -21,7 +21,7 @@ export class ChainReader {
    * @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes.
    */
   constructor(options: ClientOptions) {
-    this.context = contextOf(options);
+    this.context = createContext(options);
   }
 
   /**

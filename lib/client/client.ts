@@ -15,7 +15,7 @@ import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
 import { type Bet, type Estimate, pricedEstimateSchema, REQUEST_LIFE_MS, termsOf } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
-import { requireNodeChain, requireServiceChain, walletOf } from "./context.ts";
+import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
 import { ExecutionError, isRangemakerError } from "./errors.ts";
 import {
   requireAddress,
@@ -25,7 +25,7 @@ import {
   requireThesisId,
 } from "./input.ts";
 import { checkOffer, checkTerms, type Offer, quoteTypedData } from "./offer.ts";
-import { openWatch, type ThesisWatch, untilThesis, type WatchHandlers } from "./theses.ts";
+import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 
@@ -64,7 +64,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   address(): Promise<Address> {
-    return walletOf(this.context).address();
+    return requireWallet(this.context).address();
   }
 
   /**
@@ -80,7 +80,7 @@ export class RangemakerClient extends ChainReader {
   async switchChain(chain: Partial<ChainDescription> = {}): Promise<void> {
     const { chainId, urls } = this.context;
     await requireNodeChain(this.context);
-    await walletOf(this.context).switchChain(chainId, {
+    await requireWallet(this.context).switchChain(chainId, {
       chainName: `rangemaker ${chainId}`,
       rpcUrls: [urls.proxy],
       nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, // wallets insist on 18
@@ -103,7 +103,7 @@ export class RangemakerClient extends ChainReader {
     requireAmount("amount", amount, 1n);
     requireNonce(nonce);
     const { urls, chainId, clock } = this.context;
-    const wallet = walletOf(this.context);
+    const wallet = requireWallet(this.context);
     const [user] = await Promise.all([
       wallet.address(),
       requireNodeChain(this.context),
@@ -198,7 +198,7 @@ export class RangemakerClient extends ChainReader {
     requireOffer(offer);
     const { quote } = offer;
     const { chainId, solver = quote.solver } = this.context;
-    const wallet = walletOf(this.context);
+    const wallet = requireWallet(this.context);
     await requireNodeChain(this.context);
     checkOffer(offer, chainId, solver);
     return await wallet.sign(quote.user, quoteTypedData(quote, chainId));
@@ -263,7 +263,7 @@ export class RangemakerClient extends ChainReader {
    */
   async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
     requireThesisId("thesisId", thesisId);
-    const known = await untilThesis(this.context, thesisId, timeoutMs);
+    const known = await waitForThesis(this.context, thesisId, timeoutMs);
     if (!isUnsettled(known.status)) return known;
     const watch = await this.watch({}, known.user);
     try {

@@ -6,7 +6,7 @@ import { type Address, addressSchema } from "../protocol/scalars.ts";
 import { typedDataSchema } from "../protocol/typed_data.ts";
 import { ChainError, WalletError, WatchError } from "./errors.ts";
 import { requireAddress, requireObject, wrongInput } from "./input.ts";
-import { type Signing, signingOf, type Wallet } from "./wallet.ts";
+import { adaptWallet, type Wallet, type WalletAdapter } from "./wallet.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 
 /** What the actions of a client share. */
@@ -21,7 +21,7 @@ export interface Context {
   readonly connect: ClientOptions["connect"];
   /** Jitter of the waits before reconnecting. */
   readonly random: RandomSource;
-  readonly signing: Signing | undefined;
+  readonly wallet: WalletAdapter | undefined;
 }
 
 /** What a watch needs: `urls.proxyWs` is that of the proxy, or of a node. */
@@ -30,7 +30,7 @@ export type WatchContext = Pick<Context, "clock" | "connect" | "random"> & {
 };
 
 /** @throws {InputError} If an option does not fit. @throws {WalletError} `UNSUPPORTED_WALLET` */
-export function contextOf(options: ClientOptions): Context {
+export function createContext(options: ClientOptions): Context {
   requireObject("options", options, "Expected an object with urls and chainId");
   const { urls, connect, markets, wallet } = options;
   return {
@@ -42,13 +42,13 @@ export function contextOf(options: ClientOptions): Context {
     markets: markets === undefined ? SPEC_MARKETS : new Markets(markets),
     connect,
     random: Math.random,
-    signing: wallet === undefined ? undefined : signingOf(wallet),
+    wallet: wallet === undefined ? undefined : adaptWallet(wallet),
   };
 }
 
 /** The wallet of the options. @throws {WalletError} `WALLET_REQUIRED` */
-export function walletOf({ signing }: Context): Signing {
-  if (signing !== undefined) return signing;
+export function requireWallet({ wallet }: Context): WalletAdapter {
+  if (wallet !== undefined) return wallet;
   throw new WalletError(
     "WALLET_REQUIRED",
     "RangemakerClient has no wallet: pass a viem account, or window.ethereum, as wallet " +

@@ -2,7 +2,7 @@
  * Checks of what callers pass, before anything is signed or sent: plain JavaScript checks no types.
  * Each throws an {@link InputError}.
  */
-import { addressSchema, shown, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
+import { addressSchema, describeValue, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
 import { InputError } from "./errors.ts";
 
 /** An amount or a price: a bigint of 64 bits. */
@@ -54,7 +54,7 @@ export function requireObject(field: string, value: unknown, rule: string): void
 export function wrongInput(field: string, rule: string, value: unknown): InputError {
   const kind = typeof value === "number" ? "the number " : "";
   const suffix = typeof value === "bigint" ? "n" : "";
-  const message = `${field}: ${rule}: received ${kind}${shown(value)}${suffix}`;
+  const message = `${field}: ${rule}: received ${kind}${describeValue(value)}${suffix}`;
   return new InputError("INVALID_INPUT", message, { field });
 }
 

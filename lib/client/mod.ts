@@ -43,8 +43,8 @@ export type {
   AccountWallet,
   ChainDescription,
   ClientWallet,
+  EthersWallet,
   ProviderWallet,
-  SignerWallet,
   Wallet,
 } from "./wallet.ts";
 export type { TypedData } from "./typed_data.ts";

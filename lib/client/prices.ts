@@ -14,10 +14,10 @@ export interface PriceHandlers {
 }
 
 /** Short waits: old prices are worth little. */
-const RECONNECT = { initialMs: 100, maxMs: 3_000 };
+const PRICE_RECONNECT = { initialMs: 100, maxMs: 3_000 };
 
 /** The node sends prices ten times a second: silence means that it is gone. */
-const SILENCE_MS = 4_000;
+const PRICE_SILENCE_MS = 4_000;
 
 const pricesSchema = z.record(z.string(), nodePriceSchema);
 
@@ -35,8 +35,8 @@ export class PriceWatch {
       url: urls.proxyWs,
       clock,
       connect,
-      backoff: new Backoff({ ...RECONNECT, random }),
-      silenceMs: SILENCE_MS,
+      backoff: new Backoff({ ...PRICE_RECONNECT, random }),
+      silenceMs: PRICE_SILENCE_MS,
       subscriptions: [subscription(["prices"], pricesSchema, onPrices)],
       onLive: () => {
         this.#state = "live";

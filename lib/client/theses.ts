@@ -26,7 +26,7 @@ export type ThesisWatchContext = WatchContext & {
   readonly node: Pick<CoreReader, "getThesis" | "getTheses">;
 };
 
-const RECONNECT = { initialMs: 100, maxMs: 10_000 };
+const THESES_RECONNECT = { initialMs: 100, maxMs: 10_000 };
 
 /** Theses change rarely, so silence says nothing: ask for a sign of life. */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
@@ -38,8 +38,8 @@ const OPEN_TIMEOUT_MS = 10_000;
 const THESES_PER_PAGE = 100;
 
 /** How long a thesis that was just executed may take to reach the node that answers. */
-const APPEARS_MS = 3_000;
-const POLL_MS = 100;
+const PROPAGATION_MS = 3_000;
+const THESIS_POLL_MS = 100;
 
 /** A status only ever moves to a higher rank, so a slow answer never undoes a notification. */
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
@@ -47,7 +47,7 @@ const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 /** Somebody who waits for the watch. */
 interface Waiter {
   /** Called after each change; resolves the wait if it is over. */
-  readonly look: (changed?: Thesis) => void;
+  readonly notify: (changed?: Thesis) => void;
   readonly reject: (reason: WatchError) => void;
 }
 
@@ -68,7 +68,7 @@ export class ThesisWatch {
 
   constructor(context: ThesisWatchContext, handlers: WatchHandlers, party: ThesisParty) {
     const { urls, clock, random, connect } = context;
-    const backoff = () => new Backoff({ ...RECONNECT, random });
+    const backoff = () => new Backoff({ ...THESES_RECONNECT, random });
     this.#context = context;
     this.#handlers = handlers;
     this.#party = party;
@@ -88,7 +88,7 @@ export class ThesisWatch {
       },
       onLive: () => {
         this.#setState("live");
-        for (const waiter of this.#waiters) waiter.look();
+        for (const waiter of this.#waiters) waiter.notify();
       },
       onLost: (reason) => {
         this.#lastFailure = reason;
@@ -158,7 +158,7 @@ export class ThesisWatch {
         this.#waiters.delete(waiter);
       };
       const waiter: Waiter = {
-        look(changed) {
+        notify(changed) {
           const found = find(changed);
           if (found === undefined) return;
           end();
@@ -210,7 +210,7 @@ export class ThesisWatch {
     const isSame = known?.quoteHash === thesis.quoteHash;
     if (known && isSame && RANK[thesis.status] <= RANK[known.status]) return;
     this.#latest.set(thesis.id, thesis);
-    for (const waiter of this.#waiters) waiter.look(thesis);
+    for (const waiter of this.#waiters) waiter.notify(thesis);
     this.#handlers.onThesis?.(thesis);
   }
 
@@ -239,18 +239,18 @@ export async function openWatch(
 }
 
 /** A thesis that the node has, or will have in a moment. @throws {WatchError} `UNKNOWN_THESIS` */
-export async function untilThesis(
+export async function waitForThesis(
   { node, clock }: Context,
   thesisId: number,
   timeoutMs: number,
 ): Promise<Thesis> {
-  for (let waitedMs = 0;; waitedMs += POLL_MS) {
+  for (let waitedMs = 0;; waitedMs += THESIS_POLL_MS) {
     const thesis = await node.getThesis(thesisId);
     if (thesis !== null) return thesis;
-    if (waitedMs >= Math.min(timeoutMs, APPEARS_MS)) {
+    if (waitedMs >= Math.min(timeoutMs, PROPAGATION_MS)) {
       const message = `The chain has no thesis ${thesisId}`;
       throw new WatchError("UNKNOWN_THESIS", message, { thesisId });
     }
-    await waitMs(clock, POLL_MS);
+    await waitMs(clock, THESIS_POLL_MS);
   }
 }

@@ -26,7 +26,7 @@ export interface ClientWallet extends ProviderWallet {
 }
 
 /** A signer of ethers 6: a `Wallet` with a key, or the one that a `BrowserProvider` gives. */
-export interface SignerWallet {
+export interface EthersWallet {
   getAddress(): Promise<string>;
   signTypedData(
     domain: TypedData["domain"],
@@ -36,7 +36,7 @@ export interface SignerWallet {
 }
 
 /** Anything that can sign for the user. */
-export type Wallet = AccountWallet | ClientWallet | ProviderWallet | SignerWallet;
+export type Wallet = AccountWallet | ClientWallet | ProviderWallet | EthersWallet;
 
 /** How `wallet_addEthereumChain` introduces the chain to the user. */
 export interface ChainDescription {
@@ -47,7 +47,7 @@ export interface ChainDescription {
 }
 
 /** A wallet of any kind. */
-export interface Signing {
+export interface WalletAdapter {
   /** The account that signs; may ask the user to connect. */
   address(): Promise<Address>;
   sign(address: Address, typedData: TypedData): Promise<Hex>;
@@ -60,12 +60,12 @@ export interface Signing {
  *
  * @throws {WalletError} `UNSUPPORTED_WALLET`
  */
-export function signingOf(wallet: Wallet): Signing {
-  if (isSigner(wallet)) return signerSigning(wallet);
-  if (isAccount(wallet)) return accountSigning(wallet);
+export function adaptWallet(wallet: Wallet): WalletAdapter {
+  if (isEthersSigner(wallet)) return adaptEthersSigner(wallet);
+  if (isAccount(wallet)) return adaptAccount(wallet);
   if (!isProvider(wallet)) throw unsupportedWallet(wallet);
   const account = "account" in wallet ? wallet.account : undefined;
-  return isAccount(account) ? accountSigning(account) : new ProviderSigning(wallet, account);
+  return isAccount(account) ? adaptAccount(account) : new ProviderAdapter(wallet, account);
 }
 
 /** Names what is missing. Plain JavaScript may pass the text of a key, which no error may show. */
@@ -90,7 +90,7 @@ function isProvider(value: unknown): value is ProviderWallet {
     typeof value.request === "function";
 }
 
-function isSigner(value: unknown): value is SignerWallet {
+function isEthersSigner(value: unknown): value is EthersWallet {
   return typeof value === "object" && value !== null &&
     "getAddress" in value && typeof value.getAddress === "function" &&
     "signTypedData" in value && typeof value.signTypedData === "function";
@@ -101,28 +101,29 @@ function isAccount(value: unknown): value is AccountWallet {
     "signTypedData" in value && typeof value.signTypedData === "function";
 }
 
-function accountSigning(account: AccountWallet): Signing {
+function adaptAccount(account: AccountWallet): WalletAdapter {
   return {
     address: () => Promise.resolve(addressSchema.parse(account.address)),
     async sign(address, typedData) {
-      const signed = await asking("sign", () => account.signTypedData(typedData));
+      const signed = await callWallet("sign", () => account.signTypedData(typedData));
       return await checkedSignature(address, typedData, signed);
     },
     switchChain: () => Promise.resolve(),
   };
 }
 
-function signerSigning(signer: SignerWallet): Signing {
+function adaptEthersSigner(signer: EthersWallet): WalletAdapter {
   const provider = providerOf(signer);
   if (provider !== undefined) {
     const { address } = z.object({ address: addressSchema }).parse(signer);
-    return new ProviderSigning(provider, { address });
+    return new ProviderAdapter(provider, { address });
   }
   return {
-    address: async () => addressSchema.parse(await asking("getAddress", () => signer.getAddress())),
+    address: async () =>
+      addressSchema.parse(await callWallet("getAddress", () => signer.getAddress())),
     async sign(address, typedData) {
       const { domain, types: { [DOMAIN_TYPE.primaryType]: _, ...types }, message } = typedData;
-      const signed = await asking("sign", () => signer.signTypedData(domain, types, message));
+      const signed = await callWallet("sign", () => signer.signTypedData(domain, types, message));
       return await checkedSignature(address, typedData, signed);
     },
     switchChain: () => Promise.resolve(),
@@ -133,7 +134,7 @@ function signerSigning(signer: SignerWallet): Signing {
  * The provider behind a `JsonRpcSigner` of ethers, recognised by a method that no other signer has.
  * Its wallet prompts the user and is on one chain at a time.
  */
-function providerOf(signer: SignerWallet): ProviderWallet | undefined {
+function providerOf(signer: EthersWallet): ProviderWallet | undefined {
   if (!("sendUncheckedTransaction" in signer && "provider" in signer)) return undefined;
   const { provider } = signer;
   if (typeof provider !== "object" || provider === null || !("send" in provider)) return undefined;
@@ -145,7 +146,7 @@ function providerOf(signer: SignerWallet): ProviderWallet | undefined {
 }
 
 /** A wallet behind an EIP-1193 provider: it prompts the user, and is on one chain at a time. */
-class ProviderSigning implements Signing {
+class ProviderAdapter implements WalletAdapter {
   readonly #provider: ProviderWallet;
   readonly #account: { address: Address } | undefined;
 
@@ -192,7 +193,7 @@ class ProviderSigning implements Signing {
   }
 
   #request(method: string, params?: unknown): Promise<unknown> {
-    return asking(method, () => {
+    return callWallet(method, () => {
       return this.#provider.request(params === undefined ? { method } : { method, params });
     });
   }
@@ -214,13 +215,13 @@ async function checkedSignature(
   }
   const v = Number.parseInt(parsed.data.slice(130), 16);
   const signature: Hex = `0x${parsed.data.slice(2, 130)}${(v < 27 ? v + 27 : v).toString(16)}`;
-  const actual = await asking("sign", () => recoverSigner(hashTypedData(typedData), signature));
+  const actual = await callWallet("sign", () => recoverSigner(hashTypedData(typedData), signature));
   if (actual === expected) return signature;
   const message = `The wallet signed as ${actual}, not as ${expected}`;
   throw new WalletError("WRONG_SIGNER", message, { details: { expected, actual } });
 }
 
-async function asking<T>(what: string, ask: () => T | Promise<T>): Promise<T> {
+async function callWallet<T>(what: string, ask: () => T | Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (thrown) {
@@ -247,15 +248,15 @@ function walletErrorOf(what: string, cause: unknown): WalletError {
 }
 
 /** Where wallets put the error behind an error: viem in `cause`, MetaMask on mobile in `data`, ethers in `info`. */
-const INNER = ["cause", "data", "originalError", "info", "error"] as const;
+const NESTED_ERROR_KEYS = ["cause", "data", "originalError", "info", "error"] as const;
 
 /** How deep an error is searched: the wrappings seen are three deep. */
-const DEPTH_MAX = 8;
+const NESTED_ERRORS_MAX = 8;
 
 /** Every code in an error, those of the errors inside it included. */
 function codesOf(thrown: unknown, depth: number = 0): number[] {
-  if (typeof thrown !== "object" || thrown === null || depth === DEPTH_MAX) return [];
-  const fault: Partial<Record<"code" | typeof INNER[number], unknown>> = thrown;
+  if (typeof thrown !== "object" || thrown === null || depth === NESTED_ERRORS_MAX) return [];
+  const fault: Partial<Record<"code" | typeof NESTED_ERROR_KEYS[number], unknown>> = thrown;
   const own = typeof fault.code === "number" ? [fault.code] : [];
-  return [...own, ...INNER.flatMap((key) => codesOf(fault[key], depth + 1))];
+  return [...own, ...NESTED_ERROR_KEYS.flatMap((key) => codesOf(fault[key], depth + 1))];
 }

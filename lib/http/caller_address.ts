@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from "node:net";
 
 /** The addresses behind a request. */
 export interface CallerAddress {
-  shown: string;
+  display: string;
   /** Value of `X-Forwarded-For` for the next hop. */
   forwardedFor: string;
   /** The key of the caller's limits: its address, for IPv6 its /64 network. */
@@ -31,13 +31,13 @@ export function callerAddress(headers: Headers, remote: string, trusted: boolean
   const header = trusted ? headers.get("x-forwarded-for")?.trim() : undefined;
   const { key: peerKey, networks } = limitKeys(remote);
   if (header === undefined || header === "") {
-    return { shown: remote, forwardedFor: remote, key: peerKey, networks, peerKey };
+    return { display: remote, forwardedFor: remote, key: peerKey, networks, peerKey };
   }
   const path = nearestHops(header);
   const nearest = path.slice(path.lastIndexOf(",") + 1).trim();
   const keys = limitKeys(nearest);
   return {
-    shown: nearest.slice(0, ADDRESS_LENGTH_MAX) || remote,
+    display: nearest.slice(0, ADDRESS_LENGTH_MAX) || remote,
     forwardedFor: path === "" ? remote : `${path}, ${remote}`,
     // The peer is part of the key: a forged address must not use up the limits of its owner.
     key: `${keys.key} via ${peerKey}`,

@@ -4,14 +4,14 @@ import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, shown } from "../protocol/scalars.ts";
+import { describeInput, describeValue } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { Cors } from "./cors.ts";
 import { COMMON_STATUSES, type ErrorStatuses, httpFailure, statusOfCode } from "./failures.ts";
 import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
-export const BODY_BYTES_MAX = 64 * 1024;
+export const DEFAULT_BODY_BYTES_MAX = 64 * 1024;
 
 declare module "hono" {
   interface ContextVariableMap {
@@ -57,7 +57,7 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
  */
 export function acceptJson(
   corsOrigins: readonly string[],
-  maxBytes: number = BODY_BYTES_MAX,
+  maxBytes: number = DEFAULT_BODY_BYTES_MAX,
 ): MiddlewareHandler {
   const refuse = () => {
     throw httpFailure("BODY_TOO_LARGE", { maxBytes });
@@ -93,7 +93,7 @@ function announcedBytes(headers: Headers): number | undefined {
   if (/^\d+$/.test(length)) return Number(length);
   throw new RangemakerError(
     "INVALID_REQUEST",
-    `Expected one number as Content-Length: received ${shown(length)}`,
+    `Expected one number as Content-Length: received ${describeValue(length)}`,
   );
 }
 
@@ -128,7 +128,7 @@ export async function readBody<S extends z.core.$ZodType>(
   } catch (cause) {
     throw new RangemakerError(
       "INVALID_REQUEST",
-      `Body is not JSON: received ${shown(text)}; send a JSON object`,
+      `Body is not JSON: received ${describeValue(text)}; send a JSON object`,
       { cause },
     );
   }
@@ -153,7 +153,7 @@ export function parseInput<S extends z.core.$ZodType>(value: unknown, schema: S)
  * Lets pages of these origins read the answers to `GET`, and nothing else. Call it before routes are
  * added.
  */
-export function allowReaders(app: Hono, origins: readonly string[] = []): void {
+export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void {
   if (origins.length === 0) return;
   app.get("*", new Cors(origins).handle);
 }
@@ -169,7 +169,7 @@ export function useEnvelope(
   statuses: ErrorStatuses,
 ): void {
   app.use(new Cors(corsOrigins).handle);
-  answerFailures(app, service, statuses);
+  handleErrors(app, service, statuses);
 }
 
 /**
@@ -177,7 +177,7 @@ export function useEnvelope(
  *
  * @param statuses The codes that callers may see. All other errors are faults of our own.
  */
-export function answerFailures(
+export function handleErrors(
   app: Hono,
   service: string,
   statuses: ErrorStatuses = COMMON_STATUSES,
@@ -185,17 +185,17 @@ export function answerFailures(
   const log = serviceLog(service);
   app.notFound((c) => {
     const { method, path } = c.req;
-    return answerFailure(c, httpFailure("NOT_FOUND", { method, path }));
+    return sendFailure(c, httpFailure("NOT_FOUND", { method, path }));
   });
   app.onError((thrown, c) => {
     const error = asCallerError(thrown, statuses);
-    if (error !== undefined) return answerFailure(c, error, statuses);
+    if (error !== undefined) return sendFailure(c, error, statuses);
     log.error("{method} {path} failed: {error}", {
       method: c.req.method,
       path: c.req.path,
       error: thrown,
     });
-    return answerFailure(c, internalError());
+    return sendFailure(c, internalError());
   });
 }
 
@@ -220,7 +220,7 @@ function asCallerError(thrown: unknown, statuses: ErrorStatuses): RangemakerErro
   return isKnown ? thrown : undefined;
 }
 
-export function answerFailure(
+export function sendFailure(
   c: Context,
   error: RangemakerError,
   statuses?: ErrorStatuses,
@@ -234,7 +234,7 @@ export function failureResponse(error: RangemakerError, headers: HeadersInit = {
   return Response.json(failureBody(error), { status: statusOfCode(error.code) ?? 500, headers });
 }
 
-/** A request for a WebSocket's path that is no handshake. */
+/** The failure of a plain request to the path of a WebSocket. */
 export function handshakeExpected(path: string): RangemakerError {
   const message = `Expected a WebSocket handshake at GET ${path}: connect with a WebSocket client`;
   return new RangemakerError("UPGRADE_REQUIRED", message);

@@ -2,8 +2,8 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
 import { failuresOf } from "../protocol/failures.ts";
 import { failureSchema } from "../protocol/answers.ts";
-import { shown } from "../protocol/scalars.ts";
-import type { Answer } from "./openapi.ts";
+import { describeValue } from "../protocol/scalars.ts";
+import type { OperationAnswer } from "./openapi.ts";
 
 /** An error of every HTTP API: text and `details` are made from the same facts. */
 export const httpFailure = failuresOf({
@@ -12,10 +12,10 @@ export const httpFailure = failuresOf({
   NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
     `No route ${method} ${path}: GET / says where the endpoints are described`,
   ORIGIN_NOT_ALLOWED: ({ origin }: { origin: string }) =>
-    `Pages of ${shown(origin)} may not call this service: operators: see --cors-origins`,
+    `Pages of ${describeValue(origin)} may not call this service: operators: see --cors-origins`,
   UNSUPPORTED_MEDIA_TYPE: ({ contentType }: { contentType: string | null }) =>
     `Expected Content-Type: application/json: received ${
-      contentType === null ? "none" : shown(contentType)
+      contentType === null ? "none" : describeValue(contentType)
     }`,
   RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
     `Too many requests: retry after ${retryAfterMs / 1_000} s`,
@@ -59,7 +59,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   504: "The outcome is unknown: ask for it, or send the same request again",
 };
 
-const RETRY_AFTER: Answer["headers"] = {
+const RETRY_AFTER: OperationAnswer["headers"] = {
   "Retry-After": {
     description: "Seconds after which to try again",
     schema: { type: "integer", minimum: 1 },
@@ -68,7 +68,7 @@ const RETRY_AFTER: Answer["headers"] = {
 
 /** Describes the failures of a route by their codes: an answer for each status of a service's table. */
 export function failureAnswersOf<S extends ErrorStatuses>(statuses: S) {
-  return (...codes: (keyof S & string)[]): Record<number, Answer> => {
+  return (...codes: (keyof S & string)[]): Record<number, OperationAnswer> => {
     const byStatus = Object.groupBy(codes, (code) => Number(statuses[code]));
     return Object.fromEntries(
       Object.entries(byStatus).map(([status, codes = []]) => [status, {

@@ -48,7 +48,7 @@ function isTaken(cause: unknown): boolean {
 }
 
 /** Facts about a request that is being served. */
-export interface Served {
+export interface ServedRequest {
   /** Settles when the answer has been sent, or cannot be. */
   readonly completed: Promise<void>;
 }
@@ -57,7 +57,7 @@ export interface Served {
 export type RequestHandler = (
   request: Request,
   remote: string,
-  served: Served,
+  served: ServedRequest,
 ) => Response | Promise<Response>;
 
 export interface ListenOptions {
@@ -74,7 +74,7 @@ export interface ListenOptions {
  *
  * @throws {ListenError} Like {@link listen}.
  */
-export function tryPort(host: string, port: number, portFlag: string): void {
+export function requireFreePort(host: string, port: number, portFlag: string): void {
   try {
     Deno.listen({ hostname: host, port }).close();
   } catch (cause) {
@@ -198,7 +198,7 @@ function isEveryInterface(host: string): boolean {
 }
 
 /** Name of the program on a port; services of this program send their name at `GET /`. */
-export async function ownerOf(host: string, port: number): Promise<string> {
+export async function describePortOwner(host: string, port: number): Promise<string> {
   try {
     const bounds = { timeoutMs: OWNER_ANSWER_MS, maxBytes: OWNER_ANSWER_BYTES_MAX };
     const { text } = await request(reachableUrl(host, port), bounds);

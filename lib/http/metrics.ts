@@ -6,15 +6,19 @@ import { Counter, Gauge, Histogram, type LabelValues, Registry } from "prom-clie
  */
 export function createRegistry(): Registry {
   const registry = new Registry();
-  const { gauge, reading } = metricsIn(registry);
+  const { gauge, scrapedGauge } = metricsIn(registry);
   gauge("process_start_time_seconds", "Start time of the process since the Unix epoch.")
     .set(performance.timeOrigin / 1000);
-  reading(
+  scrapedGauge(
     "process_resident_memory_bytes",
     "Resident memory of the process.",
     () => Deno.memoryUsage().rss,
   );
-  reading("process_heap_used_bytes", "JavaScript heap in use.", () => Deno.memoryUsage().heapUsed);
+  scrapedGauge(
+    "process_heap_used_bytes",
+    "JavaScript heap in use.",
+    () => Deno.memoryUsage().heapUsed,
+  );
   return registry;
 }
 
@@ -34,7 +38,7 @@ export function metricsIn(registry: Registry) {
       ...labelNames: L[]
     ) => new Histogram({ name, help, labelNames, buckets, registers }),
     /** A gauge without labels, read at each scrape. */
-    reading: (name: string, help: string, read: () => number | Promise<number>) =>
+    scrapedGauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
         ...{ name, help, registers },
         async collect() {
@@ -42,7 +46,7 @@ export function metricsIn(registry: Registry) {
         },
       }),
     /** A gauge with labels, read at each scrape: labels that are not read have no value. */
-    readings: <L extends string>(
+    scrapedGauges: <L extends string>(
       name: string,
       help: string,
       labelNames: L[],

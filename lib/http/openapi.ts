@@ -14,7 +14,7 @@ const DOCUMENT_PATH = "/openapi.json";
 const COMPONENTS = "#/components/schemas/";
 
 /** One answer of an operation. The input of `body` goes over the wire. */
-export interface Answer {
+export interface OperationAnswer {
   description: string;
   body: z.core.$ZodType;
   /** `application/json` unless another is named. */
@@ -36,7 +36,7 @@ export interface Operation {
   body?: z.core.$ZodType;
   example?: Record<string, unknown>;
   /** All answers of the route, by HTTP status. */
-  answers: Record<number, Answer>;
+  answers: Record<number, OperationAnswer>;
 }
 
 /** An operation whose answer with 200 is the JSON type `T`. */
@@ -55,7 +55,7 @@ export interface ServiceDescription {
 }
 
 /** A route that every service has, and that always answers with 200. */
-function serviceOperation(id: string, summary: string, answer: Answer): Operation {
+function serviceOperation(id: string, summary: string, answer: OperationAnswer): Operation {
   return { id, tag: "service", summary, answers: { 200: answer } };
 }
 
@@ -79,18 +79,18 @@ const documentOperation = serviceOperation("document", "This document", {
 });
 
 /** The handler of a route that answers with JSON and 200, and throws if it fails. */
-export function answering<T extends object>(
+export function jsonHandler<T extends object>(
   operation: AnsweringOperation<T>,
   answer: (c: Context) => NoInfer<T> | Promise<NoInfer<T>>,
 ): Handler {
-  return documented(operation, async (c) => c.json<T>(await answer(c)));
+  return documentedHandler(operation, async (c) => c.json<T>(await answer(c)));
 }
 
 /**
  * Declares the route of a handler for {@link serveDocument}. The handler itself is unchanged, so
  * requests are as fast as without it.
  */
-export function documented<H extends Handler>(operation: Operation, handler: H): H {
+export function documentedHandler<H extends Handler>(operation: Operation, handler: H): H {
   return Object.assign(handler, { [uniqueSymbol]: { spec: specOf(operation) } });
 }
 
@@ -102,7 +102,7 @@ export function serveDocument(app: Hono, service: ServiceDescription): void {
   let text: Promise<string> | undefined;
   app.get(
     DOCUMENT_PATH,
-    documented(documentOperation, async (c) => {
+    documentedHandler(documentOperation, async (c) => {
       text ??= writeDocument(app, service);
       return c.body(await text, 200, { "content-type": "application/json" });
     }),
@@ -165,13 +165,13 @@ export interface JsonSchema {
 }
 
 /** One parameter for each field; scalars that other schemas refer to by name are written out here. */
-function parametersOf(place: "path" | "query", schema: z.core.$ZodObject | undefined) {
+function parametersOf(location: "path" | "query", schema: z.core.$ZodObject | undefined) {
   if (schema === undefined) return [];
   const { properties = {}, required = [], $defs = {} } = toJsonSchema(schema);
   return Object.entries(properties).map(([name, property]) => {
     const { $ref = "", ...own } = property;
     const { description, ...rest } = { ...$defs[$ref.replace(COMPONENTS, "")], ...own };
-    return { in: place, name, description, required: required.includes(name), schema: rest };
+    return { in: location, name, description, required: required.includes(name), schema: rest };
   });
 }
 

@@ -1,7 +1,6 @@
 /** Cursor pagination: the query of routes that answer page by page, and cutting a page. */
 import { z } from "zod";
 
-/** Whole numbers in a query string. */
 const WHOLE_NUMBER = /^\d{1,15}$/;
 
 /** Most items in one answer: 1 to `max`, `usual` by default. */

@@ -38,7 +38,7 @@ export async function healthProblem(
   return isOfStore === (of === "store") ? found?.message : undefined;
 }
 
-/** The problem of a node that can store nothing, by what it says with an account. */
+/** The problem of a node that cannot write to its disk, as it reports with an account. */
 export function storageProblem(
   { url }: { readonly url: string },
   { frozen = false }: Pick<Account, "frozen">,

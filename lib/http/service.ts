@@ -1,9 +1,9 @@
 import config from "../../deno.json" with { type: "json" };
 import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
-import { listen, type RequestHandler, type Served } from "./listener.ts";
+import { listen, type RequestHandler } from "./listener.ts";
 import { serviceLog } from "../log/logging.ts";
-import { aboutOperation, documented, metricsOperation } from "./openapi.ts";
+import { aboutOperation, documentedHandler, metricsOperation } from "./openapi.ts";
 
 /** A running service: the result of every `start…` function. */
 export interface RunningService extends AsyncDisposable {
@@ -34,7 +34,7 @@ export interface ServiceDefinition {
   /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
   /** Gets requests next: for a route that must be faster than those of the app. Undefined passes the request on. */
-  fastRoute?: (request: Request, remote: string, served: Served) => Promise<Response> | undefined;
+  fastRoute?: (...request: Parameters<RequestHandler>) => Promise<Response> | undefined;
   /** Called first on stop: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
   /** Called last on stop, when no request is open: stop timers, close stores. */
@@ -45,10 +45,13 @@ export interface ServiceDefinition {
 export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;
   const log = serviceLog(name);
-  const about = documented(aboutOperation, (c) => Promise.resolve(c.text(describe(definition))));
+  const about = documentedHandler(
+    aboutOperation,
+    (c) => Promise.resolve(c.text(describe(definition))),
+  );
   if (!definition.servesRoot) app.get("/", about);
   app.get("/health", definition.health);
-  const metrics = documented(metricsOperation, async (c) => {
+  const metrics = documentedHandler(metricsOperation, async (c) => {
     c.header("content-type", registry.contentType);
     return c.body(await registry.metrics());
   });

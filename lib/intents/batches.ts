@@ -9,10 +9,10 @@ interface Waiting<T, R> {
   reject: (cause: unknown) => void;
 }
 
-/** Group commit: items that wait while as many batches run as may form the next one. */
+/** Group commit: while `concurrency` batches run, further items wait and form the next batch. */
 export class Batches<T, R> {
   readonly #sizeMax: number;
-  readonly #run: (take: () => T[]) => Promise<R[]>;
+  readonly #run: (takeItems: () => T[]) => Promise<R[]>;
   readonly #concurrency: number;
   readonly #waiting: Waiting<T, R>[] = [];
   #running = 0;

@@ -2,44 +2,44 @@ import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { type CoreClient, isNodeAway, NodeTimeoutError } from "../net/core_client.ts";
-import { ifReported } from "../net/core_reader.ts";
+import { nullIfUnsupported } from "../net/core_reader.ts";
 import { cached } from "../net/cached.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import type { Intent } from "./intent.ts";
-import type { StoreMemory } from "./service_store.ts";
+import type { ServiceRecord } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
 import { clocksDifferError } from "./failures.ts";
 
 /** How long the node's first block is cached: less than a node needs to start with another chain. */
-const CHECKED_MS = 100;
+const GENESIS_CACHED_MS = 100;
 
 /**
- * How long a chain that has all that the store remembers is taken to have it still. Longer than the
+ * How long a chain that has everything on record counts as having it still. Longer than the
  * time between two calls of {@link ChainGuard.refresh}, so that requests rarely wait for this check.
  */
-const COMPLETE_MS = 10_000;
+const COMPLETENESS_CACHED_MS = 10_000;
 
-/** How long is cached whether the chain allows reverts, which is asked if something is missing. */
-const ALLOWS_REVERTS_MS = 1_000;
+/** How long it is cached whether the chain allows reverts. */
+const ALLOWS_REVERTS_CACHED_MS = 1_000;
 
 /** A read node behind a proxy may be this many blocks behind the write node. */
-const LAG_BLOCKS = 50;
+const READ_NODE_LAG_BLOCKS = 50;
 
-/** It may know a receipt this much later. */
-const LAG_MS = 2_000;
+/** A read node may know a receipt this much later than the write node. */
+const READ_NODE_LAG_MS = 2_000;
 
-/** A difference to the node's clock that makes transactions and users' deadlines fail, or soon will. */
+/** Beyond this difference to the node's clock, transactions and deadlines fail, or soon will. */
 const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 
 export interface ChainGuardOptions {
-  store: Pick<IntentStore, "check" | "find" | "remember" | "newestCommitted">;
+  store: Pick<IntentStore, "checkWritable" | "find" | "updateRecord" | "newestCommitted">;
   node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts">;
   clock: Clock;
   log: Logger;
-  /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
+  /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
   isOnChain(intent: Intent): Promise<boolean>;
 }
 
@@ -64,24 +64,24 @@ export class ChainGuard {
   readonly #options: ChainGuardOptions;
   #cachedCheck: () => Promise<void>;
   readonly #allowsReverts: () => Promise<boolean>;
-  #known: StoreMemory | undefined;
-  /** Number of the newest block when the chain was last found to be right. */
+  #record: ServiceRecord | undefined;
+  /** Number of the newest block at the last check. */
   #head = 0;
-  /** When that was. */
+  /** When {@link #head} was read. */
   #headAtMs = -Infinity;
   #clockProblem: RangemakerError | undefined;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #completeAtMs: number | undefined;
   /** The newest committed intents, oldest first: the first and the last one of each second. */
-  #committed: Intent[] = [];
-  /** Sequence of the newest committed intent that this process met. */
-  #newest = 0;
+  #recentCommits: Intent[] = [];
+  /** Sequence of the newest committed intent that this process knows. */
+  #newestSequence = 0;
 
   constructor(options: ChainGuardOptions) {
     const { node, clock } = options;
     this.#options = options;
     this.#cachedCheck = this.#newCachedCheck();
-    this.#allowsReverts = cached(() => allowsReverts(node), ALLOWS_REVERTS_MS, clock);
+    this.#allowsReverts = cached(() => allowsReverts(node), ALLOWS_REVERTS_CACHED_MS, clock);
   }
 
   /**
@@ -90,7 +90,7 @@ export class ChainGuard {
    * @throws {WrongChainError} If the node has another chain, or an older state of this one.
    * @throws {RangemakerError} If node or store does not answer.
    */
-  require(): Promise<void> {
+  requireChain(): Promise<void> {
     return this.#cachedCheck();
   }
 
@@ -100,7 +100,7 @@ export class ChainGuard {
   }
 
   /** Logs once that the clocks differ, and keeps why. */
-  clocksDiffer(problem: RangemakerError, aheadMs: number | undefined): void {
+  onClocksDiffer(problem: RangemakerError, aheadMs: number | undefined): void {
     if (this.#clockProblem === undefined) {
       const { message: reason } = problem;
       this.#options.log.error("{reason}", { event: "clocks_differ", reason, aheadMs });
@@ -109,30 +109,30 @@ export class ChainGuard {
   }
 
   /** Logs once that the clocks agree again. */
-  clocksAgree(): void {
+  onClocksAgree(): void {
     if (this.#clockProblem === undefined) return;
     this.#clockProblem = undefined;
     this.#options.log.info("The clock agrees with the node's again", { event: "clocks_agree" });
   }
 
   /** An intent was committed: the node must have its receipt. */
-  committed(intent: Intent): void {
-    this.#newest = Math.max(this.#newest, intent.sequence);
-    const since = this.#committed.at(-2);
+  onCommitted(intent: Intent): void {
+    this.#newestSequence = Math.max(this.#newestSequence, intent.sequence);
+    const since = this.#recentCommits.at(-2);
     if (since !== undefined && intent.updatedAtMs - since.updatedAtMs < 1_000) {
-      this.#committed.pop();
+      this.#recentCommits.pop();
     }
-    this.#committed.push(intent);
+    this.#recentCommits.push(intent);
   }
 
   /**
-   * Checks that the store accepts writes, and the chain by what the store remembers. Then remembers the
+   * Checks that the store accepts writes, and that the chain is the one on record. Then records the
    * node's newest block.
    */
   async refresh(): Promise<void> {
     const { store } = this.#options;
-    await store.check();
-    this.#known = await this.#recall();
+    await store.checkWritable();
+    this.#record = await this.#readRecord();
     try {
       await this.#check(false);
     } catch (thrown) {
@@ -140,7 +140,7 @@ export class ChainGuard {
       this.#cachedCheck = this.#newCachedCheck();
       throw thrown;
     }
-    this.#known = await store.remember({ highestBlock: this.#head });
+    this.#record = await store.updateRecord({ highestBlock: this.#head });
   }
 
   /**
@@ -151,41 +151,42 @@ export class ChainGuard {
    */
   async requireGenesis(): Promise<number> {
     const { store, node } = this.#options;
-    const { genesis } = await store.remember();
-    requireSame(node.url, await node.genesisHash(), genesis);
-    return (await ifReported(node.getHead()))?.number ?? 0;
+    const { genesis } = await store.updateRecord();
+    requireSameGenesis(node.url, await node.genesisHash(), genesis);
+    return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
   }
 
-  /** Reads what the store remembers, which another process may have learned. */
-  async #recall(): Promise<StoreMemory> {
+  /** Reads the record again, which another process may have updated. */
+  async #readRecord(): Promise<ServiceRecord> {
     const { store } = this.#options;
-    const memory = await store.remember();
+    const record = await store.updateRecord();
     const newest = await store.newestCommitted();
-    if (newest !== undefined && newest.sequence > this.#newest) this.committed(newest);
-    return memory;
+    if (newest !== undefined && newest.sequence > this.#newestSequence) this.onCommitted(newest);
+    return record;
   }
 
   #newCachedCheck(): () => Promise<void> {
-    return cached(() => this.#check(this.#isComplete()), CHECKED_MS, this.#options.clock);
+    return cached(() => this.#check(this.#isComplete()), GENESIS_CACHED_MS, this.#options.clock);
   }
 
   #isComplete(): boolean {
     const atMs = this.#completeAtMs;
-    return atMs !== undefined && Math.abs(this.#options.clock.now() - atMs) < COMPLETE_MS;
+    return atMs !== undefined &&
+      Math.abs(this.#options.clock.now() - atMs) < COMPLETENESS_CACHED_MS;
   }
 
   async #check(isComplete: boolean): Promise<void> {
     const { store, node } = this.#options;
     try {
-      this.#known ??= await this.#recall();
+      this.#record ??= await this.#readRecord();
       const [genesis, rewind] = await Promise.all([
         node.genesisHash(),
-        isComplete ? undefined : this.#findRewind(this.#known.highestBlock),
+        isComplete ? undefined : this.#findRewind(this.#record.highestBlock),
       ]);
-      if (this.#known.genesis === null && genesis !== null) {
-        this.#known = await store.remember({ genesis });
+      if (this.#record.genesis === null && genesis !== null) {
+        this.#record = await store.updateRecord({ genesis });
       }
-      requireSame(node.url, genesis, this.#known.genesis);
+      requireSameGenesis(node.url, genesis, this.#record.genesis);
       if (rewind !== undefined) await this.#forgetOrRefuse(rewind);
     } catch (thrown) {
       // A busy node was not restarted since.
@@ -198,13 +199,13 @@ export class ChainGuard {
   async #findRewind(highestBlock: number): Promise<Rewind | undefined> {
     const askedMs = this.#options.clock.now();
     const [head, missing] = await Promise.all([
-      ifReported(this.#options.node.getHead()),
-      this.#findMissing(askedMs - LAG_MS),
+      nullIfUnsupported(this.#options.node.getHead()),
+      this.#findMissing(askedMs - READ_NODE_LAG_MS),
     ]);
     if (head !== null) this.#compareClocks(head, askedMs);
     const number = this.#head = head?.number ?? 0;
     this.#headAtMs = askedMs;
-    if (head !== null && number + LAG_BLOCKS < highestBlock) {
+    if (head !== null && number + READ_NODE_LAG_BLOCKS < highestBlock) {
       const evidence = `is at block ${number}, but was at block ${highestBlock} before`;
       return { head: number, evidence };
     }
@@ -219,22 +220,22 @@ export class ChainGuard {
 
   /** A block that came since the last check tells the node's time; an older one may be old for other reasons. */
   #compareClocks({ number, timestampMs }: Head, nowMs: number): void {
-    if (number <= this.#head || nowMs - this.#headAtMs > COMPLETE_MS) return;
+    if (number <= this.#head || nowMs - this.#headAtMs > COMPLETENESS_CACHED_MS) return;
     const aheadMs = nowMs - timestampMs;
     if (Math.abs(aheadMs) > CLOCK_DIFFERENCE_MAX_MS) {
-      this.clocksDiffer(clocksDifferError(aheadMs), aheadMs);
-    } else this.clocksAgree();
+      this.onClocksDiffer(clocksDifferError(aheadMs), aheadMs);
+    } else this.onClocksAgree();
   }
 
   /** Looks for the receipts that are due. If all are there, only the newest is looked for again. */
   async #findMissing(dueMs: number): Promise<Intent | undefined> {
-    const firstLater = this.#committed.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
-    const due = this.#committed.slice(0, firstLater < 0 ? undefined : firstLater);
+    const firstLater = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
+    const due = this.#recentCommits.slice(0, firstLater < 0 ? undefined : firstLater);
     const areCommitted = await Promise.all(due.map((intent) => this.#isStillCommitted(intent)));
     const missing = due[areCommitted.indexOf(false)];
     if (missing !== undefined) return missing;
     const done = new Set(due.slice(0, -1));
-    this.#committed = this.#committed.filter((intent) => !done.has(intent));
+    this.#recentCommits = this.#recentCommits.filter((intent) => !done.has(intent));
     return undefined;
   }
 
@@ -248,9 +249,9 @@ export class ChainGuard {
   /** Finished intents keep their state: they were answered before the revert. */
   async #forgetOrRefuse({ head, evidence }: Rewind): Promise<void> {
     const { store, node, log } = this.#options;
-    if (!await this.#allowsReverts()) throw rewound(node.url, evidence);
-    this.#known = await store.remember({ resetBlock: head });
-    this.#committed = [];
+    if (!await this.#allowsReverts()) throw chainRewound(node.url, evidence);
+    this.#record = await store.updateRecord({ resetBlock: head });
+    this.#recentCommits = [];
     log.info("The development chain was reverted: the node {evidence}", {
       event: "chain_reverted",
       evidence,
@@ -272,7 +273,7 @@ interface Rewind {
   evidence: string;
 }
 
-function requireSame(url: string, actual: Hex | null, expected: Hex | null): void {
+function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | null): void {
   if (expected === null || actual === expected) return;
   const has = actual === null
     ? "does not report its first block"
@@ -286,7 +287,7 @@ function requireSame(url: string, actual: Hex | null, expected: Hex | null): voi
   );
 }
 
-function rewound(url: string, evidence: string): WrongChainError {
+function chainRewound(url: string, evidence: string): WrongChainError {
   return new WrongChainError(
     "CHAIN_REWOUND",
     `Core node at ${redactUrls(url)} ${evidence}: it was restored from a backup, so nothing is ` +
@@ -301,7 +302,7 @@ interface Head {
   timestampMs: number;
 }
 
-/** Whether the chain allows reverts; a node that does not answer does not say so. */
+/** Whether the chain allows reverts; false if the node does not answer. */
 async function allowsReverts(node: Pick<CoreClient, "allowsReverts">): Promise<boolean> {
   try {
     return await node.allowsReverts();

@@ -13,10 +13,10 @@ import {
 export class IntentRefusedError extends RangemakerError {}
 
 /**
- * The node refuses transactions for their timestamp, or would.
+ * The node refuses, or would refuse, transactions for their timestamp.
  *
  * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
- * @param refusal What the node said in that case.
+ * @param refusal The node's reason, if it refused one.
  */
 export function clocksDifferError(
   aheadMs: number | undefined,

@@ -89,7 +89,7 @@ export interface InFlight {
   newest: number;
 }
 
-/** What a process counts of the reservations in a database: those of all processes of its service. */
+/** A process's own count of the reservations in the database, made by all processes of its service. */
 export interface ReservationBook {
   readonly reservedKeys: Iterable<string>;
   isReserved(key: string): boolean;
@@ -107,19 +107,19 @@ export interface Admission {
   /** The same one for all admissions of a store. */
   book: ReservationBook;
   /** Intents under way before the caller read the facts for its decision, such as a balance. */
-  before: InFlight;
+  inFlightBefore: InFlight;
   /**
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
    *
-   * @param inFlight Keys of all other intents that were unfinished at any time from `before` until now.
-   * @param isRefreshed Whether the book is without the reservations that other processes released. If it
-   * is not and the decision throws, it is asked once more with a fresh book.
+   * @param inFlight Keys of all other intents that were unfinished at any time since `inFlightBefore`.
+   * @param isRefreshed Whether the book no longer counts what other processes have released. If it still
+   * may and the decision throws, it is asked once more with a refreshed book.
    */
   decide(inFlight: ReadonlySet<string>, isRefreshed: boolean): void;
 }
 
 /** The state of a new intent once it is recorded. */
-export function recordedIntent(
+export function acceptedIntent(
   intent: NewIntent & { reserved?: boolean },
   sequence: number,
 ): Intent {

@@ -8,19 +8,19 @@ import { serviceLog } from "../log/logging.ts";
 import { cached } from "../net/cached.ts";
 import { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
-import type { TransactionKey } from "../protocol/transaction.ts";
+import type { TransactionSigner } from "../protocol/transaction.ts";
 import { ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
-import { openWhenReady } from "./open.ts";
-import { type IntentWork, TransactionSigner } from "./submission.ts";
+import { openWhenReady } from "./open_store.ts";
+import { type IntentHandler, TransactionBuilder } from "./submission.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";
 
 /** Timeout of calls to the node; below the deadline of a stop. */
-const NODE_TIMEOUT_MS = 4_000;
+const SUBMISSION_TIMEOUT_MS = 4_000;
 
 /** Timeout of a question that requests and health checks wait for. */
-const PROBE_TIMEOUT_MS = 1_000;
+const SHORT_TIMEOUT_MS = 1_000;
 
 /** The problems that a health check finds. */
 const PROBLEM_CODES = [
@@ -33,10 +33,10 @@ const PROBLEM_CODES = [
 ];
 
 /** How long the result of a health check is cached. */
-const CHECKED_MS = 1_000;
+const HEALTH_CACHED_MS = 1_000;
 
 /** Time between two health checks that nobody asked for. */
-const CHECK_INTERVAL_MS = 5_000;
+const HEALTH_INTERVAL_MS = 5_000;
 
 export interface IntentServiceOptions {
   /** The service: owner of the intents, and first part of its metrics. */
@@ -45,10 +45,10 @@ export interface IntentServiceOptions {
   rpcUrl: string;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retain: number;
-  signer: TransactionKey;
+  signer: TransactionSigner;
   chainId: number;
   faultPoint?: string | undefined;
-  /** Whether the database is bound to the key: not by a dry run, which submits nothing. */
+  /** Whether to bind the database to the key. A dry run, which submits nothing, does not. */
   bindsKey?: boolean;
   clock: Clock;
   registry: Registry;
@@ -62,8 +62,8 @@ export class IntentService {
   readonly store: IntentStore;
   readonly node: CoreClient;
   /** The node with a short timeout, for questions that a caller waits for. */
-  readonly probe: CoreClient;
-  readonly transactions: TransactionSigner;
+  readonly shortTimeoutNode: CoreClient;
+  readonly transactions: TransactionBuilder;
   /** The problem that makes the health fail, if there is one; checked once a second at most. */
   readonly problem: () => Promise<RangemakerError | undefined>;
   readonly #options: IntentServiceOptions;
@@ -72,9 +72,9 @@ export class IntentService {
   readonly #health: PollingLoop;
   readonly #upkeep: PollingLoop;
   readonly #problems: Gauge<"code">;
-  #work: IntentWork | undefined;
+  #handler: IntentHandler | undefined;
   #submitter: Submitter | undefined;
-  #failing: string | undefined;
+  #reportedCode: string | undefined;
 
   private constructor(options: IntentServiceOptions, store: IntentStore) {
     const { name, rpcUrl, clock, signer, chainId, registry } = options;
@@ -82,28 +82,28 @@ export class IntentService {
     this.#options = options;
     this.#log = serviceLog(name);
     this.store = withFaultPoints("store", store, faults);
-    const client = new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
+    const client = new CoreClient({ url: rpcUrl, timeoutMs: SUBMISSION_TIMEOUT_MS });
     this.node = withFaultPoints("node", client, faults);
-    this.probe = new CoreClient({ url: rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
-    this.transactions = new TransactionSigner(signer, chainId, clock);
+    this.shortTimeoutNode = new CoreClient({ url: rpcUrl, timeoutMs: SHORT_TIMEOUT_MS });
+    this.transactions = new TransactionBuilder(signer, chainId, clock);
     this.#guard = new ChainGuard({
       store: this.store,
-      node: this.probe,
+      node: this.shortTimeoutNode,
       clock,
       log: this.#log,
-      isOnChain: async (intent) => await this.#work?.isOnChain(intent) ?? true,
+      isOnChain: async (intent) => await this.#handler?.isOnChain(intent) ?? true,
     });
-    this.problem = cached(() => this.#check(), CHECKED_MS, clock);
+    this.problem = cached(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,
       poll: async () => void await this.problem(),
-      intervalMs: CHECK_INTERVAL_MS,
+      intervalMs: HEALTH_INTERVAL_MS,
       onFailure() {},
     });
     const { retain: retainMs } = options;
     this.#upkeep = upkeepLoop({ store, retainMs, clock, log: this.#log });
-    const { gauge, reading } = metricsIn(registry);
-    reading(
+    const { gauge, scrapedGauge } = metricsIn(registry);
+    scrapedGauge(
       `${name}_store_damaged_rows`,
       "Rows of the store that are not as they were written; see the log for their keys.",
       () => store.damaged.size,
@@ -137,27 +137,27 @@ export class IntentService {
    * @throws {WrongChainError} If the node has another chain than the store, or an older state of it.
    * @throws {RangemakerError} If node or store does not answer.
    */
-  readonly requireChain = (): Promise<void> => this.#guard.require();
+  readonly requireChain = (): Promise<void> => this.#guard.requireChain();
 
-  /** As {@link ChainGuard.requireGenesis}. */
+  /** Checks that the node is on the chain of the store. @returns Number of the node's newest block. */
   readonly requireGenesis = (): Promise<number> => this.#guard.requireGenesis();
 
-  /** As {@link ChainGuard.clockProblem}. */
+  /** The difference to the clock of the node, if it is large. */
   get clockProblem(): RangemakerError | undefined {
     return this.#guard.clockProblem;
   }
 
   /** Starts to submit, to retry what earlier runs left unfinished, and to look after the store. */
-  start(work: IntentWork): void {
+  start(handler: IntentHandler): void {
     const { clock, retain: receiptsKeptMs } = this.#options;
-    this.#work = work;
+    this.#handler = handler;
     this.#submitter = new Submitter({
       store: this.store,
       node: this.node,
       clock,
       random: Math.random,
       log: this.#log,
-      work,
+      handler,
       transactions: this.transactions,
       guard: this.#guard,
       receiptsKeptMs,
@@ -167,7 +167,7 @@ export class IntentService {
     this.#upkeep.start();
   }
 
-  /** As {@link Submitter.submit}. */
+  /** Submits an intent: see {@link Submitter.submit}. */
   submit(intent: Intent, isNew = false): Promise<Intent> {
     if (this.#submitter === undefined) throw new TypeError("The service was not started");
     return this.#submitter.submit(intent, isNew);
@@ -186,16 +186,16 @@ export class IntentService {
   async #check(): Promise<RangemakerError | undefined> {
     const problem = await this.#findProblem();
     const code = problem?.code;
-    if (code !== undefined && code !== this.#failing) {
+    if (code !== undefined && code !== this.#reportedCode) {
       this.#log.error("Nothing can be submitted ({code}): {reason}", {
         event: "submitting_failed",
         code,
         reason: problem?.message,
       });
-    } else if (code === undefined && this.#failing !== undefined) {
+    } else if (code === undefined && this.#reportedCode !== undefined) {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
-    this.#failing = code;
+    this.#reportedCode = code;
     const found = problem ?? this.store.damaged.first ?? this.clockProblem;
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, Number(code === found?.code));
     return found;
@@ -215,9 +215,9 @@ export class IntentService {
 async function requireKey(
   store: IntentStore,
   name: string,
-  { address }: Pick<TransactionKey, "address">,
+  { address }: Pick<TransactionSigner, "address">,
 ): Promise<void> {
-  const { signer } = await store.remember({ signer: address });
+  const { signer } = await store.updateRecord({ signer: address });
   if (signer === address) return;
   throw new StoreError(
     `Database belongs to the ${name} with the key of ${signer}, but this one signs as ${address}: ` +
@@ -231,7 +231,7 @@ export function problemFields(problem: RangemakerError): { code: string; reason:
 }
 
 /** Time between two passes. */
-const INTERVAL_MS = 10_000;
+const UPKEEP_INTERVAL_MS = 10_000;
 
 /** Intents that one statement deletes: it keeps other writes waiting for a few milliseconds. */
 const DELETE_BATCH = 200;
@@ -260,7 +260,7 @@ export function upkeepLoop(options: UpkeepOptions): PollingLoop {
   let verifiedTo = 0;
   return new PollingLoop({
     clock,
-    intervalMs: INTERVAL_MS,
+    intervalMs: UPKEEP_INTERVAL_MS,
     async poll(signal) {
       verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;
       const beforeMs = clock.now() - retainMs;

@@ -1,6 +1,6 @@
 import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
-import { postgresServers } from "./location.ts";
+import { postgresServers } from "./database_url.ts";
 import { missingMigrations } from "./migrations.ts";
 import {
   type Lease,
@@ -8,7 +8,7 @@ import {
   type PostgresTimeouts,
   serverCodeOf,
 } from "./postgres_servers.ts";
-import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
+import { countOfRow, type SqlDriver, type SqlSteps, type SqlValue, type Statement } from "./sql.ts";
 
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;
@@ -49,11 +49,13 @@ export class PostgresDriver implements SqlDriver {
   readonly #statements = new Batches<Statement, PromiseSettledResult<Answer>>(
     STATEMENTS_TOGETHER_MAX,
     (take) =>
-      this.#use((run) => Promise.allSettled(take().map(({ sql, values }) => run(sql, values)))),
+      this.#withConnection((run) =>
+        Promise.allSettled(take().map(({ sql, values }) => run(sql, values)))
+      ),
     STATEMENT_CONNECTIONS_MAX,
   );
   /** Transactions of one process run one after the other: they change its books. */
-  #turn: Promise<unknown> = Promise.resolve();
+  #lastTransaction: Promise<unknown> = Promise.resolve();
 
   /**
    * Connects with the first statement, and leaves the tables as they are.
@@ -92,10 +94,11 @@ export class PostgresDriver implements SqlDriver {
     return this.read(sql, values);
   }
 
-  transaction<T>(steps: () => Steps<T>): Promise<T> {
-    const take = () => this.#use((run) => inTransaction(run, () => runSteps(run, steps())));
-    const result = this.#turn.then(take);
-    this.#turn = result.catch(() => {});
+  transaction<T>(steps: () => SqlSteps<T>): Promise<T> {
+    const run = () =>
+      this.#withConnection((run) => inTransaction(run, () => runSteps(run, steps())));
+    const result = this.#lastTransaction.then(run);
+    this.#lastTransaction = result.catch(() => {});
     return result;
   }
 
@@ -119,7 +122,7 @@ export class PostgresDriver implements SqlDriver {
   }
 
   /** Runs work on a connection of its own. One on which anything failed is closed, and rolls back. */
-  async #use<T>(work: (run: Run) => Promise<T>): Promise<T> {
+  async #withConnection<T>(work: (run: Run) => Promise<T>): Promise<T> {
     const lease = await this.#servers.lease();
     let isBroken = true;
     try {
@@ -134,11 +137,11 @@ export class PostgresDriver implements SqlDriver {
   /** @throws {StoreConnectionLostError} If it may have taken effect and this is not known. */
   async #run(lease: Lease, sql: string, values: SqlValue[] = []): Promise<Answer> {
     const { text, name } = this.#textOf(sql);
-    const isNamed = values.length > 0 && lease.hasNames;
+    const isNamed = values.length > 0 && lease.mayNameStatements;
     const query = { text, values, ...(isNamed && { name }) };
     try {
       const { rows, command } = await lease.client.query(query);
-      if (lease.isDoubtful()) {
+      if (lease.isUnreplicated()) {
         throw new StoreConnectionLostError(new Error("The standby may not have the change"));
       }
       return { rows, command };
@@ -166,10 +169,10 @@ export class PostgresDriver implements SqlDriver {
   async #migrate(): Promise<void> {
     for (let attempt = 1;; attempt += 1) {
       try {
-        await this.#use((run) =>
+        await this.#withConnection((run) =>
           run("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)")
         );
-        return await this.#use((run) => inTransaction(run, () => runMissing(run)));
+        return await this.#withConnection((run) => inTransaction(run, () => runMissing(run)));
       } catch (thrown) {
         const cause = thrown instanceof StoreError ? thrown.cause : thrown;
         if (!LOST_RACE_CODE.test(codeOf(cause)) || attempt === MIGRATION_ATTEMPTS) throw thrown;
@@ -202,7 +205,7 @@ async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-async function runSteps<T>(run: Run, running: Steps<T>): Promise<T> {
+async function runSteps<T>(run: Run, running: SqlSteps<T>): Promise<T> {
   // Sent together, they run one after the other. All finish before the transaction continues.
   const runAll = async (statements: readonly Statement[]) => {
     const answers = statements.map(({ sql, values }) => run(sql, values));

@@ -4,7 +4,7 @@ import pg from "pg";
 import { withinMs } from "../clock.ts";
 import { asStoreError, codeOf, describeCause, StoreError } from "./intent.ts";
 
-const CONNECTIONS_MAX = 10;
+const POOL_CONNECTIONS_MAX = 10;
 
 /** How long a server may take. */
 export interface PostgresTimeouts {
@@ -23,7 +23,7 @@ const TIMEOUTS: PostgresTimeouts = { connectMs: 2_000, answerMs: 4_000 };
 const STATEMENT_TIMEOUT_MS = 3_000;
 
 /** How long running statements may take when the connections are closed. */
-const CLOSE_TIMEOUT_MS = 1_000;
+const POOL_CLOSE_MS = 1_000;
 
 /** After a failure, calls fail at once for this long, without retrying servers that are down. */
 const RETRY_PAUSE_MS = 250;
@@ -48,9 +48,9 @@ const ALL_IN_USE = /timeout exceeded when trying to connect/;
 export interface Lease {
   client: pg.PoolClient;
   /** Statements may be prepared under a name: a pooler hands each transaction to another session. */
-  hasNames: boolean;
+  mayNameStatements: boolean;
   /** Whether a change was answered that the standby may not have. */
-  isDoubtful(): boolean;
+  isUnreplicated(): boolean;
   /** Gives the connection back, or closes it. */
   release(isBroken: boolean): void;
   /** The server is gone, or is no primary any more: connects again for the next caller. */
@@ -60,7 +60,7 @@ export interface Lease {
 /** The server that accepts writes, with its connections. */
 interface Primary {
   pool: pg.Pool;
-  doubtful: WeakSet<object>;
+  unreplicated: WeakSet<object>;
   /** Closes all connections, and cuts those that are in use for longer than a time. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -74,7 +74,7 @@ export class PostgresServers {
   /** The one that last accepted a connection comes first. */
   #servers: readonly URL[];
   readonly #timeouts: PostgresTimeouts;
-  #isPooled = false;
+  #isBehindPooler = false;
   /** Not behind a pooler that ignores the parameters of a session in place of refusing them. */
   readonly #mayPrepare: boolean;
   #primary: Promise<Primary> | undefined;
@@ -97,14 +97,14 @@ export class PostgresServers {
     // The first attempt may find that the server which worked last is gone.
     for (let isLast = false;; isLast = true) {
       const opening = this.#open();
-      const { pool, doubtful } = await opening;
+      const { pool, unreplicated } = await opening;
       try {
         const client = await pool.connect();
         return {
           client,
-          hasNames: !this.#isPooled && this.#mayPrepare,
-          isDoubtful: () => doubtful.has(client),
-          release: (isBroken) => client.release(isBroken || doubtful.has(client)),
+          mayNameStatements: !this.#isBehindPooler && this.#mayPrepare,
+          isUnreplicated: () => unreplicated.has(client),
+          release: (isBroken) => client.release(isBroken || unreplicated.has(client)),
           abandonServer: () => this.#abandon(opening),
         };
       } catch (thrown) {
@@ -121,7 +121,7 @@ export class PostgresServers {
   async close(): Promise<void> {
     this.#isClosed = true;
     const primary = await this.#primary?.catch(() => undefined);
-    await primary?.close(CLOSE_TIMEOUT_MS);
+    await primary?.close(POOL_CLOSE_MS);
   }
 
   #open(): Promise<Primary> {
@@ -160,10 +160,10 @@ export class PostgresServers {
 
   async #connect(server: URL): Promise<Primary> {
     try {
-      return await openPool(server, this.#isPooled, this.#timeouts);
+      return await openPool(server, this.#isBehindPooler, this.#timeouts);
     } catch (thrown) {
-      if (this.#isPooled || !REFUSED_PARAMETER.test(describeCause(thrown))) throw thrown;
-      this.#isPooled = true;
+      if (this.#isBehindPooler || !REFUSED_PARAMETER.test(describeCause(thrown))) throw thrown;
+      this.#isBehindPooler = true;
       return await openPool(server, true, this.#timeouts);
     }
   }
@@ -171,13 +171,13 @@ export class PostgresServers {
 
 async function openPool(
   server: URL,
-  isPooled: boolean,
+  isBehindPooler: boolean,
   { connectMs, answerMs }: PostgresTimeouts,
 ): Promise<Primary> {
   const sockets = new Set<Socket>();
   const options = {
-    ...sessionOf(server, isPooled),
-    max: CONNECTIONS_MAX,
+    ...sessionOf(server, isBehindPooler),
+    max: POOL_CONNECTIONS_MAX,
     idleTimeoutMillis: 0,
     connectionTimeoutMillis: connectMs,
     query_timeout: answerMs,
@@ -192,12 +192,12 @@ async function openPool(
     },
   };
   const pool = new pg.Pool(options);
-  const doubtful = new WeakSet<object>();
+  const unreplicated = new WeakSet<object>();
   pool.on("error", () => {}); // a connection that nobody uses was lost
   pool.on("connect", (client) => {
     client.on("error", () => {}); // its statements fail
     client.on("notice", ({ severity, code }) => {
-      if (severity === "WARNING" && NOT_REPLICATED.has(code ?? "")) doubtful.add(client);
+      if (severity === "WARNING" && NOT_REPLICATED.has(code ?? "")) unreplicated.add(client);
     });
   });
   const close = async (timeoutMs: number) => {
@@ -206,7 +206,7 @@ async function openPool(
   };
   try {
     (await pool.connect()).release();
-    return { pool, doubtful, close };
+    return { pool, unreplicated, close };
   } catch (thrown) {
     await close(0);
     throw thrown;
@@ -214,13 +214,13 @@ async function openPool(
 }
 
 /** The parameters of each session. A pooler refuses those that are not the library's own. */
-function sessionOf(server: URL, isPooled: boolean): pg.PoolConfig {
+function sessionOf(server: URL, isBehindPooler: boolean): pg.PoolConfig {
   const url = new URL(server);
   // `sslmode` as PostgreSQL's own programs take it.
   if (url.searchParams.has("sslmode")) url.searchParams.set("uselibpqcompat", "true");
   // Without one, the library would look for a file of passwords.
   if (url.password === "") url.password = "none";
-  if (isPooled) return { connectionString: url.href };
+  if (isBehindPooler) return { connectionString: url.href };
   const own = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
   const options = [...own, ["synchronous_commit", "on"]].map(([name, value = ""]) =>
     `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`

@@ -12,17 +12,17 @@ import type { IntentStore } from "./store.ts";
 const RETRY_AFTER_MS = 1_000;
 
 /** Time between two passes; while the node is away, up to {@link SERVICE_WAIT_MAX_MS}. */
-const INTERVAL_MS = 1_000;
+const RETRY_INTERVAL_MS = 1_000;
 
 /** Most intents that are retried at the same time. */
-const INTENTS_PER_PAGE = 50;
+const RETRIES_AT_ONCE = 50;
 
 /** The part of a submitter that its {@link retryLoop} uses. */
-export interface Retrying {
+export interface IntentRetrier {
   /** Tries once to finish an intent. */
   retry(intent: Intent): Promise<Intent>;
   /** Whether the node has stopped answering: the rest of a pass would fail as well. */
-  readonly nodeLost: boolean;
+  readonly isNodeLost: boolean;
 }
 
 export interface RetryLoopOptions {
@@ -41,15 +41,15 @@ const NODE_LOST = "NODE_LOST";
  * at start, later those that did not change for a while. While the node is unreachable, a pass tries
  * one intent only, and the others once that one got an answer.
  */
-export function retryLoop(submitter: Retrying, options: RetryLoopOptions): PollingLoop {
+export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
   const { node, clock, random, log } = options;
   const url = redactUrls(node.url);
   let isFirst = true;
   let isNodeLost = false;
   return new PollingLoop({
     clock,
-    intervalMs: INTERVAL_MS,
-    backoff: new Backoff({ initialMs: INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
+    intervalMs: RETRY_INTERVAL_MS,
+    backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
       // The first pass regardless of their time: the clock that wrote it may have been ahead.
       const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
@@ -57,7 +57,7 @@ export function retryLoop(submitter: Retrying, options: RetryLoopOptions): Polli
       await retryAll(submitter, options, updatedAtMostMs, signal).catch((cause) => {
         throw asStoreError(cause);
       });
-      if (submitter.nodeLost) throw new RangemakerError(NODE_LOST, "Core node does not answer");
+      if (submitter.isNodeLost) throw new RangemakerError(NODE_LOST, "Core node does not answer");
     },
     onFailure({ code, message: reason }) {
       isNodeLost = code === NODE_LOST;
@@ -77,26 +77,26 @@ export function retryLoop(submitter: Retrying, options: RetryLoopOptions): Polli
 }
 
 async function retryAll(
-  submitter: Retrying,
+  submitter: IntentRetrier,
   { store, log }: RetryLoopOptions,
   updatedAtMostMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   let after = 0;
   while (!signal.aborted) {
-    const isProbe = submitter.nodeLost;
-    const limit = isProbe ? 1 : INTENTS_PER_PAGE;
+    const triesOne = submitter.isNodeLost;
+    const limit = triesOne ? 1 : RETRIES_AT_ONCE;
     const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
-    await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
-    if (page.length < limit || submitter.nodeLost) return;
+    await Promise.all(page.map((intent) => retry(submitter, intent, triesOne, log)));
+    if (page.length < limit || submitter.isNodeLost) return;
     after = page.at(-1)?.sequence ?? after;
   }
 }
 
 async function retry(
-  submitter: Retrying,
+  submitter: IntentRetrier,
   intent: Intent,
-  isProbe: boolean,
+  triesOne: boolean,
   log: Logger,
 ): Promise<void> {
   const { key } = intent;
@@ -105,7 +105,7 @@ async function retry(
     log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
   } catch (thrown) {
     // Already logged when the node was lost.
-    if (isProbe && submitter.nodeLost) return;
+    if (triesOne && submitter.isNodeLost) return;
     const reason = messageOf(thrown);
     log.warn("Intent {key} is still unfinished: {reason}", {
       event: "intent_unfinished",

@@ -6,8 +6,8 @@ import {
   integerSchema,
   parseRow,
   type SqlDriver,
+  type SqlSteps,
   type SqlValue,
-  type Steps,
 } from "./sql.ts";
 import type { Logger } from "@logtape/logtape";
 
@@ -16,10 +16,10 @@ const SQL = {
   check: `INSERT INTO services (service, checks) VALUES (?, 1)
     ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
   // Takes the row's lock until the transaction ends, whether the row is new or not.
-  readMemory: `INSERT INTO services (service) VALUES (?)
+  readRecord: `INSERT INTO services (service) VALUES (?)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service
     RETURNING genesis, signer, highest_block, checksum`,
-  writeMemory: `UPDATE services SET genesis = ?, signer = ?, highest_block = ?, checksum = ?
+  writeRecord: `UPDATE services SET genesis = ?, signer = ?, highest_block = ?, checksum = ?
     WHERE service = ?`,
   saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
@@ -27,7 +27,7 @@ const SQL = {
   savedValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
 };
 
-export interface StoreMemory {
+export interface ServiceRecord {
   /** Hash of the first block of its chain; null before its first contact with a node. */
   genesis: Hex | null;
   /** Whose intents these are; null before the first start that binds them. */
@@ -36,23 +36,23 @@ export interface StoreMemory {
   highestBlock: number;
 }
 
-const memorySchema = z.object({
+const recordSchema = z.object({
   genesis: z.nullable(hash32Schema),
   signer: z.nullable(addressSchema),
   highest_block: integerSchema,
   checksum: integerSchema.nullable(),
 });
 
-function memoryChecksum({ genesis, signer, highestBlock }: StoreMemory): number {
+function recordChecksum({ genesis, signer, highestBlock }: ServiceRecord): number {
   return checksum([genesis, signer, highestBlock]);
 }
 
 /** Reads `RETURNING genesis, signer, highest_block, checksum`. */
-function memoryOfRow(row: unknown): StoreMemory {
-  const { checksum: stored, highest_block: highestBlock, ...rest } = parseRow(memorySchema, row);
-  const memory = { ...rest, highestBlock };
-  const isNew = stored === null && memory.signer === null && highestBlock === 0;
-  if (isNew || stored === memoryChecksum(memory)) return memory;
+function recordOfRow(row: unknown): ServiceRecord {
+  const { checksum: stored, highest_block: highestBlock, ...rest } = parseRow(recordSchema, row);
+  const record = { ...rest, highestBlock };
+  const isNew = stored === null && record.signer === null && highestBlock === 0;
+  if (isNew || stored === recordChecksum(record)) return record;
   throw new StoreDamagedError("Database is damaged: the record of its chain and key has changed");
 }
 
@@ -74,40 +74,42 @@ export class ServiceStore implements AsyncDisposable {
   }
 
   /**
-   * Remembers what a service has learned: a chain and a key if there are none yet, and a higher block.
+   * Completes the record of the service: a chain and a key if it has none yet, and a higher block.
    *
    * @param learned `resetBlock` replaces the highest block, also by a lower one.
-   * @returns What the store remembers now.
+   * @returns The record as it is now.
    */
-  async remember(
-    learned: Partial<StoreMemory> & { resetBlock?: number } = {},
-  ): Promise<StoreMemory> {
+  async updateRecord(
+    learned: Partial<ServiceRecord> & { resetBlock?: number } = {},
+  ): Promise<ServiceRecord> {
     const service = this.service;
     // Not thrown inside the transaction, which may be part of a batch.
-    const result = await this.db.transaction(function* (): Steps<StoreMemory | StoreError> {
-      const [[row] = []] = yield [{ sql: SQL.readMemory, values: [service] }];
-      let known: StoreMemory;
-      try {
-        known = memoryOfRow(row);
-      } catch (thrown) {
-        return asStoreError(thrown);
-      }
-      const genesis = known.genesis ?? learned.genesis ?? null;
-      const signer = known.signer ?? learned.signer ?? null;
-      const highestBlock = learned.resetBlock ??
-        Math.max(known.highestBlock, learned.highestBlock ?? 0);
-      const next = { genesis, signer, highestBlock };
-      if (memoryChecksum(next) === memoryChecksum(known)) return known;
-      const values = [genesis, signer, highestBlock, memoryChecksum(next), service];
-      yield [{ sql: SQL.writeMemory, values }];
-      return next;
-    });
+    const result = await this.db.transaction(
+      function* (): SqlSteps<ServiceRecord | StoreError> {
+        const [[row] = []] = yield [{ sql: SQL.readRecord, values: [service] }];
+        let before: ServiceRecord;
+        try {
+          before = recordOfRow(row);
+        } catch (thrown) {
+          return asStoreError(thrown);
+        }
+        const genesis = before.genesis ?? learned.genesis ?? null;
+        const signer = before.signer ?? learned.signer ?? null;
+        const highestBlock = learned.resetBlock ??
+          Math.max(before.highestBlock, learned.highestBlock ?? 0);
+        const next = { genesis, signer, highestBlock };
+        if (recordChecksum(next) === recordChecksum(before)) return before;
+        const values = [genesis, signer, highestBlock, recordChecksum(next), service];
+        yield [{ sql: SQL.writeRecord, values }];
+        return next;
+      },
+    );
     if (result instanceof StoreError) throw result;
     return result;
   }
 
   /** Checks that the store accepts writes, by making one. */
-  async check(): Promise<void> {
+  async checkWritable(): Promise<void> {
     await this.change(SQL.check, [this.service]);
   }
 

@@ -1,9 +1,9 @@
 import { Batches } from "./batches.ts";
 import {
+  acceptedIntent,
   type Admission,
   type Insertion,
   type NewIntent,
-  recordedIntent,
   type ReservationBook,
   StoreDamagedError,
   StoreError,
@@ -15,12 +15,12 @@ import {
   parseRow,
   sequenceSchema,
   type SqlDriver,
+  type SqlSteps,
   type Statement,
-  type Steps,
 } from "./sql.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
-const BATCH_MAX = 100;
+const INTENTS_PER_TRANSACTION = 100;
 
 const SQL = {
   // Takes the row's lock until the transaction ends, whether the row is new or not.
@@ -70,7 +70,7 @@ export class SharedReservations {
   constructor(db: SqlDriver, service: string) {
     this.#db = db;
     this.#service = service;
-    this.#batches = new Batches(BATCH_MAX, (take) => this.#insertBatch(take));
+    this.#batches = new Batches(INTENTS_PER_TRANSACTION, (take) => this.#insertBatch(take));
   }
 
   /** Records an intent unless its key is taken. Throws what `decide` throws. */
@@ -97,11 +97,11 @@ export class SharedReservations {
     }
   }
 
-  *#record(batch: readonly AdmittedInsertion[]): Steps<Outcome[]> {
+  *#record(batch: readonly AdmittedInsertion[]): SqlSteps<Outcome[]> {
     const [first] = batch;
     if (first === undefined) return [];
     const { book } = first.admission;
-    const since = Math.min(...batch.map(({ admission }) => admission.before.newest));
+    const since = Math.min(...batch.map(({ admission }) => admission.inFlightBefore.newest));
     const [, rows = [], [row] = []] = yield [
       { sql: SQL.lock, values: [this.#service] },
       { sql: SQL.newer, values: [this.#service, this.#newest] },
@@ -137,7 +137,7 @@ export class SharedReservations {
     outcomes: Map<AdmittedInsertion, Outcome>,
     inFlight: Set<string>,
     isRefreshed: boolean,
-  ): Steps<Map<AdmittedInsertion, unknown>> {
+  ): SqlSteps<Map<AdmittedInsertion, unknown>> {
     const accepted: AdmittedInsertion[] = [];
     const refusals = new Map<AdmittedInsertion, unknown>();
     for (const one of intents) {
@@ -145,7 +145,7 @@ export class SharedReservations {
       // It is recorded already.
       if (admission.book.isReserved(key)) continue;
       try {
-        admission.decide(inFlight.union(admission.before.keys), isRefreshed);
+        admission.decide(inFlight.union(admission.inFlightBefore.keys), isRefreshed);
         inFlight.add(key);
         accepted.push(one);
       } catch (refusal) {
@@ -160,12 +160,12 @@ export class SharedReservations {
       if (row === undefined) return admission.book.release(intent.key);
       const { sequence } = parseRow(sequenceSchema, row);
       this.#newest = Math.max(this.#newest, sequence);
-      outcomes.set(one, { inserted: true, intent: recordedIntent(intent, sequence) });
+      outcomes.set(one, { inserted: true, intent: acceptedIntent(intent, sequence) });
     });
     return refusals;
   }
 
-  *#refresh(book: ReservationBook): Steps<void> {
+  *#refresh(book: ReservationBook): SqlSteps<void> {
     const [rows = [], [row] = []] = yield [
       { sql: SQL.newer, values: [this.#service, this.#newest] },
       { sql: SQL.keys, values: [this.#service] },

@@ -19,7 +19,7 @@ export interface Statement {
  * each. One definition works for a synchronous and an asynchronous database. It must have no
  * effect but its result, since the transaction may still fail.
  */
-export type Steps<T> = Generator<readonly Statement[], T, unknown[][]>;
+export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
 
 /**
  * One SQL database. A statement has one `?` for each value, and uses only what SQLite and PostgreSQL
@@ -39,7 +39,7 @@ export interface SqlDriver {
    * Runs several statements as one transaction, or as part of one with others that wait; resolves once
    * it is on disk.
    */
-  transaction<T>(steps: () => Steps<T>): Promise<T>;
+  transaction<T>(steps: () => SqlSteps<T>): Promise<T>;
   /** Version of the tables: 0 if there are none yet. @throws {StoreError} If they cannot be made. */
   version(): Promise<number>;
   /** Finishes the statements that are running, then disconnects. May be called again. */

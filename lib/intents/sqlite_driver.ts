@@ -6,10 +6,10 @@ import { redact } from "../redact.ts";
 import { SqliteDatabase } from "../sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
-import { IN_MEMORY } from "./location.ts";
+import { IN_MEMORY } from "./database_url.ts";
 import { missingMigrations } from "./migrations.ts";
 import { logDamage } from "./sqlite_log.ts";
-import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
+import { countOfRow, type SqlDriver, type SqlSteps, type SqlValue, type Statement } from "./sql.ts";
 
 /** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
 const INDEXES_CHECKED_BYTES = 1_000_000_000;
@@ -81,7 +81,7 @@ export class SqliteDriver implements SqlDriver {
     return this.#write(() => this.#db.all(sql, ...values));
   }
 
-  transaction<T>(steps: () => Steps<T>): Promise<T> {
+  transaction<T>(steps: () => SqlSteps<T>): Promise<T> {
     // No other statement comes between these: a batch of writes runs from its begin to its commit.
     return this.#write(() => runSteps(steps(), ({ sql, values }) => this.#db.all(sql, ...values)));
   }
@@ -157,7 +157,7 @@ function commit<T>(db: SqliteDatabase, run: () => T): T {
   }
 }
 
-function runSteps<T>(running: Steps<T>, run: (statement: Statement) => unknown[]): T {
+function runSteps<T>(running: SqlSteps<T>, run: (statement: Statement) => unknown[]): T {
   let step = running.next();
   while (!step.done) step = running.next(step.value.map(run));
   return step.value;

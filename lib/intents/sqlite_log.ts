@@ -4,7 +4,6 @@ import { statOf } from "../files.ts";
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
-/** The part of the header that its checksum covers. */
 const HEADER_SUMMED_BYTES = 24;
 
 /** The part of a frame's header that the frame's checksum covers. */
@@ -44,7 +43,7 @@ function inspectFile(database: string): { damage: LogDamage; mtimeMs: number } |
 
 /** Inspects the bytes of a log (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
 function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
-  const log = new Log(bytes);
+  const log = new WriteAheadLog(bytes);
   let intact = 0;
   if (log.isHeaderIntact) { while (intact < log.frames && log.isNextIntact(intact)) intact += 1; }
   // Frames of earlier rounds may follow. They are in the database already.
@@ -58,7 +57,7 @@ function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
   return log.isHeaderIntact && isLastTransaction ? "torn" : "damaged";
 }
 
-class Log {
+class WriteAheadLog {
   readonly frames: number;
   readonly isHeaderIntact: boolean;
   readonly #view: DataView;

@@ -1,6 +1,7 @@
 import { serviceLog } from "../log/logging.ts";
 import { DamagedRows, ServiceStore } from "./service_store.ts";
 import {
+  acceptedIntent,
   type InFlight,
   type Insertion,
   type InsertOptions,
@@ -9,7 +10,6 @@ import {
   type IntentState,
   isFinal,
   type NewIntent,
-  recordedIntent,
   type ReservationBook,
   type SignedTransactionText,
   StoreConnectionLostError,
@@ -81,7 +81,7 @@ export class IntentStore extends ServiceStore {
     const [row] = await this.db.write(insertion.sql, insertion.values);
     if (row === undefined) return { inserted: false, intent: await this.get(key) };
     const { sequence } = parseRow(sequenceSchema, row);
-    return { inserted: true, intent: recordedIntent(intent, sequence) };
+    return { inserted: true, intent: acceptedIntent(intent, sequence) };
   }
 
   #insertion(intent: NewIntent & { reserved: boolean }): Statement {
@@ -89,7 +89,7 @@ export class IntentStore extends ServiceStore {
     const { txHash, text } = transaction ?? { txHash: null, text: null };
     const times = [expiresAtMs, createdAtMs, createdAtMs];
     const values = [this.service, key, subject, payload, txHash, text, ...times];
-    const checksum = checksumOf(this.service, recordedIntent(intent, 0));
+    const checksum = checksumOf(this.service, acceptedIntent(intent, 0));
     return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
   }
 

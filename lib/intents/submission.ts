@@ -11,12 +11,12 @@ import {
   type RfqSubmit,
   signTransactionBy,
   type Transaction,
-  type TransactionKey,
   transactionSchema,
+  type TransactionSigner,
   transactionToText,
 } from "../protocol/transaction.ts";
 
-/** Every node keeps receipts this long. */
+/** Every node keeps receipts for at least this long. */
 export const RECEIPTS_KEPT_MS_MIN = 600_000;
 
 /** The part of a core node that a submitter needs. */
@@ -26,7 +26,7 @@ export type SubmissionNode = Pick<
 >;
 
 /** What differs between the services that submit intents. */
-export interface IntentWork {
+export interface IntentHandler {
   /**
    * The transaction that an intent asks for.
    *
@@ -41,14 +41,14 @@ export interface IntentWork {
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   beforeSigning?(intent: Intent): Promise<void>;
-  /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
+  /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
   isOnChain(intent: Intent): Promise<boolean>;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
-  onFinished?(intent: Intent): void;
+  onFinishedHere?(intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
-  onFinal?(intent: Intent): void;
+  onFinished?(intent: Intent): void;
 }
 
 export interface SubmitterOptions {
@@ -57,13 +57,13 @@ export interface SubmitterOptions {
   clock: Clock;
   random: RandomSource;
   log: Logger;
-  work: Omit<IntentWork, "isOnChain">;
-  transactions: Pick<TransactionSigner, "sign" | "require">;
+  handler: Omit<IntentHandler, "isOnChain">;
+  transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
    * Unless the node has the chain that the store belongs to, nothing is sent, and nothing that the node
    * says is believed. Absent: there is only one chain.
    */
-  guard?: Pick<ChainGuard, "require" | "committed" | "clocksDiffer" | "clocksAgree">;
+  guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "onClocksDiffer" | "onClocksAgree">;
   /**
    * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
    * that has none does not prove that it never took the transaction.
@@ -73,7 +73,7 @@ export interface SubmitterOptions {
 
 type Unsigned<T extends Transaction> = Omit<T, "timestamp" | "from" | "signature">;
 
-/** What a transaction does, without when and by whom. */
+/** A transaction without its time, sender and signature. */
 export type TransactionTerms = Unsigned<Deposit> | Unsigned<RfqSubmit>;
 
 /** When a transaction was signed, Unix milliseconds. */
@@ -82,21 +82,21 @@ export function timestampOf(text: string): number {
 }
 
 /** Signs the transactions of a service, and checks those that it signed before. */
-export class TransactionSigner {
-  readonly #key: TransactionKey;
+export class TransactionBuilder {
+  readonly #signer: TransactionSigner;
   readonly #chainId: number;
   readonly #clock: Clock;
 
-  constructor(key: TransactionKey, chainId: number, clock: Clock) {
-    this.#key = key;
+  constructor(signer: TransactionSigner, chainId: number, clock: Clock) {
+    this.#signer = signer;
     this.#chainId = chainId;
     this.#clock = clock;
   }
 
   /** Signs a transaction with the present time. */
   async sign(terms: TransactionTerms): Promise<SignedTransactionText> {
-    const unsigned = { ...terms, timestamp: this.#clock.now(), from: this.#key.address };
-    const { tx, txHash } = await signTransactionBy(unsigned, this.#key, this.#chainId);
+    const unsigned = { ...terms, timestamp: this.#clock.now(), from: this.#signer.address };
+    const { tx, txHash } = await signTransactionBy(unsigned, this.#signer, this.#chainId);
     return { txHash, text: transactionToText(tx) };
   }
 
@@ -106,9 +106,9 @@ export class TransactionSigner {
    *
    * @throws {TypeError} If it is not.
    */
-  require(terms: TransactionTerms, { txHash, text }: SignedTransactionText): void {
+  requireOwn(terms: TransactionTerms, { txHash, text }: SignedTransactionText): void {
     const stored = transactionSchema.parse(JSON.parse(text));
-    const { address } = this.#key;
+    const { address } = this.#signer;
     const expected = { ...terms, timestamp: stored.timestamp, from: address };
     const isSame = hashTransaction(stored, this.#chainId) === txHash &&
       hashTransaction(expected, this.#chainId) === txHash &&

@@ -49,8 +49,8 @@ export class Submitter {
   readonly #options: SubmitterOptions;
   readonly #retries: PollingLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
-  #nodeLost = false;
-  /** An attempt that lost its answer is left to the next start. */
+  #isNodeLost = false;
+  /** When stopping, an attempt that lost its answer is not repeated: the next start does that. */
   #isStopping = false;
 
   constructor(options: SubmitterOptions) {
@@ -59,8 +59,8 @@ export class Submitter {
   }
 
   /** Whether the node left the latest attempt without an answer. */
-  get nodeLost(): boolean {
-    return this.#nodeLost;
+  get isNodeLost(): boolean {
+    return this.#isNodeLost;
   }
 
   /**
@@ -92,18 +92,18 @@ export class Submitter {
     await Promise.allSettled(this.#inFlight.values());
   }
 
-  /** As {@link submit}, but writes before it acts: a failover may lose what was only read. */
+  /** Submits an intent again. It writes first, since a failover may lose a row that was only read. */
   async retry({ key }: Intent): Promise<Intent> {
     const { store, clock } = this.#options;
     return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
   async #attempt(intent: Intent, isNew: boolean): Promise<Intent> {
-    const { store, clock, guard, work } = this.#options;
+    const { store, clock, guard, handler } = this.#options;
     try {
       const finished = await this.#sendOrLookUp(intent, isNew);
-      if (finished.state === "committed") guard?.committed(finished);
-      work.onFinal?.(finished);
+      if (finished.state === "committed") guard?.onCommitted(finished);
+      handler.onFinished?.(finished);
       return finished;
     } catch (thrown) {
       const unknown = (cause: unknown) =>
@@ -111,7 +111,7 @@ export class Submitter {
       // The intent is durable, so a retry can finish it once the store works again.
       if (thrown instanceof StoreError) throw unknown(thrown);
       if (!(thrown instanceof OutcomeUnknownError) && !isNodeAway(thrown)) throw thrown;
-      work.onRetry?.(intent);
+      handler.onRetry?.(intent);
       await store.recordAttempt(intent.key, clock.now()).catch((cause) => {
         throw unknown(cause);
       });
@@ -135,10 +135,10 @@ export class Submitter {
 
   async #requireChain(intent: Intent): Promise<void> {
     try {
-      await this.#options.guard?.require();
+      await this.#options.guard?.requireChain();
     } catch (thrown) {
       if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
-      this.#nodeLost = isNodeUnusable(thrown);
+      this.#isNodeLost = isNodeUnusable(thrown);
       throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
     }
   }
@@ -148,10 +148,10 @@ export class Submitter {
    * the user's signature and the transaction. If they do not, it fails and nothing is sent.
    */
   #verify(intent: Intent): void {
-    const { store, work, transactions } = this.#options;
+    const { store, handler, transactions } = this.#options;
     try {
-      const terms = work.termsOf(intent);
-      if (intent.transaction !== null) transactions.require(terms, intent.transaction);
+      const terms = handler.termsOf(intent);
+      if (intent.transaction !== null) transactions.requireOwn(terms, intent.transaction);
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) throw thrown;
       const { key } = intent;
@@ -164,9 +164,9 @@ export class Submitter {
 
   /** Signs an intent's transaction and records it, in place of the one it has. */
   async #sign(intent: Intent): Promise<Intent> {
-    const { store, clock, work, transactions } = this.#options;
-    await work.beforeSigning?.(intent);
-    const transaction = await transactions.sign(work.termsOf(intent));
+    const { store, clock, handler, transactions } = this.#options;
+    await handler.beforeSigning?.(intent);
+    const transaction = await transactions.sign(handler.termsOf(intent));
     const signed = await store.setTransaction(intent, transaction, clock.now());
     // Otherwise another process was first, and the row was read.
     if (signed.transaction !== transaction) this.#verify(signed);
@@ -216,7 +216,7 @@ export class Submitter {
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
     const problem = clocksDifferError(aheadMs, refusal.message);
-    guard?.clocksDiffer(problem, aheadMs);
+    guard?.onClocksDiffer(problem, aheadMs);
     return problem;
   }
 
@@ -246,21 +246,21 @@ export class Submitter {
     } catch (thrown) {
       throw new OutcomeUnknownError(txHash, this.#refusalIn(thrown, txHash));
     }
-    this.#nodeLost = false;
+    this.#isNodeLost = false;
     return receipt === null ? undefined : await this.#finishBy(intent, receipt);
   }
 
   /** Returns a final refusal; throws everything else. */
   #refusalIn(thrown: unknown, txHash: Hex): RpcError {
     if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
-    this.#nodeLost = isNodeUnusable(thrown);
+    this.#isNodeLost = isNodeUnusable(thrown);
     if (thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
     throw new OutcomeUnknownError(txHash, thrown);
   }
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
-    this.#nodeLost = false;
-    this.#options.guard?.clocksAgree();
+    this.#isNodeLost = false;
+    this.#options.guard?.onClocksAgree();
     // The external hash is the digest of the user's request, so it is the same deposit: an earlier
     // transaction, which this store has lost, has credited it.
     const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";
@@ -276,13 +276,13 @@ export class Submitter {
   }
 
   async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {
-    const { store, clock, work } = this.#options;
+    const { store, clock, handler } = this.#options;
     const finished = await store.finish(intent, outcome, clock.now());
     if (!isFinal(finished.state)) {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    work.onFinished?.(finished);
+    handler.onFinishedHere?.(finished);
     return finished;
   }
 }

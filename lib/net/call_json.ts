@@ -27,13 +27,13 @@ export class ServiceError extends RangemakerError {
 }
 
 /** Longest text of an answer that goes into an error. */
-const ANSWER_TEXT_MAX = 300;
+const ERROR_TEXT_MAX = 300;
 
 /** Statuses after which the same request may succeed: too many requests, a service that is down. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** Codes with such a status that stay until an operator acts, or for good. */
-const LASTING_CODES: ReadonlySet<string> = new Set([
+const PERMANENT_CODES: ReadonlySet<string> = new Set([
   "CHAIN_MISMATCH",
   "CHAIN_REWOUND",
   "DRY_RUN",
@@ -62,7 +62,7 @@ export async function callJson<S extends z.core.$ZodType>(
   const failure = failureSchema.safeParse(value);
   if (failure.success) {
     const { code, error, details } = failure.data;
-    const retryable = RETRYABLE_STATUSES.has(status) && !LASTING_CODES.has(code);
+    const retryable = RETRYABLE_STATUSES.has(status) && !PERMANENT_CODES.has(code);
     const options = { status, retryable, ...(details && { details }) };
     const prefix = `${code}: `;
     const message = error.startsWith(prefix) ? error.slice(prefix.length) : error;
@@ -76,7 +76,7 @@ export async function callJson<S extends z.core.$ZodType>(
     throw new NetworkError("SERVICE_UNREACHABLE", message, parsed.error);
   }
   const message = `Not a rangemaker service: ${url} answered ${status}: ` +
-    text.slice(0, ANSWER_TEXT_MAX);
+    text.slice(0, ERROR_TEXT_MAX);
   const retryable = RETRYABLE_STATUSES.has(status);
   throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });
 }

@@ -10,7 +10,7 @@ import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
 import { gatewayReason, NetworkError, request, unreachableReason } from "./http_request.ts";
 
 /** How long a node may take to answer, unless the caller says otherwise. */
-export const NODE_TIMEOUT_MS = 5_000;
+export const DEFAULT_TIMEOUT_MS = 5_000;
 
 /** The node could not be reached, or its answer was lost: whether it acted is unknown. */
 export class NodeUnreachableError extends NetworkError {
@@ -70,7 +70,7 @@ export class CoreReader {
 
   constructor(options: CoreClientOptions) {
     this.url = options.url;
-    this.#timeoutMs = options.timeoutMs ?? NODE_TIMEOUT_MS;
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   }
 
   /** Balance, locked amount and permissions of an account. */
@@ -78,7 +78,6 @@ export class CoreReader {
     return this.call(readMethods, "core_getAccount", { address });
   }
 
-  /** One thesis, or null. */
   getThesis(id: number): Promise<Thesis | null> {
     return this.call(readMethods, "core_getThesis", { id });
   }
@@ -100,13 +99,14 @@ export class CoreReader {
 
   /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node does not report it. */
   async minBetAmount(): Promise<bigint> {
-    return (await ifReported(this.call(readMethods, "core_getLimits", {})))?.minBetAmount ?? 0n;
+    return (await nullIfUnsupported(this.call(readMethods, "core_getLimits", {})))?.minBetAmount ??
+      0n;
   }
 
   /** Hash of the first block, which identifies the chain; null if the node does not report it. */
   async genesisHash(): Promise<Hex | null> {
     const asked = this.ask("eth_getBlockByNumber", ["0x0", false], genesisSchema);
-    return (await ifReported(asked))?.hash ?? null;
+    return (await nullIfUnsupported(asked))?.hash ?? null;
   }
 
   /** The chain id of the node: also a cheap check that it is up. */
@@ -166,7 +166,7 @@ export class CoreReader {
 }
 
 /** The answer to a call, or null if the node does not have the method. */
-export async function ifReported<T>(call: Promise<T>): Promise<T | null> {
+export async function nullIfUnsupported<T>(call: Promise<T>): Promise<T | null> {
   try {
     return await call;
   } catch (thrown) {

@@ -45,7 +45,7 @@ export class PollingLoop {
     this.#cancelNext();
   }
 
-  /** As {@link pause}; resolves when no pass is in flight. */
+  /** Begins no further pass; resolves when none is in flight. */
   async stop(): Promise<void> {
     this.pause();
     await this.#passes;

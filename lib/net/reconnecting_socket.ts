@@ -40,7 +40,6 @@ export interface SocketHandlers {
   onAttempt?(attempt: number): void;
 }
 
-/** How a {@link ReconnectingSocket} behaves. */
 export interface ReconnectingSocketOptions {
   /** Where to connect; a function is called for each attempt. */
   url: string | (() => string);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import type { Address, Hex } from "../protocol/scalars.ts";
-import { requireSigner, SignatureError, toStrictForm } from "../protocol/signature.ts";
+import { normalizeSignature, requireSigner, SignatureError } from "../protocol/signature.ts";
 import { TRANSACTION_TYPES, type UnsignedTransaction } from "../protocol/transaction.ts";
 import { describeTypedData, DOMAIN_TYPE } from "../protocol/typed_data.ts";
 import { redactUrls } from "../redact.ts";
@@ -72,7 +72,7 @@ export class RemoteSigner {
     }
     this.#inFlight += 1;
     try {
-      const signature = toStrictForm(await this.#ask(typedDataOf(tx, chainId)));
+      const signature = normalizeSignature(await this.#ask(typedDataOf(tx, chainId)));
       requireSigner("Signature of the remote signer", digest, signature, this.address);
       return signature;
     } catch (thrown) {

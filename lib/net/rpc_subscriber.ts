@@ -41,7 +41,7 @@ export interface Heartbeat {
 /** Reads what happened while there was no connection. */
 export interface CatchUp {
   /**
-   * Called after every connect, and every {@link CATCH_UP_MS}: a proxy may lose notifications of its
+   * Called after every connect, and every {@link CATCH_UP_INTERVAL_MS}: a proxy may lose notifications of its
    * node unnoticed. Check `signal` after each wait: once it is aborted, the result no longer counts.
    *
    * @throws {RangemakerError} It failed, and is tried again.
@@ -78,7 +78,7 @@ export interface RpcSubscriberOptions {
 const ACCEPT_TIMEOUT_MS = 15_000;
 
 /** Time between two reads of {@link CatchUp}. */
-export const CATCH_UP_MS = 30_000;
+export const CATCH_UP_INTERVAL_MS = 30_000;
 
 /** The heartbeat's request; subscriptions count from 1. */
 const HEARTBEAT_ID = 0;
@@ -110,7 +110,7 @@ export class RpcSubscriber {
     this.#options = options;
     this.#catchUp = catchUp && new PollingLoop({
       clock,
-      intervalMs: CATCH_UP_MS,
+      intervalMs: CATCH_UP_INTERVAL_MS,
       backoff: catchUp.backoff,
       onFailure: (error) => catchUp.onFailure(error),
       poll: async (signal) => {

@@ -5,7 +5,7 @@ import {
   RangeCheckBuilder,
   SLOT_MS,
   slotAt,
-  slotFrom,
+  slotAtOrAfter,
 } from "./price_slots.ts";
 
 /** Default size of a ring: 6553.6 s (spec: price oracle, "Price history"). */
@@ -109,8 +109,8 @@ export class PriceRing implements PriceReader {
 
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
     const check = new RangeCheckBuilder(range);
-    const first = slotFrom(from);
-    const end = Math.max(first, slotFrom(to));
+    const first = slotAtOrAfter(from);
+    const end = Math.max(first, slotAtOrAfter(to));
     const knownFirst = Math.min(end, Math.max(first, this.#newestSlot - this.slots + 1));
     const knownEnd = Math.max(knownFirst, Math.min(end, this.#newestSlot + 1));
     check.addMissing(first, knownFirst);

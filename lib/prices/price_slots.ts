@@ -35,7 +35,7 @@ export interface PriceReader {
 }
 
 /** The first slot that starts at or after a time. Slots are numbered from the Unix epoch. */
-export function slotFrom(timeMs: number): number {
+export function slotAtOrAfter(timeMs: number): number {
   return Math.ceil(timeMs / SLOT_MS);
 }
 
@@ -60,7 +60,6 @@ export class RangeCheckBuilder implements RangeCheck {
     if (this.containsBreach(price, price)) this.outside = { time: slot * SLOT_MS, price };
   }
 
-  /** Adds slots without a price. */
   addMissing(fromSlot: number, toSlot: number): void {
     if (fromSlot >= toSlot) return;
     const last = this.missing.at(-1);

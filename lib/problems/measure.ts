@@ -119,8 +119,8 @@ export function union(one: Measure, other: Measure): Measure {
   };
 }
 
-/** Those values for which the other measure has none with the same label. */
-export function unless(measure: Measure, other: Measure, label: string): Measure {
+/** The values of a measure whose label has no value in the other one. */
+export function withoutMatch(measure: Measure, other: Measure, label: string): Measure {
   return {
     promql: `(${measure.promql} unless on (instance, ${label}) ${other.promql})`,
     read(figures) {

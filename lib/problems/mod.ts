@@ -8,7 +8,7 @@ import type { Problem } from "./problem.ts";
 
 export { calibrationBand } from "./money.ts";
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
-export { beyondBound, filledIn, isBeyond, type Problem } from "./problem.ts";
+export { beyondBound, fillPlaceholders, isBeyond, type Problem } from "./problem.ts";
 
 /** All problems, in the groups of the rules of Prometheus. */
 export const PROBLEM_GROUPS = {

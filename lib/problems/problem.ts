@@ -38,6 +38,7 @@ export function isBeyond(value: number, { op, limit }: Bound): boolean {
   return op === ">" ? value > limit : value < limit;
 }
 
-export function filledIn(text: string, valueOf: (name: string) => string): string {
+/** Replaces each `{name}`. */
+export function fillPlaceholders(text: string, valueOf: (name: string) => string): string {
   return text.replaceAll(/\{(\w+)\}/g, (_, name) => valueOf(name));
 }

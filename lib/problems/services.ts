@@ -7,7 +7,7 @@ import {
   quantile,
   rate,
   ratio,
-  unless,
+  withoutMatch,
 } from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
@@ -119,7 +119,7 @@ export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
     title: "Pairs without a price",
-    measure: unless(gauge("oracle_sources"), gauge("oracle_price_age_seconds"), "pair"),
+    measure: withoutMatch(gauge("oracle_sources"), gauge("oracle_price_age_seconds"), "pair"),
     bound: { op: ">", limit: -1 },
     severity: "critical",
     afterS: 15,

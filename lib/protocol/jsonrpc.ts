@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, shown } from "./scalars.ts";
+import { describeInput, describeValue } from "./scalars.ts";
 
 /** JSON-RPC error codes: the standard's, Ethereum's, and this chain's. */
 export const RpcCode = {
@@ -144,7 +144,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const message = `Parse error: body is not JSON: received ${shown(text)}; ` +
+    const message = `Parse error: body is not JSON: received ${describeValue(text)}; ` +
       "send a JSON-RPC 2.0 request, or a batch of them";
     throw new RpcError(RpcCode.parseError, message, { cause });
   }

@@ -44,9 +44,6 @@ export const oraclePricesSchema = z.object({
   ),
 });
 
-/** All prices of one answer, by symbol. */
-export type OraclePrices = z.output<typeof oraclePricesSchema>;
-
 /** One value of `core_getPrices`: the write node's simplified view. */
 export const nodePriceSchema = z.object({
   base: addressSchema,

@@ -154,7 +154,7 @@ export const uint64Schema = described(decimalSchema(64, 0), {
   description: "Price or amount with 6 decimals: a decimal integer of at most 64 bits, as text",
 });
 
-/** As {@link uint64Schema}, but not 0; `zeroRule` is the error message for 0. */
+/** A price or an amount above 0. @param zeroRule Error message for 0. */
 export function positiveUint64Schema(zeroRule: string) {
   return decimalSchema(64, 1, zeroRule);
 }
@@ -222,11 +222,11 @@ export function describeInput(error: z.core.$ZodError, input: unknown): string {
   for (const key of error.issues[0]?.path ?? []) {
     value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
   }
-  return `${describeIssue(error)}: received ${shown(value)}`;
+  return `${describeIssue(error)}: received ${describeValue(value)}`;
 }
 
 /** A received value as an error shows it: the start of a text, or its kind. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
   if (typeof value === "object" && value !== null) return "an object";

@@ -29,7 +29,7 @@ export class SignatureError extends RangemakerError {
 }
 
 /** Signs with a private key; the key itself cannot be read back, printed or logged. */
-export class Signer {
+export class LocalSigner {
   readonly address: Address;
   readonly #privateKey: Uint8Array;
 
@@ -98,7 +98,7 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
 }
 
 /** A signature of 65 bytes in the one accepted form: other libraries have v 0 or 1, or the high s. */
-export function toStrictForm(signature: Hex): Hex {
+export function normalizeSignature(signature: Hex): Hex {
   const s = BigInt(`0x${signature.slice(66, 130)}`);
   const v = Number.parseInt(signature.slice(130), 16);
   const isHigh = s > HALF_ORDER;
@@ -163,7 +163,7 @@ const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
  * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is for
  * another well-known chain.
  */
-export function requireSignerOn(
+export function requireSignerForChain(
   chainId: number,
   what: string,
   digestFor: (chainId: number) => Hex,

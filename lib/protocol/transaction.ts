@@ -12,7 +12,7 @@ import {
 } from "./scalars.ts";
 import * as z from "zod";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
-import type { Signer } from "./signature.ts";
+import type { LocalSigner } from "./signature.ts";
 import { hashFlat } from "./hashes.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
 import type { QuoteTerms } from "./quote.ts";
@@ -99,10 +99,10 @@ export type RfqSubmit = z.output<typeof rfqSubmitSchema>;
 export type BackfillOracle = z.output<typeof backfillOracleSchema>;
 
 /** Distributes `Omit` over the union, so that each kind keeps its own fields. */
-type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 /** A transaction before its sender signs it. */
-export type UnsignedTransaction = Without<Transaction, "signature">;
+export type UnsignedTransaction = DistributiveOmit<Transaction, "signature">;
 
 /** The typed-data string of each kind of transaction. */
 export const TRANSACTION_TYPES: Record<Transaction["type"], FlatType> = {
@@ -133,7 +133,7 @@ export function hashTransaction(tx: UnsignedTransaction, chainId: number): Hex {
 /** Signs a transaction. @returns The signed transaction and its hash. */
 export function signTransaction<T extends UnsignedTransaction>(
   tx: T,
-  signer: Signer,
+  signer: LocalSigner,
   chainId: number,
 ): { tx: T & { signature: Hex }; txHash: Hex } {
   const txHash = hashTransaction(tx, chainId);
@@ -141,7 +141,7 @@ export function signTransaction<T extends UnsignedTransaction>(
 }
 
 /** What signs transactions: a key in this process, which needs the digest alone, or one elsewhere. */
-export interface TransactionKey {
+export interface TransactionSigner {
   readonly address: Address;
   sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Hex | Promise<Hex>;
 }
@@ -149,11 +149,11 @@ export interface TransactionKey {
 /** Signs a transaction with a key that may be elsewhere. */
 export async function signTransactionBy<T extends UnsignedTransaction>(
   tx: T,
-  key: TransactionKey,
+  signer: TransactionSigner,
   chainId: number,
 ): Promise<{ tx: T & { signature: Hex }; txHash: Hex }> {
   const txHash = hashTransaction(tx, chainId);
-  return { tx: { ...tx, signature: await key.sign(txHash, tx, chainId) }, txHash };
+  return { tx: { ...tx, signature: await signer.sign(txHash, tx, chainId) }, txHash };
 }
 
 /** The transaction as JSON text, exactly as it is stored and sent. */
@@ -162,7 +162,7 @@ export function transactionToText(tx: Transaction): string {
 }
 
 /** The quote in an `RfqSubmit`: its sender is the solver. */
-export function quoteTermsOf(tx: Without<RfqSubmit, "signature">): QuoteTerms {
+export function quoteTermsOf(tx: DistributiveOmit<RfqSubmit, "signature">): QuoteTerms {
   const { from: solver, user, payout, deadline } = tx;
   return { solver, user, ...betTermsOf(tx), payout, deadline };
 }

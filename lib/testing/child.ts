@@ -14,7 +14,6 @@ const OUTPUT_CHARS_MAX = 4_000;
 /** What a child needs of the environment: Deno's cache. Proxies would intercept its requests. */
 const VARIABLES = ["HOME", "DENO_DIR", "TMPDIR", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
-/** A running child. */
 export interface Child {
   /** The first line that it printed. */
   readonly line: string;

@@ -73,7 +73,7 @@ const startedSchema = z.object({
 
 /** How long prices may take to arrive, in milliseconds. */
 const PRICES_MS = 10_000;
-const POLL_MS = 20;
+const NODE_POLL_MS = 20;
 
 const { clearTimeout: cancelTimer, Date: { now }, setTimeout: startTimer } = globalThis;
 
@@ -255,7 +255,7 @@ export class TestChain implements AsyncDisposable {
       if (now() > deadlineMs) {
         throw new RangemakerError("CHAIN_NOT_READY", `No ${what} within ${PRICES_MS} ms`);
       }
-      await new Promise<void>((resolve) => realClock.after(POLL_MS, resolve));
+      await new Promise<void>((resolve) => realClock.after(NODE_POLL_MS, resolve));
     }
   }
 }

@@ -1,7 +1,7 @@
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 
@@ -22,16 +22,19 @@ export interface BackfillTarget {
  * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` if its market is not in `markets`.
  * @throws {RpcError} @throws {NodeUnreachableError}
  */
-export async function targetOf(
+export async function findMissingPrices(
   request: BackfillRequest,
   client: CoreClient,
   markets: Markets,
 ): Promise<BackfillTarget> {
-  if ("thesis" in request) return await thesisTarget(request.thesis, client, markets);
-  return { market: request.market, missing: await missingOf(request.market, request.span, client) };
+  if ("thesis" in request) return await missingOfThesis(request.thesis, client, markets);
+  return {
+    market: request.market,
+    missing: await missingSpans(request.market, request.span, client),
+  };
 }
 
-async function thesisTarget(
+async function missingOfThesis(
   id: number,
   client: CoreClient,
   markets: Markets,
@@ -54,19 +57,19 @@ async function thesisTarget(
     if (thesis.endTime <= (await client.getHead()).timestampMs) throw thrown;
     // It has not ended: fill the prices that are missing so far.
     const span = { from: thesis.startTime, to: thesis.endTime };
-    return { market, thesis, missing: await missingOf(market, span, client) };
+    return { market, thesis, missing: await missingSpans(market, span, client) };
   }
 }
 
 /** Spans without a price, up to the newest block. */
-async function missingOf(
+async function missingSpans(
   { base, quote }: Market,
   span: TimeSpan,
   client: CoreClient,
 ): Promise<TimeSpan[]> {
   const { timestampMs } = await client.getHead();
-  const from = slotFrom(span.from) * SLOT_MS;
-  const to = Math.min(slotFrom(span.to) * SLOT_MS, timestampMs + SLOT_MS);
+  const from = slotAtOrAfter(span.from) * SLOT_MS;
+  const to = Math.min(slotAtOrAfter(span.to) * SLOT_MS, timestampMs + SLOT_MS);
   const missing: TimeSpan[] = [];
   if (from >= to) return missing;
   const read = (cursor?: string) => client.getPriceHistory({ base, quote, from, to, cursor });

@@ -2,15 +2,15 @@ import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { EXCHANGE_HISTORY_PROVIDER } from "../../lib/net/exchange_history.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
-import { signTransactionBy, type TransactionKey } from "../../lib/protocol/transaction.ts";
+import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
 
 export interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
-  signer: TransactionKey;
+  signer: TransactionSigner;
   chainId: number;
   history: Pick<TradeHistory, "trades">;
   clock: Clock;
@@ -28,7 +28,7 @@ export interface SpanReport {
   /** Slots without a trade: they stay missing. */
   slotsWithoutTrade: number;
   /** Slots that the node refused: too old for the ring, and needed by no open thesis. */
-  slotsNotTaken: number;
+  slotsRefused: number;
 }
 
 export class BackfillRefusedError extends RangemakerError {
@@ -57,7 +57,7 @@ export class Backfiller {
     const reports: SpanReport[] = [];
     let doneSlots = 0;
     for (const span of spans) {
-      const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsNotTaken: 0 };
+      const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
       for (const batch of batchesOf(span)) {
         if (this.#parts.isStopping()) return [...reports, report];
         const runs = await this.#runsOf(market, batch);
@@ -65,7 +65,7 @@ export class Backfiller {
         for (const run of runs) {
           const filledSlots = await this.#submit(market, run);
           report.filledSlots += filledSlots;
-          report.slotsNotTaken += run.prices.length - filledSlots;
+          report.slotsRefused += run.prices.length - filledSlots;
           report.slotsWithoutTrade -= run.prices.length;
         }
         doneSlots += slotsIn(batch);
@@ -139,7 +139,7 @@ export async function slotPrices(
   maxCarryMs: number,
 ): Promise<SlotRun[]> {
   const runs: SlotRun[] = [];
-  let time = slotFrom(span.from) * SLOT_MS;
+  let time = slotAtOrAfter(span.from) * SLOT_MS;
   let last: Trade | undefined;
   const fillBefore = (endMs: number) => {
     for (; time < endMs; time += SLOT_MS) {

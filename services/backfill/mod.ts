@@ -7,7 +7,7 @@ import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { type RemoteKeyOptions, transactionKeyFrom } from "../../lib/cli/keystore.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
@@ -16,10 +16,10 @@ import {
   remoteSignerOptions,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
-import type { TransactionKey } from "../../lib/protocol/transaction.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
+import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
-import { type BackfillRequest, targetOf } from "./backfill_target.ts";
+import { type BackfillRequest, findMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
 import { TradeHistory } from "./trade_history.ts";
 
@@ -90,8 +90,8 @@ export type BackfillOptions = OptionsOf<typeof options>;
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
 export function adminSigner(
   given: Pick<BackfillOptions, keyof RemoteKeyOptions>,
-): Promise<TransactionKey> {
-  return transactionKeyFrom(given, optionLabel(options.privateKey));
+): Promise<TransactionSigner> {
+  return openTransactionSigner(given, optionLabel(options.privateKey));
 }
 
 export function backfillCommand(clock: Clock) {
@@ -136,7 +136,7 @@ async function backfill(
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
   context.progress("Asking the node for missing slots …");
-  const { market, missing, thesis } = await targetOf(request, client, markets);
+  const { market, missing, thesis } = await findMissingPrices(request, client, markets);
   const backfiller = new Backfiller({
     client,
     signer,
@@ -157,9 +157,7 @@ async function backfill(
     context.print(`Thesis ${id}: ${status}`);
   }
   const isComplete = !isStopping &&
-    reports.every(({ slotsWithoutTrade, slotsNotTaken }) =>
-      slotsWithoutTrade + slotsNotTaken === 0
-    );
+    reports.every(({ slotsWithoutTrade, slotsRefused }) => slotsWithoutTrade + slotsRefused === 0);
   return isComplete ? ExitCode.ok : ExitCode.failed;
 }
 
@@ -189,8 +187,8 @@ function lineOf({ symbol }: Market, report: SpanReport): string {
   const parts = [
     `${report.filledSlots} slots filled`,
     `${report.slotsWithoutTrade} without a trade`,
-    ...(report.slotsNotTaken === 0 ? [] : [
-      `${report.slotsNotTaken} not accepted: too old for the ring, and no open thesis needs them`,
+    ...(report.slotsRefused === 0 ? [] : [
+      `${report.slotsRefused} not accepted: too old for the ring, and no open thesis needs them`,
     ]),
   ];
   return `${symbol} ${from} to ${to}: ${parts.join(", ")}`;

@@ -15,7 +15,7 @@ export interface Trade {
 export const PAGE_TRADES = 1_000;
 
 /** Pages per span: a million trades, far more than ten minutes have. */
-const PAGES_MAX = 1_000;
+const TRADE_PAGES_MAX = 1_000;
 
 /** One page of the endpoint: id, price and time of each trade. */
 export const pageSchema = z.array(z.object({
@@ -52,9 +52,9 @@ export class TradeHistory {
         yield { time, price };
       }
       if (page.length < PAGE_TRADES) return;
-      if (pages === PAGES_MAX) {
+      if (pages === TRADE_PAGES_MAX) {
         throw new ExchangeHistoryError(
-          `${symbol} has over ${PAGES_MAX * PAGE_TRADES} trades in one span`,
+          `${symbol} has over ${TRADE_PAGES_MAX * PAGE_TRADES} trades in one span`,
         );
       }
       const nextId = page.at(-1)!.a + 1; // the page is not empty

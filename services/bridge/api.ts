@@ -4,7 +4,7 @@ import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
-import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
+import { documentedHandler, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { BRIDGE_STATUSES } from "./failures.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
@@ -25,7 +25,13 @@ export interface BridgeApi {
   corsOrigins: readonly string[];
 }
 
-/** The routes of the bridge (spec: deposit bridge, "Endpoints"). */
+/**
+ * The routes of the bridge (spec: deposit bridge, "Endpoints").
+ *
+ * A deposit goes from `POST /deposit` to `depositor.ts`, which checks it, has its transaction signed
+ * (`lib/intents/submission.ts`) and records both (`lib/intents/store.ts`).
+ * `lib/intents/submitter.ts` then sends the transaction until the node has answered.
+ */
 export function createBridgeApi(api: BridgeApi): Hono {
   const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
   const { version } = config;
@@ -34,15 +40,15 @@ export function createBridgeApi(api: BridgeApi): Hono {
   serveDocument(app, description);
   app.get(
     "/info",
-    answering(operations.info, () => ({ name: "rangemaker bridge", version, bridge, rpcUrl })),
+    jsonHandler(operations.info, () => ({ name: "rangemaker bridge", version, bridge, rpcUrl })),
   );
   app.get(
     "/typed-data",
-    answering(operations.typedData, () => describeTypedData(DEPOSIT_REQUEST_TYPE, chainId)),
+    jsonHandler(operations.typedData, () => describeTypedData(DEPOSIT_REQUEST_TYPE, chainId)),
   );
   app.get(
     "/ready",
-    documented(operations.ready, async (c) => {
+    documentedHandler(operations.ready, async (c) => {
       const readiness = await api.checkReadiness();
       return c.json(readiness, readiness.ready ? 200 : 503);
     }),
@@ -55,7 +61,7 @@ export function createBridgeApi(api: BridgeApi): Hono {
     },
     limiter,
     acceptJson(api.corsOrigins),
-    answering(operations.deposit, async (c) => {
+    jsonHandler(operations.deposit, async (c) => {
       const txHash = await depositor.deposit(await readBody(c, operations.deposit.body));
       return { success: true as const, txHash };
     }),
@@ -63,7 +69,7 @@ export function createBridgeApi(api: BridgeApi): Hono {
   app.get(
     "/deposits/:user",
     limiter,
-    answering(operations.deposits, async (c) => {
+    jsonHandler(operations.deposits, async (c) => {
       const query = parseInput(c.req.query(), operations.deposits.query);
       const path = parseInput(c.req.param(), operations.deposits.path);
       const page = await listDeposits(store, path, query);
@@ -73,7 +79,7 @@ export function createBridgeApi(api: BridgeApi): Hono {
   app.get(
     "/deposits/:user/:nonce",
     limiter,
-    answering(operations.depositByNonce, async (c) => {
+    jsonHandler(operations.depositByNonce, async (c) => {
       const path = parseInput(c.req.param(), operations.depositByNonce.path);
       return { success: true as const, deposit: await findDeposit(store, path) };
     }),

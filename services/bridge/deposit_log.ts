@@ -68,7 +68,7 @@ export const depositLog = {
   },
 
   /** An intent has reached its final state. */
-  ended({ state, payload, transaction, failure }: Intent): void {
+  finished({ state, payload, transaction, failure }: Intent): void {
     const deposit = decodePayload(payload);
     const facts = { ...fieldsOf(deposit), txHash: transaction?.txHash };
     if (state === "committed") {

@@ -2,11 +2,11 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type { IntentWork, TransactionTerms } from "../../lib/intents/submission.ts";
+import type { IntentHandler, TransactionTerms } from "../../lib/intents/submission.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
-import { requireSigner, requireSignerOn } from "../../lib/protocol/signature.ts";
+import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { failure } from "./failures.ts";
 
@@ -53,15 +53,15 @@ export function decodePayload(text: string): DepositPayload {
 }
 
 /** The bridge's part of submitting an intent. */
-export function depositWork(
+export function depositHandler(
   { node, transactions }: Pick<IntentService, "node" | "transactions">,
   chainId: number,
-): Pick<IntentWork, "termsOf" | "isOnChain"> {
+): Pick<IntentHandler, "termsOf" | "isOnChain"> {
   return {
-    termsOf: (intent) => termsOfIntent(intent, chainId),
+    termsOf: (intent) => depositTermsOf(intent, chainId),
     // The node keeps external hashes for ever: if it would credit the deposit now, it has lost it.
     async isOnChain(intent) {
-      const { text } = await transactions.sign(termsOfIntent(intent, chainId));
+      const { text } = await transactions.sign(depositTermsOf(intent, chainId));
       return (await node.simulateTransactionText(text)).status !== "committed";
     },
   };
@@ -72,16 +72,16 @@ export function depositWork(
  *
  * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong together.
  */
-export function termsOfIntent(
+export function depositTermsOf(
   { key, subject, payload, expiresAtMs }: Intent,
   chainId: number,
 ): TransactionTerms {
   const { externalTxHash, ...request } = decodePayload(payload);
   const digest = hashDepositRequest(request, chainId);
   requireSigner("Deposit signature", digest, request.signature, request.user);
-  const isWhole = digest === externalTxHash && subject === request.user &&
+  const isConsistent = digest === externalTxHash && subject === request.user &&
     key === depositKey(request.user, request.nonce) && expiresAtMs === request.deadline;
-  if (!isWhole) {
+  if (!isConsistent) {
     throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed request");
   }
   return depositTerms(request, digest);
@@ -119,7 +119,7 @@ export class Depositor {
     }
     const { user, signature } = request;
     const digestFor = (chainId: number) => hashDepositRequest(request, chainId);
-    requireSignerOn(chainId, "Deposit signature", digestFor, signature, user);
+    requireSignerForChain(chainId, "Deposit signature", digestFor, signature, user);
     let intent: Intent;
     try {
       intent = await this.#record(request, digestFor(chainId));

@@ -14,18 +14,16 @@ import { decodePayload, depositKey } from "./depositor.ts";
 import { failure } from "./failures.ts";
 
 /** Deposits per page: the bound, and the default. */
-const PAGE_MAX = 100;
-const PAGE_DEFAULT = 50;
+const DEPOSITS_PER_PAGE_MAX = 100;
+const DEPOSITS_PER_PAGE = 50;
 
-/** Query of `GET /deposits/:user`. */
 export const depositsQuerySchema = z.object({
-  limit: limitSchema(PAGE_MAX, PAGE_DEFAULT),
+  limit: limitSchema(DEPOSITS_PER_PAGE_MAX, DEPOSITS_PER_PAGE),
   cursor: cursorSchema.optional(),
 });
 
 export const userPathSchema = z.object({ user: described(addressSchema, "The credited user") });
 
-/** Path of `GET /deposits/:user/:nonce`. */
 export const depositPathSchema = userPathSchema.extend({
   nonce: described(uint256Schema, "Nonce of the deposit request"),
 });
@@ -55,7 +53,7 @@ export async function findDeposit(
   { user, nonce }: z.output<typeof depositPathSchema>,
 ): Promise<DepositView> {
   const intent = await store.find(depositKey(user, nonce));
-  if (intent !== undefined) return viewOf(intent);
+  if (intent !== undefined) return toDepositView(intent);
   throw failure("NOT_FOUND", { user, nonce });
 }
 
@@ -67,10 +65,10 @@ export async function listDeposits(
 ): Promise<{ deposits: DepositView[]; nextCursor: string | null }> {
   const found = await store.listBySubject(user, { limit: limit + 1, before: cursor });
   const { items, nextCursor } = cutPage(found, limit, ({ sequence }) => sequence);
-  return { deposits: items.map(viewOf), nextCursor };
+  return { deposits: items.map(toDepositView), nextCursor };
 }
 
-function viewOf(intent: Intent): DepositView {
+function toDepositView(intent: Intent): DepositView {
   const { user, amount, nonce, deadline, externalTxHash } = decodePayload(intent.payload);
   return {
     user,

@@ -14,7 +14,7 @@ export class BridgeMetrics {
 
   /** @param countPending Counts the deposits without a final state, at each scrape. */
   constructor(registry: Registry, countPending: () => Promise<number>) {
-    const { counter, histogram, reading } = metricsIn(registry);
+    const { counter, histogram, scrapedGauge } = metricsIn(registry);
     this.#deposits = counter(
       "bridge_deposits_total",
       "Deposits that reached a final state here, by outcome: committed or failed.",
@@ -40,7 +40,7 @@ export class BridgeMetrics {
       "bridge_signature_failures_total",
       "Deposit requests whose signature failed its check.",
     );
-    reading(
+    scrapedGauge(
       "bridge_deposits_pending",
       "Deposits without a final state, of all bridges that share the database.",
       // A store that cannot be read must not fail the whole scrape.
@@ -60,7 +60,7 @@ export class BridgeMetrics {
   }
 
   /** Counts a deposit that reached its final state. */
-  ended({ state, createdAtMs, updatedAtMs }: Intent): void {
+  finished({ state, createdAtMs, updatedAtMs }: Intent): void {
     this.#deposits.inc({ outcome: state });
     if (state === "committed") this.#timeToCommit.observe((updatedAtMs - createdAtMs) / 1000);
   }

@@ -7,10 +7,10 @@ import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { documented } from "../../lib/http/openapi.ts";
+import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { Depositor, depositWork } from "./depositor.ts";
+import { depositHandler, Depositor } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -34,7 +34,7 @@ export async function startBridge(
   const signer = await bridgeSigner(options);
   const registry = createRegistry();
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
-  const { store, probe, drain } = intents;
+  const { store, shortTimeoutNode, drain } = intents;
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositor = new Depositor({ intents, chainId, clock, onRefused: depositLog.refused });
   const limiter = new RequestLimiter(options, registry);
@@ -50,9 +50,9 @@ export async function startBridge(
     rpcUrl: redactUrls(rpcUrl),
     chainId,
   });
-  const askNode = () => probe.chainId().then(() => true, () => false);
+  const askNode = () => shortTimeoutNode.chainId().then(() => true, () => false);
   const nodeAnswers = cached(askNode, NODE_ANSWER_MS, clock);
-  const health = documented(operations.health, async (c: Context) => {
+  const health = documentedHandler(operations.health, async (c: Context) => {
     const [problem, rpc] = await Promise.all([intents.problem(), nodeAnswers()]);
     const about = { rpc, bridge: signer.address, timestamp: clock.now() };
     if (problem === undefined) return c.json({ status: "healthy", ...about });
@@ -67,16 +67,16 @@ export async function startBridge(
     const shared = { host, port, allowedHosts, app, health, registry, drain, close };
     const service = startService({ name: "bridge", ...shared });
     intents.start({
-      ...depositWork(intents, chainId),
+      ...depositHandler(intents, chainId),
       onRetry: () => metrics.retried(),
-      onFinished(intent) {
-        metrics.ended(intent);
-        depositLog.ended(intent);
+      onFinishedHere(intent) {
+        metrics.finished(intent);
+        depositLog.finished(intent);
       },
     });
     startupReport = Promise.all([
       readiness(),
-      probe.getAccount(signer.address).catch(() => undefined),
+      shortTimeoutNode.getAccount(signer.address).catch(() => undefined),
     ])
       .then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
     return service;

@@ -1,7 +1,7 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import { type RemoteKeyOptions, transactionKeyFrom } from "../../lib/cli/keystore.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
-import type { TransactionKey } from "../../lib/protocol/transaction.ts";
+import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -14,7 +14,7 @@ import {
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 
 /** Options of `rangemaker bridge` (spec: deposit bridge, "Bridge configuration"). */
 export const options = optionsFor("bridge", {
@@ -47,6 +47,6 @@ export type BridgeOptions = OptionsOf<typeof options>;
 /** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
 export function bridgeSigner(
   given: Pick<BridgeOptions, keyof RemoteKeyOptions>,
-): Promise<TransactionKey> {
-  return transactionKeyFrom(given, optionLabel(options.privateKey));
+): Promise<TransactionSigner> {
+  return openTransactionSigner(given, optionLabel(options.privateKey));
 }

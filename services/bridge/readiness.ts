@@ -20,12 +20,11 @@ export const readinessSchema = z.object({
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 
-/** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-export interface ReadinessPorts {
+export interface ReadinessParts {
   intents: {
-    probe: Pick<CoreClient, "url" | "chainId" | "getAccount">;
+    shortTimeoutNode: Pick<CoreClient, "url" | "chainId" | "getAccount">;
     /** What makes the health fail. */
     problem(): Promise<RangemakerError | undefined>;
   };
@@ -34,8 +33,8 @@ export interface ReadinessPorts {
 }
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
-export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { intents: { probe: node, problem }, relayer, chainId } = ports;
+export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
+  const { intents: { shortTimeoutNode: node, problem }, relayer, chainId } = parts;
   const account = node.getAccount(relayer);
   return findProblems({
     store: () => healthProblem(problem, "store"),

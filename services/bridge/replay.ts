@@ -2,7 +2,7 @@
 import { repairCommand } from "../../lib/cli/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { decodePayload, termsOfIntent } from "./depositor.ts";
+import { decodePayload, depositTermsOf } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
@@ -24,11 +24,11 @@ export const run = repairCommand({
   options,
   repaired: "sent again",
   acceptsEarlierKey: true,
-  allMissing:
+  allMissingAdvice:
     "None was there: if the relayer had another key when the backup was made, replay the " +
     "database of that key too",
   async repair({ node, transactions }, intent, chainId) {
-    const transaction = await transactions.sign(termsOfIntent(intent, chainId));
+    const transaction = await transactions.sign(depositTermsOf(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
     const { status: state, error } = receipt;
     if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return "present";

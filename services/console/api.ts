@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
-import { answerFailure, answerFailures } from "../../lib/http/envelope.ts";
+import { handleErrors, sendFailure } from "../../lib/http/envelope.ts";
 import guide from "../../docs/operating.md" with { type: "text" };
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
@@ -32,7 +32,7 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     const body = config();
     if (body === undefined) {
       const message = "The services are still starting: try again in a second";
-      return answerFailure(c, new RangemakerError("STARTING", message), { STARTING: 503 });
+      return sendFailure(c, new RangemakerError("STARTING", message), { STARTING: 503 });
     }
     return c.json(body, 200, { "cache-control": "no-store" });
   });
@@ -45,12 +45,12 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     app.get(path, serve);
     if (path === "/index.html") app.get("/", serve);
   }
-  answerFailures(app, "console");
+  handleErrors(app, "console");
   app.notFound((c) => {
     const { method, path } = c.req;
     const message = `No route ${method} ${path}: the page is at GET /`;
     const details = { method, path };
-    return answerFailure(c, new RangemakerError("NOT_FOUND", message, { details }));
+    return sendFailure(c, new RangemakerError("NOT_FOUND", message, { details }));
   });
   return app;
 }

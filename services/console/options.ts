@@ -1,7 +1,7 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { chainIdOption, listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 
 /** A URL that browsers call; this process never does. */
 const browserUrl = { schema: kinds.httpUrl.schema, placeholder: "url" } satisfies kinds.OptionKind;

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { acceptJson, allowReaders, answerFailures, readBody } from "../../lib/http/envelope.ts";
+import { acceptJson, allowReadsFrom, handleErrors, readBody } from "../../lib/http/envelope.ts";
 import { describeInput, positiveUint64Schema } from "../../lib/protocol/scalars.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
@@ -76,7 +76,7 @@ export function exchangesApi(
   { markets, historyOf, pinPrice, corsOrigins }: ExchangesApiOptions,
 ): Hono {
   const app = new Hono();
-  allowReaders(app, corsOrigins);
+  allowReadsFrom(app, corsOrigins);
   app.get("/api/v3/aggTrades", (c) => {
     const { status, body } = aggTrades(c.req.query(), historyOf);
     return c.json(body, status);
@@ -88,6 +88,6 @@ export function exchangesApi(
     }
     return c.json({ success: true });
   });
-  answerFailures(app, "exchanges");
+  handleErrors(app, "exchanges");
   return app;
 }

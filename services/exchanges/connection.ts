@@ -11,7 +11,7 @@ export interface Peer {
 /** The part of a venue that a connection uses. */
 export interface VenueState {
   readonly dialect: Dialect;
-  has(fault: VenueFault): boolean;
+  hasFault(fault: VenueFault): boolean;
   /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
   log(symbol: string): TradeLog | undefined;
   /** Counts a subscribe frame. @returns False if it is over the limit. */
@@ -26,10 +26,10 @@ export interface VenueConnectionOptions {
 }
 
 /** Most frames waiting to be sent; a client this far behind is disconnected. */
-const WAITING_MAX = 50_000;
+const FRAMES_WAITING_MAX = 50_000;
 
 /** Longest frame accepted from a client: a real one asks for a few markets. */
-const FRAME_CHARS_MAX = 16 * 1024;
+const CLIENT_FRAME_CHARS_MAX = 16 * 1024;
 
 const BROKEN_FRAME = '{"price": "1.0", "broken';
 
@@ -61,8 +61,8 @@ export class VenueConnection {
   /** Starts limits and heartbeats, and applies faults that are already active. */
   start(): void {
     const { venue } = this.#options;
-    if (venue.has("close")) this.#timers.after(0, () => this.applyFault("close"));
-    if (venue.has("shutdown")) this.applyFault("shutdown");
+    if (venue.hasFault("close")) this.#timers.after(0, () => this.applyFault("close"));
+    if (venue.hasFault("shutdown")) this.applyFault("shutdown");
     const { heartbeat, limits: { subscribeWithinMs, lifetimeMs, idleMs } } = venue.dialect;
     if (subscribeWithinMs !== undefined) {
       this.#timers.after(subscribeWithinMs, () => {
@@ -71,17 +71,16 @@ export class VenueConnection {
     }
     if (lifetimeMs !== undefined) this.#timers.after(lifetimeMs, () => this.close(1001, "Too old"));
     if (idleMs !== undefined) this.#watchIdle(idleMs);
-    if (heartbeat !== undefined) this.#timers.after(heartbeat.everyMs, () => this.#beat());
+    if (heartbeat !== undefined) this.#timers.after(heartbeat.everyMs, () => this.#sendHeartbeat());
   }
 
-  /** Handles a frame from the client. */
   receive(text: string): void {
     if (this.#ended) return;
     this.#lastReceivedMs = this.#options.clock.now();
     if (this.#messages?.tryAdd(this.#lastReceivedMs) === false) {
       return this.close(1008, "Too many messages");
     }
-    if (text.length > FRAME_CHARS_MAX) return this.close(1009, "Frame too long");
+    if (text.length > CLIENT_FRAME_CHARS_MAX) return this.close(1009, "Frame too long");
     const frame = this.#options.venue.dialect.read(text);
     if (frame.kind === "subscribe") return this.#subscribe(frame);
     const { dialect } = this.#options.venue;
@@ -107,7 +106,6 @@ export class VenueConnection {
     this.#options.peer.close(code, reason);
   }
 
-  /** Applies a fault that was injected into the venue. */
   applyFault(fault: VenueFault): void {
     if (fault === "close") this.close(1011, "Fault on demand");
     if (fault !== "shutdown") return;
@@ -120,10 +118,10 @@ export class VenueConnection {
   publish(symbol: string, trade: NumberedTrade): void {
     if (!this.#subscribed.has(symbol)) return;
     const { venue } = this.#options;
-    if (venue.has("garbage")) this.#send(BROKEN_FRAME);
+    if (venue.hasFault("garbage")) this.#send(BROKEN_FRAME);
     const text = venue.dialect.trade(symbol, { ...trade, timeMs: this.#exchangeTime(trade) });
     this.#send(text);
-    if (venue.has("duplicate") && this.#lastPublished !== undefined) {
+    if (venue.hasFault("duplicate") && this.#lastPublished !== undefined) {
       this.#send(this.#lastPublished);
     }
     this.#lastPublished = text;
@@ -131,21 +129,21 @@ export class VenueConnection {
 
   #exchangeTime(trade: NumberedTrade): number {
     const { venue } = this.#options;
-    if (venue.has("stuck_time")) return this.#stuckAtMs ??= trade.timeMs;
+    if (venue.hasFault("stuck_time")) return this.#stuckAtMs ??= trade.timeMs;
     this.#stuckAtMs = undefined;
-    return venue.has("wrong_clock") ? trade.timeMs + WRONG_CLOCK_MS : trade.timeMs;
+    return venue.hasFault("wrong_clock") ? trade.timeMs + WRONG_CLOCK_MS : trade.timeMs;
   }
 
   #subscribe({ symbols, id }: Extract<ClientFrame, { kind: "subscribe" }>): void {
     const { venue } = this.#options;
     const { dialect } = venue;
-    if (venue.has("no_ack")) return;
+    if (venue.hasFault("no_ack")) return;
     if (!venue.admitsSubscription()) {
       for (const answer of dialect.refuse(symbols, "Too many requests", id)) this.#send(answer);
       return;
     }
     const unknown = symbols.filter((symbol) => venue.log(symbol) === undefined);
-    const refused = venue.has("refuse") ? symbols : unknown;
+    const refused = venue.hasFault("refuse") ? symbols : unknown;
     const added = symbols.filter((symbol) => !refused.includes(symbol));
     if (refused.length > 0) {
       const reason = `${refused.join(", ")} is not a valid product`;
@@ -167,7 +165,7 @@ export class VenueConnection {
     this.#timers.after(idleMs - silentMs, () => this.#watchIdle(idleMs));
   }
 
-  #beat(): void {
+  #sendHeartbeat(): void {
     const { venue, clock } = this.#options;
     const { heartbeat } = venue.dialect;
     if (heartbeat === undefined) return;
@@ -179,16 +177,16 @@ export class VenueConnection {
       }));
       for (const frame of heartbeat.frames(subscriptions, clock.now())) this.#send(frame);
     }
-    this.#timers.after(heartbeat.everyMs, () => this.#beat());
+    this.#timers.after(heartbeat.everyMs, () => this.#sendHeartbeat());
   }
 
   /** Sends a frame after all earlier ones, with this venue's delay. */
   #send(text: string): void {
     const { venue, clock } = this.#options;
-    if (venue.has("stall") || this.#ended) return;
-    if (this.#waiting.length >= WAITING_MAX) return this.close(1008, "Client too slow");
+    if (venue.hasFault("stall") || this.#ended) return;
+    if (this.#waiting.length >= FRAMES_WAITING_MAX) return this.close(1008, "Client too slow");
     const nowMs = clock.now();
-    const lateMs = venue.dialect.lateMs + (venue.has("slow") ? SLOW_MS : 0);
+    const lateMs = venue.dialect.lateMs + (venue.hasFault("slow") ? SLOW_MS : 0);
     this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + lateMs);
     this.#waiting.push(text);
     this.#timers.after(this.#lastDueMs - nowMs, () => this.#sendOldest());

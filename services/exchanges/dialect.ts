@@ -41,7 +41,7 @@ export interface Dialect {
 }
 
 /** At most `count` events in any `windowMs` milliseconds. */
-export interface Rate {
+export interface RateLimit {
   count: number;
   windowMs: number;
 }
@@ -49,11 +49,11 @@ export interface Rate {
 /** Limits of a venue; an absent one means no limit. */
 export interface VenueLimits {
   /** Connections, of all clients together: usually there is one client. */
-  connections?: Rate;
+  connections?: RateLimit;
   /** Frames of one client; exceeding it closes its connection. */
-  messages?: Rate;
+  messages?: RateLimit;
   /** Subscribe frames, of all clients together; further ones are refused. */
-  subscriptions?: Rate;
+  subscriptions?: RateLimit;
   /** A connection that has not subscribed by then is closed, in milliseconds. */
   subscribeWithinMs?: number;
   /** A connection without frames from either side for this long is closed, in milliseconds. */
@@ -62,12 +62,12 @@ export interface VenueLimits {
   lifetimeMs?: number;
 }
 
-/** Counts events against a {@link Rate}. It stores at most `count` times. */
+/** Counts events against a {@link RateLimit}. It stores at most `count` times. */
 export class RateWindow {
-  readonly #rate: Rate;
+  readonly #rate: RateLimit;
   #timesMs: number[] = [];
 
-  constructor(rate: Rate) {
+  constructor(rate: RateLimit) {
     this.#rate = rate;
   }
 

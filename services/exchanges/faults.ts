@@ -71,7 +71,7 @@ export const plannedFaultSchema = z.string().transform((text, context): PlannedF
 });
 
 /** Schedules faults. @returns Cancels the schedule. */
-export function planFaults(
+export function scheduleFaults(
   faults: readonly PlannedFault[],
   venueOf: (provider: ProviderName) => FaultTarget | undefined,
   clock: Clock,

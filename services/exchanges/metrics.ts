@@ -4,8 +4,8 @@ import type { Venue } from "./venue.ts";
 
 /** Declares the stand-ins' metrics, besides those of their process. */
 export function createExchangesMetrics(registry: Registry, venues: readonly Venue[]) {
-  const { counter, readings } = metricsIn(registry);
-  readings(
+  const { counter, scrapedGauges } = metricsIn(registry);
+  scrapedGauges(
     "exchanges_connections",
     "Open connections, by provider.",
     ["provider"],

@@ -10,10 +10,10 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
 import { exchangesApi } from "./api.ts";
 import { DIALECTS } from "./dialects/mod.ts";
-import { planFaults, type VenueFault } from "./faults.ts";
+import { scheduleFaults, type VenueFault } from "./faults.ts";
 import { createExchangesMetrics } from "./metrics.ts";
 import { type ExchangesOptions, options } from "./options.ts";
-import { Pump, Tape } from "./playback.ts";
+import { Tape, TradePlayer } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
 import { upgradeToVenue } from "./sockets.ts";
 import type { Trade, TradeSource } from "./trades.ts";
@@ -70,7 +70,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     });
     metrics.trades.inc({ provider: trade.provider });
   };
-  const pump = new Pump(sources, clock, play);
+  const pump = new TradePlayer(sources, clock, play);
   let cancelFaults = () => {};
   const service = startService({
     name: "exchanges",
@@ -101,7 +101,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     },
   });
   pump.start();
-  cancelFaults = planFaults(options.faults, (provider) => byProvider.get(provider), clock);
+  cancelFaults = scheduleFaults(options.faults, (provider) => byProvider.get(provider), clock);
   return {
     ...service,
     providerUrls: urlsOf(venues, service.url),

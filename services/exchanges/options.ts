@@ -3,7 +3,7 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 
 const fault = {
   schema: z.array(plannedFaultSchema),

@@ -38,10 +38,10 @@ export class Tape implements TradeSource {
 }
 
 /** Trades due for longer than this are skipped: nobody traded while the machine slept. */
-export const CATCH_UP_MS = 2_000;
+export const SKIP_AFTER_MS = 2_000;
 
 /** Plays the trades of several sources at their times. */
-export class Pump {
+export class TradePlayer {
   readonly #clock: Clock;
   readonly #deliver: (trade: Trade) => void;
   readonly #heads: { source: TradeSource; trade: Trade }[];
@@ -66,7 +66,7 @@ export class Pump {
         break;
       }
       head.trade = head.source.next();
-      if (trade.timeMs >= nowMs - CATCH_UP_MS) this.#deliver(trade);
+      if (trade.timeMs >= nowMs - SKIP_AFTER_MS) this.#deliver(trade);
     }
     this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());
   }

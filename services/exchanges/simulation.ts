@@ -5,20 +5,20 @@ import type { Trade, TradeSource } from "./trades.ts";
 import { YEAR_MS } from "../../lib/time.ts";
 
 /** Start price and moves of a market. */
-interface Character {
+interface MarketProfile {
   startPrice: number;
   /** Deviation of the logarithm of the price over a year. */
   volatility: number;
 }
 
-const CHARACTERS: Readonly<Record<string, Character>> = {
+const PROFILES: Readonly<Record<string, MarketProfile>> = {
   "BTC/USDT": { startPrice: 60_000, volatility: 0.5 },
   "ETH/USDT": { startPrice: 3_000, volatility: 0.65 },
   "SOL/USDT": { startPrice: 150, volatility: 0.9 },
 };
 
 /** Used for a market that is not in the table. */
-const PLAIN: Character = { startPrice: 100, volatility: 0.6 };
+const DEFAULT_PROFILE: MarketProfile = { startPrice: 100, volatility: 0.6 };
 
 /** Mean time between two jumps of a market. */
 const JUMP_EVERY_MS = 15 * 60_000;
@@ -79,7 +79,7 @@ export class Simulation implements TradeSource {
     this.#startMs = startMs;
     this.#meanGapMs = 1000 / tradesPerSecond;
     this.#streams = markets.flatMap((market) => {
-      const { startPrice, volatility } = CHARACTERS[market] ?? PLAIN;
+      const { startPrice, volatility } = PROFILES[market] ?? DEFAULT_PROFILE;
       const path: Path = { price: startPrice, atMs: 0, volatility };
       return PROVIDER_NAMES.map((provider) => ({
         provider,

@@ -48,7 +48,7 @@ export class Venue implements VenueState {
     return this.#logs.get(symbol);
   }
 
-  has(fault: VenueFault): boolean {
+  hasFault(fault: VenueFault): boolean {
     return this.#faults.has(fault);
   }
 
@@ -87,7 +87,9 @@ export class Venue implements VenueState {
     const symbol = this.#symbols.get(trade.market) ?? "";
     const numbered = this.#logs.get(symbol)?.append(trade);
     if (numbered === undefined) return undefined;
-    if (this.has("mute") || (this.has("gap") && numbered.id % GAP_EVERY === 0)) return numbered;
+    if (this.hasFault("mute") || (this.hasFault("gap") && numbered.id % GAP_EVERY === 0)) {
+      return numbered;
+    }
     for (const connection of [...this.#connections]) connection.publish(symbol, numbered);
     return numbered;
   }

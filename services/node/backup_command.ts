@@ -9,13 +9,13 @@ import {
   BACKUP_RUN,
   databasePath,
   DataDirError,
-  examine,
+  inspectFiles,
   LockFile,
   PRIVATE_FILE,
   syncFolder,
 } from "./store/data_dir.ts";
 import { Database } from "./store/database.ts";
-import { requireUndamaged } from "./store/verify.ts";
+import { requireUndamaged } from "./store/damage_check.ts";
 
 export const options = {
   dataDir: { ...nodeOptions.dataDir, description: "directory of the chain" },
@@ -27,7 +27,6 @@ export const options = {
   },
 } satisfies OptionTable;
 
-/** The `node backup` subcommand. */
 export const run = command({
   name: "node backup",
   description:
@@ -54,7 +53,7 @@ async function backUp(dir: string, to: string): Promise<void> {
   // While no node runs, none may start: the files are those that a stopped or killed one left.
   const lock = LockFile.isLocked(dir) ? undefined : LockFile.lock(dir);
   try {
-    if (lock !== undefined && examine(dir, LockFile.read(dir)) === "nothing") {
+    if (lock !== undefined && inspectFiles(dir, LockFile.read(dir)) === "nothing") {
       throw new DataDirError(`${dir} contains no chain yet`);
     }
     await writeBackup(databasePath(dir), draft);

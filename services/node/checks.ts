@@ -2,19 +2,19 @@
 import { z } from "zod";
 import {
   BlockedError,
-  check,
   type CheckContext,
   fail,
   type Finding,
   ok,
+  optionalCheck,
   type ServiceChecks,
   warn,
 } from "../../lib/cli/checks/check.ts";
-import { judgeClocks } from "../../lib/cli/checks/node.ts";
+import { clockFinding } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
 import { optionLabel, withDefaults } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { IN_MEMORY } from "../../lib/intents/location.ts";
+import { IN_MEMORY } from "../../lib/intents/database_url.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { options, ORACLE_SETTINGS } from "./options.ts";
@@ -38,16 +38,16 @@ export const checks: ServiceChecks<typeof options> = {
       (judge: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
         await judge(await read().catch(blockedIfWrong));
     return [
-      check("genesis", read, withSettings(judgeGenesis)),
-      check("oracle", read, withSettings((settings) => tryOracle(settings, context))),
-      check("clock", read, withSettings((settings) => compareClocks(settings, context))),
-      check(
+      optionalCheck("genesis", read, withSettings(genesisFinding)),
+      optionalCheck("oracle", read, withSettings((settings) => checkOracle(settings, context))),
+      optionalCheck("clock", read, withSettings((settings) => compareClocks(settings, context))),
+      optionalCheck(
         "data dir",
         values.dataDir,
         (path) =>
           path === IN_MEMORY
             ? Promise.resolve(chainInMemory())
-            : withSettings((settings) => tryDataDir(path, settings))(),
+            : withSettings((settings) => checkDataDir(path, settings))(),
       ),
     ];
   },
@@ -59,7 +59,7 @@ function blockedIfWrong(thrown: unknown): never {
   throw new BlockedError("the markets file is wrong", "the markets file");
 }
 
-function judgeGenesis({ chainId, permissions, balances, isDevGenesis }: NodeSettings): Finding {
+function genesisFinding({ chainId, permissions, balances, isDevGenesis }: NodeSettings): Finding {
   const counts = [
     counted(permissions.relayers.length, "relayer"),
     counted(permissions.admins.length, "admin"),
@@ -82,7 +82,7 @@ function getPrices({ oracleUrl: url }: NodeSettings, { timeoutMs }: CheckContext
   return getJson(`${oracleUrl(url)}/prices`, oraclePricesSchema, timeoutMs);
 }
 
-async function tryOracle(settings: NodeSettings, context: CheckContext): Promise<Finding> {
+async function checkOracle(settings: NodeSettings, context: CheckContext): Promise<Finding> {
   const { oracleUrl: serviceUrl, oracleTimeoutMs: pullTimeoutMs } = settings;
   const first = await getPrices(settings, context);
   if ("problem" in first) {
@@ -118,7 +118,7 @@ async function compareClocks(settings: NodeSettings, context: CheckContext): Pro
   const prices = Object.values(answer.value.prices);
   if (prices.length === 0) throw new BlockedError("the oracle has no price", "the oracle");
   const newestMs = Math.max(...prices.map(({ lastUpdate }) => lastUpdate));
-  return judgeClocks("the newest price of the oracle", context.clock.now() - newestMs);
+  return clockFinding("the newest price of the oracle", context.clock.now() - newestMs);
 }
 
 function chainInMemory(): Finding {
@@ -128,7 +128,7 @@ function chainInMemory(): Finding {
   );
 }
 
-function tryDataDir(path: string, settings: NodeSettings): Finding {
+function checkDataDir(path: string, settings: NodeSettings): Finding {
   try {
     const found = inspectDataDir(path, settings);
     if (found === undefined) return ok(`${path} is empty: the first start creates the chain`);

@@ -11,7 +11,7 @@ import {
 } from "./chain/checkpoints.ts";
 import { DevChain } from "./dev/dev_chain.ts";
 import { devMethods } from "./dev/methods.ts";
-import { createNodeMetrics, type NodeMetrics, watchNode } from "./metrics.ts";
+import { createNodeMetrics, type NodeMetrics, registerNodeGauges } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
 import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
@@ -93,7 +93,7 @@ export class CoreNode {
       pull: () => {
         // Nor may a commit.
         storage.records.commits.commit();
-        return this.#queue.closedDuring(() => this.#oracle.poll());
+        return this.#queue.pausedDuring(() => this.#oracle.poll());
       },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
       missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
@@ -116,15 +116,13 @@ export class CoreNode {
       clock: this.#clock,
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
-    watchNode(this.metrics.registry, { chain, clients: this.clients, storage, clock });
+    registerNodeGauges(this.metrics.registry, { chain, clients: this.clients, storage, clock });
   }
 
-  /** Starts the checkpoints. */
   start(): void {
     this.#checkpoints.start(this.chain.head.timestampMs);
   }
 
-  /** Stops the checkpoints. */
   async stop(): Promise<void> {
     await this.#checkpoints.stop();
     this.#oracleClient.close();

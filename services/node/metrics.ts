@@ -8,8 +8,7 @@ import type { Storage } from "./store/storage.ts";
 
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
-/** What is read at each scrape. */
-export interface WatchedParts {
+export interface MeasuredParts {
   chain: Chain;
   clients: Clients;
   storage: Storage;
@@ -85,20 +84,20 @@ export function createNodeMetrics({ symbols }: Markets) {
 }
 
 /** Declares gauges that read the node at each scrape. */
-export function watchNode(registry: Registry, parts: WatchedParts): void {
+export function registerNodeGauges(registry: Registry, parts: MeasuredParts): void {
   const { chain, clients, storage, clock } = parts;
-  const { reading, readings } = metricsIn(registry);
-  reading(
+  const { scrapedGauge, scrapedGauges } = metricsIn(registry);
+  scrapedGauge(
     "node_theses_unsettled",
     "Theses that are not settled.",
-    () => chain.state.settler.unsettledCount,
+    () => chain.state.settlements.unsettledCount,
   );
-  reading(
+  scrapedGauge(
     "node_theses_without_prices",
     "Theses that have ended and cannot be settled until missing prices are backfilled.",
-    () => chain.state.settler.withoutPrices,
+    () => chain.state.settlements.withoutPricesCount,
   );
-  readings(
+  scrapedGauges(
     "node_price_slots_needed",
     "Checkpoints without a price that open theses need, by market.",
     ["market"],
@@ -107,7 +106,7 @@ export function watchNode(registry: Registry, parts: WatchedParts): void {
       for (const [{ symbol: market }, slots] of needed) yield [{ market }, slots];
     },
   );
-  readings(
+  scrapedGauges(
     "node_price_fresh",
     "1 while a market has a fresh price, otherwise 0.",
     ["market"],
@@ -118,13 +117,13 @@ export function watchNode(registry: Registry, parts: WatchedParts): void {
       }
     },
   );
-  reading(
+  scrapedGauge(
     "node_storage_writable",
     "1 while transactions and settlements can be stored, 0 after a commit failed.",
     () => storage.records.commits.failure === undefined ? 1 : 0,
   );
-  reading("node_websocket_clients", "WebSocket clients connected.", () => clients.count);
-  reading(
+  scrapedGauge("node_websocket_clients", "WebSocket clients connected.", () => clients.count);
+  scrapedGauge(
     "node_storage_bytes",
     "Size of the chain's database with its log; 0 in memory.",
     () => storage.bytes,

@@ -1,8 +1,8 @@
 import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { IN_MEMORY } from "../../lib/intents/location.ts";
-import { tryPort } from "../../lib/http/listener.ts";
+import { IN_MEMORY } from "../../lib/intents/database_url.ts";
+import { requireFreePort } from "../../lib/http/listener.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
@@ -14,7 +14,6 @@ export { options };
 
 export type { NodeOptions };
 
-/** A running core node. */
 export interface RunningNode extends RunningService {
   readonly wsUrl: string;
   /** URL of the port without write methods. */
@@ -37,8 +36,8 @@ export async function startNode(
 ): Promise<RunningNode> {
   const settings = resolveSettings(given, await readMarkets(given.markets));
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
-  tryPort(given.host, given.port, "--port");
-  tryPort(given.host, given.readPort, "--read-port");
+  requireFreePort(given.host, given.port, "--port");
+  requireFreePort(given.host, given.readPort, "--read-port");
   const storage = openStorage(settings, dataDir, { retainMs: given.retain, clock });
   const development = given.dev ? developmentOf(dataDir, clock) : undefined;
   const node = new CoreNode(
@@ -103,7 +102,6 @@ function developmentOf(dataDir: string | undefined, clock: Clock): Development {
   };
 }
 
-/** `rangemaker node`. */
 export const run: RunnableCommand = serviceCommand({
   name: "node",
   description:

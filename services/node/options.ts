@@ -13,7 +13,7 @@ import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 import { RETAIN_MIN_MS } from "./store/storage.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 
 /** The longest timeout of a pull: the pull must end before the next checkpoint. */
 const ORACLE_TIMEOUT_MAX_MS = 90;
@@ -76,7 +76,6 @@ export const ORACLE_SETTINGS = [
   "log_level",
 ].map((key) => `oracle.${key}`);
 
-/** The options of `rangemaker node`. */
 export const options = optionsFor("node", {
   port: {
     flags: "-p, --port",

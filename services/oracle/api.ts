@@ -1,7 +1,7 @@
 import { type Handler, Hono } from "hono";
 import type { Clock } from "../../lib/clock.ts";
-import { allowReaders, answerFailures } from "../../lib/http/envelope.ts";
-import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
+import { allowReadsFrom, handleErrors } from "../../lib/http/envelope.ts";
+import { documentedHandler, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";
@@ -19,9 +19,9 @@ export interface OracleApi {
 /** Routes of the oracle (spec: price oracle, "Endpoints"); `/health` is {@link healthHandler}. */
 export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApi): Hono {
   const app = new Hono();
-  allowReaders(app, corsOrigins);
+  allowReadsFrom(app, corsOrigins);
   serveDocument(app, description);
-  const prices = documented(operations.prices, () => {
+  const prices = documentedHandler(operations.prices, () => {
     const end = metrics.requestSeconds.startTimer({ path: "/prices" });
     const response = new Response(oracle.board.body, {
       headers: { "content-type": "application/json", "cache-control": "no-store" },
@@ -29,7 +29,7 @@ export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApi): H
     end();
     return response;
   });
-  const providers = answering(operations.providers, () => {
+  const providers = jsonHandler(operations.providers, () => {
     const end = metrics.requestSeconds.startTimer({ path: "/providers" });
     const body = providersBody(oracle, clock);
     end();
@@ -37,13 +37,13 @@ export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApi): H
   });
   app.get("/prices", prices);
   app.get("/providers", providers);
-  answerFailures(app, "oracle");
+  handleErrors(app, "oracle");
   return app;
 }
 
 /** The handler of `GET /health`: 503 while no pair has a price. */
 export function healthHandler({ oracle, clock, startedAtMs }: OracleApi): Handler {
-  return documented(operations.health, (c) => {
+  return documentedHandler(operations.health, (c) => {
     const body = healthBody(oracle, clock, startedAtMs);
     return c.json(body, body.status === "unhealthy" ? 503 : 200);
   });

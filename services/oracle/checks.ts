@@ -1,11 +1,11 @@
 /** Checks of `rangemaker doctor` for the oracle: each provider, which is connected to once. */
 import { z } from "zod";
 import {
-  check,
   type CheckContext,
   fail,
   type Finding,
   ok,
+  optionalCheck,
   type ServiceChecks,
   warn,
 } from "../../lib/cli/checks/check.ts";
@@ -24,38 +24,38 @@ export const checks: ServiceChecks<typeof options> = {
   health: z.object({ status: z.string(), pairsWithPrices: z.number() }),
   permissions: (values) => ({ net: endpoints(values).map(({ url }) => addressOf(url)) }),
   special(values, context) {
-    const trials = endpoints(values).map((target) => {
+    const tests = endpoints(values).map((target) => {
       const { provider: { name }, url } = target;
-      let trial: Promise<Trial> | undefined;
-      return { name, url, run: () => trial ??= tryProvider(target, values.markets, context) };
+      let test: Promise<ProviderTest> | undefined;
+      return { name, url, run: () => test ??= testProvider(target, values.markets, context) };
     });
     return [
-      ...trials.map(({ name, url, run }) =>
-        check(EXCHANGE_OF[name], url, async () => judgeProvider(name, url, await run()))
+      ...tests.map(({ name, url, run }) =>
+        optionalCheck(EXCHANGE_OF[name], url, async () => providerFinding(name, url, await run()))
       ),
-      check(
+      optionalCheck(
         "sources",
         values.minSources,
         async (minSources) =>
-          judgeSources(await Promise.all(trials.map(({ run }) => run())), minSources),
+          sourcesFinding(await Promise.all(tests.map(({ run }) => run())), minSources),
       ),
     ];
   },
 };
 
 /** The markets, and those of them that a provider has sent a price of. */
-interface Trial {
+interface ProviderTest {
   symbols: readonly string[];
   priced: ReadonlySet<string>;
   problem: string;
 }
 
 /** Connects as the oracle does, until every market has a price, the connection is lost or time is up. */
-async function tryProvider(
+async function testProvider(
   target: ReturnType<typeof endpoints>[number],
   marketsPath: string | undefined,
   { clock, timeoutMs }: CheckContext,
-): Promise<Trial> {
+): Promise<ProviderTest> {
   const { list: markets, symbols } = await readMarkets(marketsPath);
   const priced = new Set<string>();
   const ended = Promise.withResolvers<void>();
@@ -84,8 +84,8 @@ async function tryProvider(
 }
 
 /** Never fails: without one provider there may still be enough sources. */
-function judgeProvider(name: ProviderName, url: string, trial: Trial): Finding {
-  const { symbols, priced, problem } = trial;
+function providerFinding(name: ProviderName, url: string, test: ProviderTest): Finding {
+  const { symbols, priced, problem } = test;
   if (priced.size === symbols.length) return ok(`${url}: prices of all ${priced.size} pairs`);
   return warn(
     `${url}: prices of ${priced.size} of ${symbols.length} pairs: ${problem}`,
@@ -95,10 +95,10 @@ function judgeProvider(name: ProviderName, url: string, trial: Trial): Finding {
 }
 
 /** Every pair has at least `--min-sources` sources. */
-function judgeSources(trials: readonly Trial[], minSources: number): Finding {
-  const counts = trials[0]?.symbols.map((symbol) => ({
+function sourcesFinding(tests: readonly ProviderTest[], minSources: number): Finding {
+  const counts = tests[0]?.symbols.map((symbol) => ({
     symbol,
-    count: trials.filter(({ priced }) => priced.has(symbol)).length,
+    count: tests.filter(({ priced }) => priced.has(symbol)).length,
   })) ?? [];
   const missing = counts.filter(({ count }) => count < minSources)
     .map(({ symbol, count }) => `${symbol}: ${count} of ${minSources} sources`);

@@ -7,19 +7,19 @@ const BASIS_POINTS_MIN = 10n;
 /** The reference price follows small moves this often, so that many of them do not add up to a jump. */
 const REFERENCE_MS = 1_000;
 
-/** The spread counts for one to two of these, in milliseconds. */
-const SPREAD_MS = 10_000;
+/** Window of the spread, in milliseconds: the wider one of this window and the last counts. */
+const SPREAD_WINDOW_MS = 10_000;
 
 /**
- * The most sources of one to two of these count as all of them, in milliseconds: a source that has left
- * for so long will not come back soon, and those that are left would never have a price again.
+ * Window of the number of sources, in milliseconds: the most of this window and the last count as all
+ * of them. A source that has been gone for longer must not keep the others from having a price.
  */
-const MOST_SOURCES_MS = 1_800_000;
+const SOURCES_WINDOW_MS = 1_800_000;
 
 /**
- * Tells a market that moves from a source that lies, while sources are missing: with all of them the
- * median does that, but a source that is left alone decides the price. While fewer sources contribute
- * than at some time in the last half hour to hour, a jump counts only if two of them made it.
+ * Guards a price against a source that lies while others are missing: with all of them the median
+ * does that, but a source that is left alone decides the price. While fewer sources contribute than at
+ * some time in the last half hour to hour, a jump counts only if two of them made it.
  */
 export class JumpGuard {
   #mostSources = 0;
@@ -32,7 +32,7 @@ export class JumpGuard {
   #spreadSinceMs = 0;
 
   /**
-   * @param price What the sources add up to.
+   * @param price The aggregate of the sources.
    * @param sources The contributing prices.
    * @returns Whether the price may be served.
    */
@@ -60,8 +60,8 @@ export class JumpGuard {
 
   #count(sources: number, timeMs: number): void {
     const elapsedMs = Math.abs(timeMs - this.#mostSourcesSinceMs);
-    if (elapsedMs >= MOST_SOURCES_MS) {
-      this.#mostSourcesBefore = elapsedMs < 2 * MOST_SOURCES_MS ? this.#mostSources : 0;
+    if (elapsedMs >= SOURCES_WINDOW_MS) {
+      this.#mostSourcesBefore = elapsedMs < 2 * SOURCES_WINDOW_MS ? this.#mostSources : 0;
       this.#mostSources = sources;
       this.#mostSourcesSinceMs = timeMs;
     } else {
@@ -76,7 +76,7 @@ export class JumpGuard {
 
   #widen(sources: readonly bigint[], timeMs: number): void {
     const spread = maxOf(sources) - minOf(sources);
-    if (Math.abs(timeMs - this.#spreadSinceMs) >= SPREAD_MS) {
+    if (Math.abs(timeMs - this.#spreadSinceMs) >= SPREAD_WINDOW_MS) {
       this.#spreadBefore = this.#spread;
       this.#spread = spread;
       this.#spreadSinceMs = timeMs;

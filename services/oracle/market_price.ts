@@ -33,7 +33,7 @@ export interface PriceRules {
 const QUIET_SOURCE_MS_MAX = 30_000;
 
 /**
- * One market: its sources, and the price they add up to.
+ * One market: its sources, and the aggregate of their prices.
  *
  * A source is fresh for `maxSourceAgeMs` after its price was confirmed. A quiet source, whose
  * exchange says only that it has nothing to send, contributes to a median while fresh sources

@@ -53,16 +53,16 @@ export function createOracleMetrics(registry: Registry) {
 }
 
 /** Declares gauges that read the board on each scrape. */
-export function observeBoard(registry: Registry, board: PriceBoard, clock: Clock): void {
-  const { readings } = metricsIn(registry);
+export function registerBoardMetrics(registry: Registry, board: PriceBoard, clock: Clock): void {
+  const { scrapedGauges } = metricsIn(registry);
   const { symbols } = board;
-  readings(
+  scrapedGauges(
     "oracle_sources",
     "Sources that contribute to a pair.",
     ["pair"],
     () => symbols.map((pair) => [{ pair }, board.sources(pair).length]),
   );
-  readings(
+  scrapedGauges(
     "oracle_price_age_seconds",
     "Age of a pair's lastUpdate; no value without a valid price.",
     ["pair"],
@@ -73,13 +73,13 @@ export function observeBoard(registry: Registry, board: PriceBoard, clock: Clock
         return [[{ pair }, Math.max(0, clock.now() - entry.lastUpdate) / 1000]];
       }),
   );
-  readings(
+  scrapedGauges(
     "oracle_price_withheld",
     "1 while a pair has no price because only one source has made its jump, otherwise 0.",
     ["pair"],
     () => symbols.map((pair) => [{ pair }, Number(board.isWithheld(pair))]),
   );
-  readings(
+  scrapedGauges(
     "oracle_source_deviation_ratio",
     "Distance of a source from the median of three or more, as a fraction of the median.",
     ["pair", "provider"],

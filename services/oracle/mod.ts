@@ -5,7 +5,7 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { healthHandler, oracleApi } from "./api.ts";
-import { createOracleMetrics, observeBoard } from "./metrics.ts";
+import { createOracleMetrics, registerBoardMetrics } from "./metrics.ts";
 import {
   MIN_SOURCES_SAFE,
   NODE_SETTINGS,
@@ -42,7 +42,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
     random: Math.random,
     metrics,
   });
-  observeBoard(registry, oracle.board, clock);
+  registerBoardMetrics(registry, oracle.board, clock);
   const api = { oracle, clock, metrics, startedAtMs, corsOrigins };
   const service = startService({
     name: "oracle",

@@ -3,7 +3,7 @@ import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/proto
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 
 /** Sources of which the median is right while one lies; the default of the specification is 1. */
 export const MIN_SOURCES_SAFE = 3;

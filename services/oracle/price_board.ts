@@ -32,7 +32,6 @@ export class PriceBoard {
     return this.#markets.map((market) => market.symbol);
   }
 
-  /** The valid price of a market, or undefined. */
   entry(symbol: string): PriceEntry | undefined {
     return this.#bySymbol.get(symbol)?.entry;
   }

@@ -35,9 +35,9 @@ export interface ProviderConnectionOptions {
 }
 
 /** A connection that was subscribed and without a fault for this long resets the backoff. */
-export const HEALTHY_AFTER_MS = 30_000;
+export const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 
-const CONNECT_TIMEOUT_MS = 2_500;
+const PROVIDER_CONNECT_TIMEOUT_MS = 2_500;
 
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
 const LOG_EVERY_MS = 5_000;
@@ -58,7 +58,7 @@ export class ProviderConnection {
   constructor(options: ProviderConnectionOptions) {
     this.#options = options;
     const { provider: { retry, liveness }, url, clock, random } = options;
-    const { connect = connectToExchange, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+    const { connect = connectToExchange, connectTimeoutMs = PROVIDER_CONNECT_TIMEOUT_MS } = options;
     this.#schedule = new RetrySchedule({ rule: retry, clock, random });
     this.#socket = new ReconnectingSocket({
       url,
@@ -109,13 +109,13 @@ export class ProviderConnection {
   }
 
   #attempted(attempt: number): void {
-    this.#schedule.spend("connections");
+    this.#schedule.count("connections");
     this.#attempts = attempt;
     if (attempt > 1) this.#options.handlers.onReconnect?.();
   }
 
   #opened(): void {
-    this.#schedule.spend("subscriptions");
+    this.#schedule.count("subscriptions");
     const { provider, markets, clock, handlers } = this.#options;
     this.#session = new Session({
       provider,
@@ -140,7 +140,10 @@ export class ProviderConnection {
     this.#log.info("{provider} is subscribed", { event, provider: this.name });
     this.#isLost = false;
     this.#cancelHealth?.();
-    this.#cancelHealth = this.#options.clock.after(HEALTHY_AFTER_MS, () => this.#schedule.reset());
+    this.#cancelHealth = this.#options.clock.after(
+      PROVIDER_HEALTHY_AFTER_MS,
+      () => this.#schedule.reset(),
+    );
   }
 
   #down(reason: string, cause: DownCause): void {

@@ -11,14 +11,14 @@ export interface RetryRule {
    * The exchange's limit as a token bucket: `burst` at once, then one each `refillMs`. A window in
    * which the exchange counts sees at most `burst` plus one for each `refillMs` of it.
    */
-  limit: { of: RetryEvent; burst: number; refillMs: number };
+  limit: { of: LimitedEvent; burst: number; refillMs: number };
 }
 
 /** The shortest wait, before jitter takes off up to half, in milliseconds. */
-const SPREAD_MS = 500;
+const WAIT_MIN_MS = 500;
 
 /** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */
-export type RetryEvent = "connections" | "subscriptions";
+export type LimitedEvent = "connections" | "subscriptions";
 
 export interface RetryScheduleOptions {
   rule: RetryRule;
@@ -53,15 +53,15 @@ export class RetrySchedule {
   nextMs(): number {
     const { burst, refillMs } = this.#rule.limit;
     const nowMs = this.#clock.now();
-    const spreadMs = Math.round(SPREAD_MS * (1 + this.#random()) / 2);
+    const spreadMs = Math.round(WAIT_MIN_MS * (1 + this.#random()) / 2);
     const backoffMs = this.#backoff.nextMs() - Math.max(0, nowMs - this.#attemptAtMs);
     // A clock that was set back would make it hours.
     const limitMs = Math.min(this.#fullAtMs - nowMs - (burst - 1) * refillMs, refillMs);
     return Math.max(spreadMs, backoffMs, limitMs);
   }
 
-  /** Counts what the exchange counts. */
-  spend(event: RetryEvent): void {
+  /** Counts an event, for the wait and for the exchange's limit. */
+  count(event: LimitedEvent): void {
     const { of, refillMs } = this.#rule.limit;
     const nowMs = this.#clock.now();
     if (event === "connections") this.#attemptAtMs = nowMs;

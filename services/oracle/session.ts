@@ -54,7 +54,7 @@ export const ACKNOWLEDGE_MS = 2_500;
 export const RETRY_REFUSED_MS = 300_000;
 
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
-export const FRAME_CHARS_MAX = 65_536;
+export const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 
 /** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
@@ -132,7 +132,7 @@ export class Session {
   receive(text: string): void {
     const { provider, handlers } = this.#options;
     this.#lastFrameAtMs = this.#options.clock.now();
-    if (text.length > FRAME_CHARS_MAX) return handlers.onDropped?.("too_long");
+    if (text.length > EXCHANGE_FRAME_CHARS_MAX) return handlers.onDropped?.("too_long");
     const frame = provider.parse(text);
     switch (frame.kind) {
       case "prints":

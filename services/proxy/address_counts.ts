@@ -7,7 +7,7 @@ import type { CallerAddress } from "../../lib/http/caller_address.ts";
 export const PEER_SHARE = 0.9;
 
 /** Seconds until an address may send again; undefined if it may send now. */
-export type OverRate = (address: CallerAddress) => Promise<number | undefined>;
+export type RateCheck = (address: CallerAddress) => Promise<number | undefined>;
 
 type AddressKeys = Pick<CallerAddress, "key" | "networks" | "peerKey">;
 

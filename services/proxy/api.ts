@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
-import { answerFailure, answerFailures, handshakeExpected } from "../../lib/http/envelope.ts";
+import { handleErrors, handshakeExpected, sendFailure } from "../../lib/http/envelope.ts";
 import type { Cors } from "../../lib/http/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
@@ -30,7 +30,7 @@ export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
   });
   app.get("/ws", (c) => {
     c.header("upgrade", "websocket");
-    return answerFailure(c, handshakeExpected("/ws"));
+    return sendFailure(c, handshakeExpected("/ws"));
   });
   // `GET /` is answered for every service (`lib/http/service.ts`).
   app.on(
@@ -39,9 +39,9 @@ export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
     (c) => {
       c.header("allow", "POST");
       const message = `Expected POST with a JSON-RPC request: received ${c.req.method}`;
-      return answerFailure(c, new RangemakerError("METHOD_NOT_ALLOWED", message));
+      return sendFailure(c, new RangemakerError("METHOD_NOT_ALLOWED", message));
     },
   );
-  answerFailures(app, "proxy");
+  handleErrors(app, "proxy");
   return app;
 }

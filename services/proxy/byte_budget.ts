@@ -30,7 +30,6 @@ export class ByteBudget {
     return this.#used + bytes <= this.max * LARGE_SHARE;
   }
 
-  /** Counts bytes as used. */
   add(bytes: number): void {
     this.#used += bytes;
   }

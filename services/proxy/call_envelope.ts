@@ -4,7 +4,7 @@
  * JSON takes `Method` for `method`, and of several the last one.
  */
 import { tryParseJson } from "../../lib/json.ts";
-import { endOfValue, memberSpan, type Span, visitMembers } from "./json_text.ts";
+import { CLOSE_BRACE, endOfValue, memberSpan, type Span, visitMembers } from "./json_text.ts";
 import { answerLost } from "./failures.ts";
 import type { Target } from "./metrics.ts";
 
@@ -14,7 +14,6 @@ const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params
 const NAME_LENGTH_MAX = 6 * "jsonrpc".length + 2;
 
 const USUAL_START = '{"jsonrpc":"2.0","id":';
-const CLOSE_BRACE = 0x7d;
 const ZERO = 0x30;
 
 /** A call as it is sent to a node under any id. */
@@ -24,7 +23,7 @@ export interface Envelope {
   /** The parameters as they are written; undefined if there are none. */
   paramsText: string | undefined;
   /** The text behind the id. It is the same for all calls that ask for the same in the same words. */
-  rest: string;
+  textAfterId: string;
 }
 
 /** Reads the envelope of a valid request. @returns Why it is ambiguous, if it is. */
@@ -33,12 +32,12 @@ export function readEnvelope(text: string, id: unknown, method: string): Envelop
 }
 
 /** The text of a call for a node; without an id if it is a notification. */
-export function callText(rest: string, id: number | undefined): string {
-  return id === undefined ? `{"jsonrpc":"2.0"${rest}` : `${USUAL_START}${id}${rest}`;
+export function callText(textAfterId: string, id: number | undefined): string {
+  return id === undefined ? `{"jsonrpc":"2.0"${textAfterId}` : `${USUAL_START}${id}${textAfterId}`;
 }
 
 /** The text of a call behind its id. */
-export function restOf(method: string, paramsText: string | undefined): string {
+export function textAfterIdOf(method: string, paramsText: string | undefined): string {
   const params = paramsText === undefined ? "" : `,"params":${paramsText}`;
   return `,"method":${JSON.stringify(method)}${params}}`;
 }
@@ -60,7 +59,7 @@ function usualEnvelope(text: string, id: unknown, method: string): Envelope | un
     paramsText = text.slice(start, end);
   }
   if (text.charCodeAt(end) !== CLOSE_BRACE || end + 1 !== text.length) return undefined;
-  return { id: idText, paramsText, rest: text.slice(idEnd) };
+  return { id: idText, paramsText, textAfterId: text.slice(idEnd) };
 }
 
 function scannedEnvelope(text: string, method: string): Envelope | string {
@@ -79,14 +78,13 @@ function scannedEnvelope(text: string, method: string): Envelope | string {
   });
   if (fault !== undefined) return fault;
   const paramsText = values.get("params");
-  return { id: values.get("id"), paramsText, rest: restOf(method, paramsText) };
+  return { id: values.get("id"), paramsText, textAfterId: textAfterIdOf(method, paramsText) };
 }
 
 /** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */
 const FIRST_ID_MAX = 2 ** 48;
 
-/** The first of many ids of calls to nodes. */
-export function firstId(): number {
+export function randomFirstId(): number {
   return Math.floor(Math.random() * FIRST_ID_MAX);
 }
 
@@ -96,7 +94,7 @@ export interface NodeReply {
   body: string;
 }
 
-export interface Answer {
+export interface CallAnswer {
   status: number;
   text: string;
   /** The position of its id; undefined if it has none. */
@@ -112,7 +110,10 @@ const TRAILING_SPACE = /\s*$/;
  * @returns Undefined if it is the answer to another call. One without an id, or with null, is an error
  *   about what was sent.
  */
-export function readAnswer({ status, body: text }: NodeReply, ownId: number): Answer | undefined {
+export function readAnswer(
+  { status, body: text }: NodeReply,
+  ownId: number,
+): CallAnswer | undefined {
   const id = idAtEnd(text, ownId) ?? idSpan(text);
   const written = id && text.slice(id.start, id.end);
   const isOwn = written === undefined || written === "null" ||
@@ -125,7 +126,7 @@ export function readAnswer({ status, body: text }: NodeReply, ownId: number): An
  *
  * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
  */
-export function answerTo(id: number, reply: NodeReply, target: Target): Answer {
+export function requireAnswer(id: number, reply: NodeReply, target: Target): CallAnswer {
   if (!/^\s*[{[]/.test(reply.body)) {
     throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
   }
@@ -135,7 +136,8 @@ export function answerTo(id: number, reply: NodeReply, target: Target): Answer {
   return { status: reply.status, text: reply.body, id: undefined };
 }
 
-export function answerUnder({ text, id }: Answer, callerId: string): string {
+/** The text of an answer under the id of its caller. */
+export function withCallerId({ text, id }: CallAnswer, callerId: string): string {
   return id ? text.slice(0, id.start) + callerId + text.slice(id.end) : text;
 }
 

@@ -2,14 +2,14 @@
 import { z } from "zod";
 import {
   BlockedError,
-  check,
   type CheckContext,
   fail,
   type Finding,
   ok,
+  optionalCheck,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
-import { tryWrites } from "../../lib/cli/checks/node.ts";
+import { checkWrites } from "../../lib/cli/checks/node.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { options } from "./options.ts";
@@ -27,8 +27,12 @@ export const checks: ServiceChecks<typeof options> = {
     const isOneUnknown = writeNodeUrl === undefined || readNodeUrl === undefined;
     const urls = isOneUnknown ? undefined : [writeNodeUrl, ...itemsOf(readNodeUrl)];
     return [
-      check("writes", writeNodeUrl, (url) => tryWrites(url, options.writeNodeUrl, context)),
-      check("chains", urls, (urls) => compareChains(urls, context)),
+      optionalCheck(
+        "writes",
+        writeNodeUrl,
+        (url) => checkWrites(url, options.writeNodeUrl, context),
+      ),
+      optionalCheck("chains", urls, (urls) => compareChains(urls, context)),
     ];
   },
 };

@@ -22,7 +22,7 @@ const KNOWN_METHODS = new Set([
 ]);
 
 /** The limits that callers can reach, as labels of `proxy_refusals_total`. */
-export const LIMITS = [
+export const LIMIT_NAMES = [
   "requests_per_address",
   "connections_per_address",
   "connections",
@@ -40,8 +40,8 @@ export const LIMITS = [
   "upstream_subscriptions",
 ] as const;
 
-/** One of {@link LIMITS}. */
-export type Limit = (typeof LIMITS)[number];
+/** One of {@link LIMIT_NAMES}. */
+export type Limit = (typeof LIMIT_NAMES)[number];
 
 /** HTTP methods with their own label; the others share `other`. */
 const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
@@ -64,7 +64,7 @@ export class ProxyMetrics {
   /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
   readonly upstreamLatency: (target: Target) => (seconds: number) => void;
   /** Reports the use of a bounded resource; `read` is called at every scrape. */
-  readonly showGauge: (name: string, help: string, read: () => number) => void;
+  readonly scrapedGauge: (name: string, help: string, read: () => number) => void;
   readonly #refusals: Counter<"limit">;
   readonly #durationOf: (target: string) => (seconds: number) => void;
   readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
@@ -74,13 +74,13 @@ export class ProxyMetrics {
 
   constructor(registry: Registry) {
     this.registry = registry;
-    const { counter, gauge, reading } = metricsIn(registry);
+    const { counter, gauge, scrapedGauge } = metricsIn(registry);
     const latency = (name: string, help: string) => {
       const labelNames = ["target" as const];
       const registers = [registry];
       return new PresetHistogram({ name, help, labelNames, buckets: LATENCY_BUCKETS, registers });
     };
-    this.showGauge = reading;
+    this.scrapedGauge = scrapedGauge;
     const requests = new SeriesCounter(
       registry,
       "proxy_http_requests_total",
@@ -151,7 +151,7 @@ export class ProxyMetrics {
       "Requests, messages and connections refused or closed because of a limit, by limit.",
       "limit",
     );
-    for (const limit of LIMITS) this.#refusals.inc({ limit }, 0);
+    for (const limit of LIMIT_NAMES) this.#refusals.inc({ limit }, 0);
     for (const direction of ["upstream", "downstream", "lagged"] as const) {
       this.wsMessages.inc({ direction }, 0);
     }

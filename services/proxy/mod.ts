@@ -102,7 +102,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       },
       accepted(connection, headers, remote) {
         metrics.countHandshake(101);
-        clients.adopt(connection, proxy.addressOf(headers, remote));
+        clients.serve(connection, proxy.addressOf(headers, remote));
       },
     });
   } catch (thrown) {

@@ -7,7 +7,7 @@ import {
   listenOptions,
   trustProxyOption,
 } from "../../lib/cli/shared_options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 
 /** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */

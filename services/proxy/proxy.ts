@@ -11,7 +11,7 @@ import { WsClients } from "./clients/ws_clients.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { CONNECTIONS_MAX } from "./node/http_pool.ts";
+import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
 import { NodeLink } from "./node/node_link.ts";
 import type { ProxyOptions } from "./options.ts";
 
@@ -37,10 +37,10 @@ export class Proxy {
     // Over HTTP and WebSockets together; no caller's share fills the connections to a node.
     const openRequests = new AddressCounts(
       options.maxConnectionsPerAddress,
-      Math.floor(CONNECTIONS_MAX * PEER_SHARE),
+      Math.floor(HTTP_CONNECTIONS_MAX * PEER_SHARE),
     );
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
-    const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
+    const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
 
     const nodes = this.nodes = new NodeLink({ options, clock, budget, metrics });
@@ -66,7 +66,7 @@ export class Proxy {
     });
     this.cors = new Cors(options.corsOrigins);
     const { router, cors } = this;
-    const shared = { router, cors, metrics, budget, openRequests, overRate };
+    const shared = { router, cors, metrics, budget, openRequests, checkRate };
     this.endpoint = new RpcEndpoint({
       ...shared,
       maxBodyBytes,
@@ -81,12 +81,12 @@ export class Proxy {
       maxMessageBytes: maxBodyBytes,
       maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
     });
-    metrics.showGauge(
+    metrics.scrapedGauge(
       "proxy_upstream_subscriptions",
       "Different subscriptions at the read node; --max-upstream-subscriptions limits those with parameters.",
       () => hub.table.count,
     );
-    metrics.showGauge(
+    metrics.scrapedGauge(
       "proxy_buffered_bytes",
       "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
       () => budget.used,
@@ -100,14 +100,14 @@ export class Proxy {
 
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.hub.delivery.start();
+    this.hub.delivery?.start();
     this.nodes.start(this.hub);
   }
 
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
     this.endpoint.stop();
-    this.hub.delivery.stop();
+    this.hub.delivery?.stop();
     this.nodes.stop();
     await this.#limiter?.stop();
   }

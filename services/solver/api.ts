@@ -12,7 +12,12 @@ import {
   readBody,
   useEnvelope,
 } from "../../lib/http/envelope.ts";
-import { answering, type AnswerOf, documented, serveDocument } from "../../lib/http/openapi.ts";
+import {
+  type AnswerOf,
+  documentedHandler,
+  jsonHandler,
+  serveDocument,
+} from "../../lib/http/openapi.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
@@ -45,7 +50,14 @@ export interface SolverApi {
   markets: Markets;
 }
 
-/** The routes of the solver (spec: quote solver, "Endpoints"). */
+/**
+ * The routes of the solver (spec: quote solver, "Endpoints").
+ *
+ * A bet goes from `POST /execute` to `execution/executor.ts`, which checks it
+ * (`risk/pre_trade_checks.ts`) and has it recorded beside all others (`risk/exposure_limit.ts`, in the
+ * transaction of `lib/intents/shared_reservations.ts`). `lib/intents/submitter.ts` then has it hedged
+ * (`Executor.prepare`), signed (`lib/intents/submission.ts`) and sent.
+ */
 export function createSolverApi(api: SolverApi): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const app = new Hono();
@@ -53,7 +65,7 @@ export function createSolverApi(api: SolverApi): Hono {
   serveDocument(app, description);
   app.get(
     "/info",
-    answering(operations.info, async () => {
+    jsonHandler(operations.info, async () => {
       const { balance, time } = await api.ownBalance();
       return {
         address: solver,
@@ -68,14 +80,14 @@ export function createSolverApi(api: SolverApi): Hono {
   );
   app.get(
     "/ready",
-    documented(operations.ready, async (c) => {
+    documentedHandler(operations.ready, async (c) => {
       const readiness = await api.checkReadiness();
       return c.json(readiness, readiness.ready ? 200 : 503);
     }),
   );
   app.get(
     "/pairs",
-    answering(operations.pairs, () => ({
+    jsonHandler(operations.pairs, () => ({
       pairs: api.markets.list.map(({ symbol, base, quote }) => ({
         symbol,
         base,
@@ -86,23 +98,23 @@ export function createSolverApi(api: SolverApi): Hono {
   );
   app.get(
     "/typed-data",
-    answering(operations.typedData, () => describeTypedData(QUOTE_TYPE, chainId)),
+    jsonHandler(operations.typedData, () => describeTypedData(QUOTE_TYPE, chainId)),
   );
   app.get(
     "/theses",
     limiter,
-    answering(
+    jsonHandler(
       operations.theses,
       (c) => viewTheses(exposure, parseInput(c.req.query(), operations.theses.query)),
     ),
   );
   app.post(
     "/quote",
-    metrics.quoting("quote"),
+    metrics.countQuotes("quote"),
     prefixErrorCodes,
     limiter,
     acceptJson(api.corsOrigins),
-    answering(operations.quote, async (c) => {
+    jsonHandler(operations.quote, async (c) => {
       const request = await readBody(c, operations.quote.body);
       const { quote, quoteHash, pricing } = quoter.quote(request);
       const expiresInMs = Math.max(0, quote.deadline - clock.now());
@@ -111,11 +123,11 @@ export function createSolverApi(api: SolverApi): Hono {
   );
   app.post(
     "/estimate",
-    metrics.quoting("estimate"),
+    metrics.countQuotes("estimate"),
     prefixErrorCodes,
     limiter,
     acceptJson(api.corsOrigins),
-    answering(operations.estimate, async (c) => {
+    jsonHandler(operations.estimate, async (c) => {
       const estimate = quoter.estimate(await readBody(c, operations.estimate.body));
       return {
         success: true as const,
@@ -126,10 +138,10 @@ export function createSolverApi(api: SolverApi): Hono {
   );
   app.post(
     "/execute",
-    metrics.executing,
+    metrics.countExecutions,
     limiter,
     acceptJson(api.corsOrigins),
-    answering(operations.execute, async (c) => {
+    jsonHandler(operations.execute, async (c) => {
       // First, so that a dry run parses no body.
       executor.requireLive();
       const result = await executor.execute(await readBody(c, operations.execute.body));

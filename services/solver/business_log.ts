@@ -108,7 +108,7 @@ export const businessLog = {
   },
 
   /** An intent has reached its final state. */
-  ended({ key, subject, state, receipt, failure }: Intent): void {
+  finished({ key, subject, state, receipt, failure }: Intent): void {
     if (state === "committed" && receipt !== null) {
       const { thesisId, txHash } = receiptSchema.parse(JSON.parse(receipt));
       log.info("Execution committed: thesis {thesisId} of {user}", {

@@ -1,16 +1,16 @@
 /** The solver's own checks for `rangemaker doctor`. */
 import { z } from "zod";
 import {
-  check,
   type CheckContext,
   type Finding,
   ok,
+  optionalCheck,
   type ServiceChecks,
   warn,
 } from "../../lib/cli/checks/check.ts";
-import { tryBalance } from "../../lib/cli/checks/node.ts";
+import { checkBalance } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
-import { signerFrom } from "../../lib/cli/keystore.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { candlePageSchema } from "./market/exchange_candles.ts";
 import { options } from "./options.ts";
@@ -19,15 +19,15 @@ export const checks: ServiceChecks<typeof options> = {
   service: "solver",
   options,
   health: z.object({ status: z.string(), solver: z.string(), dryRun: z.boolean() }),
-  openSigner: (values) => signerFrom(values, optionLabel(options.privateKey)),
+  openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
   special: ({ rpcUrl, historyUrl }, context) => [
-    check("balance", rpcUrl, (url) => tryBalance(url, context)),
-    check("history", historyUrl, (url) => tryCandles(url, context)),
+    optionalCheck("balance", rpcUrl, (url) => checkBalance(url, context)),
+    optionalCheck("history", historyUrl, (url) => checkCandles(url, context)),
   ],
 };
 
 /** The solver starts without them, and then learns volatility from the node's prices. */
-async function tryCandles(url: string, { timeoutMs }: CheckContext): Promise<Finding> {
+async function checkCandles(url: string, { timeoutMs }: CheckContext): Promise<Finding> {
   const query = "/api/v3/klines?symbol=ETHUSDT&interval=1m&limit=1";
   const answer = await getJson(url.replace(/\/+$/, "") + query, candlePageSchema, timeoutMs);
   if ("value" in answer) return ok(`${url} serves candles`);

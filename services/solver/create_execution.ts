@@ -1,11 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type { IntentWork } from "../../lib/intents/submission.ts";
+import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
+import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
@@ -24,8 +24,8 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 export interface ExecutionCore {
   intents: IntentService;
   /** The node, as `intents.node`, but without fault points: asked in the background. */
-  plainNode: CoreClient;
-  signer: Signer;
+  backgroundNode: CoreClient;
+  signer: LocalSigner;
   quoteSigner: QuoteSigner;
   markets: Markets;
   strategy: PricingStrategy;
@@ -39,19 +39,19 @@ export function createExecution(
   core: ExecutionCore,
   metrics: SolverMetrics,
 ) {
-  const { intents, plainNode, signer, exposure, markets, strategy, clock } = core;
+  const { intents, backgroundNode, signer, exposure, markets, strategy, clock } = core;
   const { store, node, requireChain } = intents;
   const { chainId, maxRisk, dryRun } = options;
   const reservations = new Reservations({
     store,
     book: exposure,
-    node: plainNode,
+    node: backgroundNode,
     requireChain,
     clock,
     onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
   });
   const faults = faultPointsAt(options.faultPoint);
-  const hedge = metrics.timed(withFaultPoints("hedge", createHedge(options, clock), faults));
+  const hedge = metrics.timeHedge(withFaultPoints("hedge", createHedge(options, clock), faults));
   const { address: solver } = signer;
   const { expectedMs: hedgeMs } = hedge;
   const executor = new Executor({
@@ -64,19 +64,19 @@ export function createExecution(
     limit: new ExposureLimit({ book: exposure, onNear: businessLog.exposure }),
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
-  const work: IntentWork = {
+  const handler: IntentHandler = {
     termsOf: (intent) => executor.termsOf(intent),
     beforeSigning: (intent) => executor.prepare(intent),
-    isOnChain: (intent) => isBetOnChain(plainNode, intent, clock.now()),
-    onFinished(intent) {
-      metrics.executionEnded(intent);
+    isOnChain: (intent) => isBetOnChain(backgroundNode, intent, clock.now()),
+    onFinishedHere(intent) {
+      metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
-      businessLog.ended(intent);
+      businessLog.finished(intent);
     },
-    onFinal: (intent) => reservations.ended(intent),
+    onFinished: (intent) => reservations.onExecutionFinished(intent),
   };
-  return { executor, reservations, work };
+  return { executor, reservations, handler };
 }
 
 function createHedge(options: SolverOptions, clock: Clock): Hedge {

@@ -4,8 +4,8 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
-import type { Running } from "./follow_node.ts";
-import { historyReader, MarketData } from "./market/market_data.ts";
+import type { BackgroundTask } from "./follow_node.ts";
+import { createHistoryReader, MarketData } from "./market/market_data.ts";
 import { VolatilityKeeper } from "./market/volatility_keeper.ts";
 import type { SolverOptions } from "./options.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
@@ -28,7 +28,7 @@ export async function createPricing(
   clock: Clock,
   exposure: ExposureBook,
   store: IntentStore,
-): Promise<Running & { strategy: PricingStrategy; marketData: MarketData | undefined }> {
+): Promise<BackgroundTask & { strategy: PricingStrategy; marketData: MarketData | undefined }> {
   if (options.pricing === "mock") {
     const strategy = new MockStrategy(Math.random);
     return { strategy, marketData: undefined, start() {}, stop: () => Promise.resolve() };
@@ -45,7 +45,12 @@ export async function createPricing(
   };
   const marketData = new MarketData(volatility, markets, await keeper.load(markets, volatility));
   const correlatedRisk = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
-  const parts = { marketView: marketData.of.bind(marketData), clock, markets, correlatedRisk };
+  const parts = {
+    marketView: marketData.pricesOf.bind(marketData),
+    clock,
+    markets,
+    correlatedRisk,
+  };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({
@@ -58,7 +63,7 @@ export async function createPricing(
       skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
     : (await loadStrategy(options.pricing))(strategyContext(parts));
-  const reader = historyReader({ node, marketData, clock });
+  const reader = createHistoryReader({ node, marketData, clock });
   let starting = Promise.resolve();
   let isStopping = false;
   return {

@@ -1,16 +1,15 @@
 /** `rangemaker solver deposit`: money for the account of a solver's key. */
 import { command, ExitCode } from "../../lib/cli/command.ts";
-import { signerFrom } from "../../lib/cli/keystore.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
+import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { randomNonce } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import { options as solverOptions } from "./options.ts";
-
-const REQUEST_LIFE_MS = 60_000;
 
 const { privateKey, keystore, keystorePasswordFile, chainId } = solverOptions;
 
@@ -40,7 +39,7 @@ export const run = command({
     "500 USDC for the key in SOLVER_PRIVATE_KEY",
   ]],
   async run({ bridgeUrl, amount, chainId, ...key }, { print }) {
-    const signer = await signerFrom(key, "--private-key or SOLVER_PRIVATE_KEY");
+    const signer = await openLocalSigner(key, "--private-key or SOLVER_PRIVATE_KEY");
     const nonce = randomNonce();
     const request = { user: signer.address, amount, nonce, deadline: Date.now() + REQUEST_LIFE_MS };
     const signature = signer.sign(hashDepositRequest(request, chainId));

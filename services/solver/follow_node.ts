@@ -17,20 +17,19 @@ import type { MinimumBet } from "./limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** Theses in one answer of the node: its own limit. */
-const THESES_PER_PAGE = 1_000;
+const NODE_THESES_PER_PAGE = 1_000;
 
 /** The node sends prices at every checkpoint, ten times a second: silence means that it is gone. */
-const SILENCE_MS = 10_000;
+const FEED_SILENCE_MS = 10_000;
 
 /** Waits between attempts to connect. */
-export const RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
+export const FEED_RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
 
-export interface Running {
+export interface BackgroundTask {
   start(): void;
   stop(): Promise<void>;
 }
 
-/** Dependencies of {@link followNode}. */
 export interface FollowNodeOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;
@@ -42,7 +41,7 @@ export interface FollowNodeOptions {
   /** Is set to the smallest bet that the chain accepts. */
   minimumBet: MinimumBet;
   /** Released as theses settle; undefined in a dry run. */
-  reservations: Pick<Reservations, "settled" | "reconcileOrLog"> | undefined;
+  reservations: Pick<Reservations, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
   /** Opens a socket; the platform's by default. */
@@ -52,21 +51,21 @@ export interface FollowNodeOptions {
 /** Follows the node's WebSocket: the solver's theses update its exposure, prices the market data. */
 export function followNode(
   { wsUrl: url, chainId, solver, node, clock, connect, ...parts }: FollowNodeOptions,
-): Running {
+): BackgroundTask {
   const { exposure, minimumBet, reservations, marketData } = parts;
   const log = serviceLog("solver");
-  const backoff = () => new Backoff({ ...RECONNECT, random: Math.random });
+  const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
   let isLost = false;
   const subscriber = new RpcSubscriber({
     url,
     clock,
     connect,
     backoff: backoff(),
-    silenceMs: SILENCE_MS,
+    silenceMs: FEED_SILENCE_MS,
     subscriptions: [
       subscription(["theses", { solver }], thesisSchema, (thesis) => {
         exposure.apply(thesis);
-        void reservations?.settled(thesis);
+        void reservations?.onThesisChanged(thesis);
       }),
       subscription(
         ["prices"],
@@ -136,7 +135,7 @@ export async function readOpenTheses(
   // In this order, a thesis that changes its state between the two reads is not missed.
   for (const status of ["open", "needs_backfill"] as const) {
     const read = (cursor?: string) =>
-      node.getTheses({ solver, status, limit: THESES_PER_PAGE, cursor });
+      node.getTheses({ solver, status, limit: NODE_THESES_PER_PAGE, cursor });
     for await (const page of pagesOf(read)) theses.push(...page.theses);
   }
   if (!signal.aborted) book.endReading(theses);

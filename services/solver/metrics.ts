@@ -36,7 +36,7 @@ export class SolverMetrics {
   readonly #refusedRisk: Counter;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
-  #reading: Promise<unknown> = Promise.resolve();
+  #accountRead: Promise<unknown> = Promise.resolve();
 
   constructor(registry: Registry, markets: Markets) {
     this.#markets = markets;
@@ -116,7 +116,7 @@ export class SolverMetrics {
   #createSeries(): void {
     for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
-    for (let range = 0; range < RANGES; range++) {
+    for (let range = 0; range < PROBABILITY_RANGES; range++) {
       const predicted = rangeName(range);
       for (const outcome of ["held", "left"]) this.#outcomes.inc({ predicted, outcome }, 0);
       this.#predictions.inc({ predicted }, 0);
@@ -125,15 +125,14 @@ export class SolverMetrics {
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
-  /** Reports the exposure on every scrape. */
-  watchExposure(exposure: ExposureBook): void {
-    const { reading } = metricsIn(this.#registry);
-    reading(
+  reportExposure(exposure: ExposureBook): void {
+    const { scrapedGauge } = metricsIn(this.#registry);
+    scrapedGauge(
       "solver_exposure_usdc",
       "Possible loss of the solver on open theses and executions under way.",
       () => Number(exposure.total) / USDC_UNITS,
     );
-    reading(
+    scrapedGauge(
       "solver_exposure_complete",
       "1 while all open theses are known, 0 while the core node is not followed.",
       () => Number(exposure.complete),
@@ -141,8 +140,8 @@ export class SolverMetrics {
   }
 
   /** Reports on every scrape how true the probabilities are, from windows that nobody has to bet on. */
-  watchCalibration(read: () => readonly MarketCalibration[]): void {
-    const { readings } = metricsIn(this.#registry);
+  reportCalibration(read: () => readonly MarketCalibration[]): void {
+    const { scrapedGauges } = metricsIn(this.#registry);
     const windows = () =>
       read().flatMap(({ symbol: market, horizons }) =>
         horizons.map((horizon) => ({
@@ -154,20 +153,20 @@ export class SolverMetrics {
       windows().flatMap(({ labels, boxes }) =>
         boxes.map((box) => ({ ...box, labels: { ...labels, predicted: box.predicted } }))
       );
-    readings(
+    scrapedGauges(
       "solver_calibration_difference",
       "Share of the boxes that held in windows that nobody has to bet on, less the probability " +
         "that was predicted for them: by market, length of the window and that probability.",
       ["market", "horizon_seconds", "predicted"],
       () => boxes().map(({ labels, held, predicted }) => [labels, held - predicted]),
     );
-    readings(
+    scrapedGauges(
       "solver_calibration_windows",
       "Windows behind the calibration, by market and length; older ones count less.",
       ["market", "horizon_seconds"],
       () => windows().map(({ labels, windows }) => [labels, windows]),
     );
-    readings(
+    scrapedGauges(
       "solver_calibration_error",
       "Standard error by chance alone of solver_calibration_difference.",
       ["market", "horizon_seconds", "predicted"],
@@ -179,10 +178,10 @@ export class SolverMetrics {
    * Reports the solver's account as read by the previous scrape, since a scrape does not wait for the
    * node. Reports nothing while it cannot be read.
    */
-  watchAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
+  reportAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
     let last: Pick<Account, "balance" | "locked"> | undefined;
     const startRefresh = () => {
-      this.#reading = read().catch(() => undefined).then((account) => last = account);
+      this.#accountRead = read().catch(() => undefined).then((account) => last = account);
     };
     const watch = (name: string, help: string, part: "balance" | "locked") =>
       new Gauge({
@@ -201,11 +200,11 @@ export class SolverMetrics {
 
   /** Resolves when no scrape is still reading the account. */
   async stop(): Promise<void> {
-    await this.#reading;
+    await this.#accountRead;
   }
 
   /** Counts and times the answers of a quoting route. */
-  quoting(kind: "quote" | "estimate"): MiddlewareHandler {
+  countQuotes(kind: "quote" | "estimate"): MiddlewareHandler {
     return async (c, next) => {
       const startedMs = performance.now();
       await next();
@@ -214,8 +213,7 @@ export class SolverMetrics {
     };
   }
 
-  /** Counts the answers of `POST /execute`. */
-  readonly executing: MiddlewareHandler = async (c, next) => {
+  readonly countExecutions: MiddlewareHandler = async (c, next) => {
     await next();
     this.#executeAnswers.inc({ outcome: outcomeOf(c, "executed") });
     if (c.res.status === 401) this.#signatureFailures.inc();
@@ -226,7 +224,7 @@ export class SolverMetrics {
   };
 
   /** Counts an execution that reached its final state. */
-  executionEnded({ state, failure }: Pick<Intent, "state" | "failure">): void {
+  executionFinished({ state, failure }: Pick<Intent, "state" | "failure">): void {
     const isRefused = failure !== null && isPricingRefusal(failure.code);
     this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }
@@ -245,7 +243,9 @@ export class SolverMetrics {
   /** Counts a settled bet by the probability that was quoted for it. */
   betSettled(probability: number, { status, betAmount, payout }: Thesis): void {
     const held = status === "won";
-    const predicted = rangeName(Math.min(RANGES - 1, Math.floor(probability * RANGES)));
+    const predicted = rangeName(
+      Math.min(PROBABILITY_RANGES - 1, Math.floor(probability * PROBABILITY_RANGES)),
+    );
     this.#outcomes.inc({ predicted, outcome: held ? "held" : "left" });
     this.#predictions.inc({ predicted }, probability);
     const paid = Number(payout) / USDC_UNITS;
@@ -255,7 +255,7 @@ export class SolverMetrics {
   }
 
   /** Measures the duration and the outcome of a hedge. */
-  timed(hedge: Hedge): Hedge {
+  timeHedge(hedge: Hedge): Hedge {
     return {
       expectedMs: hedge.expectedMs,
       cover: async (quoteHash, quote) => {
@@ -274,11 +274,11 @@ export class SolverMetrics {
   }
 }
 
-const RANGES = 10;
+const PROBABILITY_RANGES = 10;
 
 /** Such as `0.6-0.7`. */
 function rangeName(range: number): string {
-  return `${range / RANGES}-${(range + 1) / RANGES}`;
+  return `${range / PROBABILITY_RANGES}-${(range + 1) / PROBABILITY_RANGES}`;
 }
 
 /** The error code, or the HTTP status of an error without one: a finite list. */

@@ -6,11 +6,11 @@ import { IntentService, problemFields } from "../../lib/intents/intent_service.t
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
-import { signerFrom } from "../../lib/cli/keystore.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { documented } from "../../lib/http/openapi.ts";
+import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
 import { businessLog } from "./business_log.ts";
@@ -58,12 +58,12 @@ async function start(
   opened: AsyncDisposableStack,
 ): Promise<RunningService> {
   const { host, port, allowedHosts, chainId, dryRun, corsOrigins } = options;
-  const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
+  const signer = await openLocalSigner(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, markets);
-  const plainNode = new CoreClient({ url: options.rpcUrl });
+  const node = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({
     ...options,
     name: "solver",
@@ -75,24 +75,28 @@ async function start(
   opened.defer(() => intents.close());
   const { store, drain } = intents;
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
-  metrics.watchExposure(exposure);
-  const account = new OwnAccount(plainNode, solver, clock);
-  metrics.watchAccount(account.read);
+  metrics.reportExposure(exposure);
+  const account = new OwnAccount(node, solver, clock);
+  metrics.reportAccount(account.read);
   opened.defer(() => metrics.stop());
-  const pricing = await createPricing(options, markets, plainNode, clock, exposure, store);
+  const pricing = await createPricing(options, markets, node, clock, exposure, store);
   opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
   const calibration = marketData?.calibration.bind(marketData);
-  metrics.watchCalibration(calibration ?? (() => []));
+  metrics.reportCalibration(calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
-  const core = { intents, plainNode, signer, quoteSigner, markets, strategy, exposure, clock };
-  const { executor, reservations, work } = createExecution(options, core, metrics);
+  const core = { intents, signer, quoteSigner, markets, strategy, exposure, clock };
+  const { executor, reservations, handler } = createExecution(
+    options,
+    { ...core, backgroundNode: node },
+    metrics,
+  );
   const minimumBet = new MinimumBet();
   const follower = followNode({
     wsUrl: options.wsUrl,
     chainId,
     solver,
-    node: plainNode,
+    node,
     clock,
     exposure,
     minimumBet,
@@ -102,10 +106,13 @@ async function start(
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const unpriced = () => marketData?.unpriced() ?? [];
   const { problem } = intents;
-  const needed = { store, problem, node: plainNode, account: account.read, exposure, unpriced };
-  const readiness = () => checkReadiness({ ...needed, chainId, dryRun, wsUrl: options.wsUrl });
+  const readiness = () =>
+    checkReadiness({
+      ...{ store, problem, node, account: account.read, exposure },
+      ...{ chainId, dryRun, wsUrl: options.wsUrl },
+      symbolsWithoutPrice: () => marketData?.symbolsWithoutPrice() ?? [],
+    });
   const timeBounds = options.pricing === "mock" ? undefined : options;
   const signing = { solver, chainId, clock, markets };
   const app = createSolverApi({
@@ -127,7 +134,7 @@ async function start(
   const health = healthRoute(intents, solver, dryRun);
   const shared = { host, port, allowedHosts, app, health, registry, drain, close };
   const service = startService({ name: "solver", ...shared });
-  if (!dryRun) intents.start(work);
+  if (!dryRun) intents.start(handler);
   follower.start();
   pricing.start();
   const report = account.lastKnown().then((own) => businessLog.started(options, solver, own));
@@ -136,7 +143,7 @@ async function start(
 }
 
 function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolean) {
-  return documented(operations.health, async (c: Context) => {
+  return documentedHandler(operations.health, async (c: Context) => {
     // A dry run needs neither store nor node.
     const found = dryRun ? undefined : await problem();
     if (found === undefined) return c.json({ status: "ok", solver, dryRun });

@@ -15,7 +15,7 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { pricingOptions } from "./pricing/options.ts";
-import { optionsFor } from "../../lib/cli/variables.ts";
+import { optionsFor } from "../../lib/cli/option_names.ts";
 import { DAY_MS } from "../../lib/time.ts";
 
 /** Longest simulated hedge; a longer one would outlive most quotes. */
@@ -131,5 +131,4 @@ export const options = optionsFor("solver", {
   faultPoint: faultPointOption,
 });
 
-/** Options of the solver after parsing. */
 export type SolverOptions = OptionsOf<typeof options>;

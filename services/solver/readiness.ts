@@ -20,34 +20,33 @@ export const readinessSchema = z.object({
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 
-/** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-export interface ReadinessPorts {
-  store: { check(): Promise<void> };
+export interface ReadinessParts {
+  store: { checkWritable(): Promise<void> };
   /** What makes the health fail. */
   problem(): Promise<RangemakerError | undefined>;
   node: { readonly url: string; chainId(): Promise<number> };
   account(): Promise<Account>;
   exposure: { readonly complete: boolean };
   /** Symbols of the markets that cannot be priced now. */
-  unpriced(): readonly string[];
+  symbolsWithoutPrice(): readonly string[];
   chainId: number;
   wsUrl: string;
   dryRun: boolean;
 }
 
 /** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
-export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { store, node, exposure, chainId, wsUrl, dryRun } = ports;
+export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
+  const { store, node, exposure, chainId, wsUrl, dryRun } = parts;
   // A dry run submits nothing.
-  const account = dryRun ? undefined : ports.account();
+  const account = dryRun ? undefined : parts.account();
   return findProblems({
-    store: () => dryRun ? store.check() : healthProblem(ports.problem, "store"),
+    store: () => dryRun ? store.checkWritable() : healthProblem(parts.problem, "store"),
     async node() {
       const problem = await chainProblem(node, chainId);
       if (problem !== undefined || account === undefined) return problem;
-      return await healthProblem(ports.problem, "node") ?? storageProblem(node, await account);
+      return await healthProblem(parts.problem, "node") ?? storageProblem(node, await account);
     },
     async balance() {
       if (account === undefined) return undefined;
@@ -59,7 +58,7 @@ export function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
       return `Open theses are not known: core node at ${redactUrls(wsUrl)} is not followed`;
     },
     prices() {
-      const symbols = ports.unpriced();
+      const symbols = parts.symbolsWithoutPrice();
       return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
     },
   });

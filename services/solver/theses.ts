@@ -5,13 +5,12 @@ import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/
 import { riskOf } from "./risk/bet_at_risk.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
-const PAGE_MAX = 1_000;
+const THESES_PER_PAGE_MAX = 1_000;
 
-/** Theses per page by default. */
-const PAGE_DEFAULT = 100;
+const THESES_PER_PAGE = 100;
 
 export const thesesQuerySchema = z.object({
-  limit: limitSchema(PAGE_MAX, PAGE_DEFAULT),
+  limit: limitSchema(THESES_PER_PAGE_MAX, THESES_PER_PAGE),
   cursor: cursorSchema.prefault("0"),
 });
 

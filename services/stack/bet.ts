@@ -50,8 +50,8 @@ const STEP_TIMEOUT_MS = 10_000;
 const EXECUTE_TIMEOUT_MS = 30_000;
 /** Twice that: prices have to reach the oracle first, then the node. */
 const PRICES_TIMEOUT_MS = 20_000;
-const POLL_MS = 25;
-const STEPS = 6;
+const PRICE_POLL_MS = 25;
+const BET_STEPS = 6;
 
 /**
  * Plays one bet through the public client, which checks hash and signatures; this function checks the
@@ -78,10 +78,10 @@ export async function playBet(
   const step = async <T>(name: string, play: () => Promise<T>, outcome: (result: T) => string) => {
     const startedMs = performance.now();
     count += 1;
-    progress(`${count}/${STEPS} ${name} …`);
+    progress(`${count}/${BET_STEPS} ${name} …`);
     const result = await play();
     const seconds = ((performance.now() - startedMs) / 1000).toFixed(2).padStart(5);
-    report(`${count}/${STEPS} ${name.padEnd(9)} ${seconds} s  ${outcome(result)}`);
+    report(`${count}/${BET_STEPS} ${name.padEnd(9)} ${seconds} s  ${outcome(result)}`);
     return result;
   };
 
@@ -107,7 +107,7 @@ export async function playBet(
       const thesis = await drawWhile(settlement, clock, progress, async () => {
         const { price } = (await client.prices())[SYMBOL] ?? {};
         const line = price === undefined ? "" : rangeLine(price, offer.quote, clock.now());
-        return `${STEPS}/${STEPS} settle … ${line}`;
+        return `${BET_STEPS}/${BET_STEPS} settle … ${line}`;
       });
       return { thesis, ...await checkBalances(client, thesis, before, solverBefore) };
     }, describeResult);
@@ -128,19 +128,19 @@ export async function waitForPrices(
     const sources = prices[SYMBOL]?.sources ?? [];
     const pulled = (await client.prices())[SYMBOL];
     if (sources.length >= 2 && pulled?.state === "fresh") return { price: pulled.price, sources };
-    must(
+    assert(
       clock.now() < deadlineMs,
       `${SYMBOL} has ${sources.length} sources and is ${pulled?.state ?? "unknown"} on the node ` +
         `after ${PRICES_TIMEOUT_MS} ms: expected 2 and fresh`,
     );
-    await waitMs(clock, POLL_MS);
+    await waitMs(clock, PRICE_POLL_MS);
   }
 }
 
 async function deposit(client: RangemakerClient): Promise<Account> {
   await client.deposit(DEPOSIT);
   const account = await client.account();
-  must(account.balance === DEPOSIT, `Balance is ${account.balance} after depositing ${DEPOSIT}`);
+  assert(account.balance === DEPOSIT, `Balance is ${account.balance} after depositing ${DEPOSIT}`);
   return account;
 }
 
@@ -158,7 +158,7 @@ async function askForQuote(
       const mayChange = isRangemakerError(thrown) && (thrown.retryable || hasMoved(thrown));
       if (!mayChange || clock.now() >= deadlineMs) throw thrown;
     }
-    await waitMs(clock, POLL_MS);
+    await waitMs(clock, PRICE_POLL_MS);
   }
 }
 
@@ -241,7 +241,7 @@ async function waitForSettlement(
   { quote }: Offer,
 ): Promise<Thesis> {
   const created = await watch.until(({ id }) => id === thesisId, STEP_TIMEOUT_MS);
-  must(created.payout === quote.payout, `Thesis pays ${created.payout}, not ${quote.payout}`);
+  assert(created.payout === quote.payout, `Thesis pays ${created.payout}, not ${quote.payout}`);
   return await watch.until(
     ({ id, status }) => id === thesisId && (status === "won" || status === "lost"),
     STEP_TIMEOUT_MS,
@@ -268,12 +268,12 @@ function totalOf(account: Account): bigint {
 }
 
 function requireTotal(who: string, account: Account, expected: bigint): void {
-  must(totalOf(account) === expected, `${who} holds ${totalOf(account)}, not ${expected}`);
-  must(account.locked === 0n, `${who} still has ${account.locked} locked`);
+  assert(totalOf(account) === expected, `${who} holds ${totalOf(account)}, not ${expected}`);
+  assert(account.locked === 0n, `${who} still has ${account.locked} locked`);
 }
 
 /** @throws {BetError} With `message` unless `condition` is true. */
-function must(condition: boolean, message: string): asserts condition {
+function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new BetError(message);
 }
 

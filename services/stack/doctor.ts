@@ -1,7 +1,12 @@
 /** `rangemaker doctor`: tries everything that services are configured to use, and prints fixes. */
 import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
-import { checksOf } from "../../lib/cli/checks/derived.ts";
-import { jsonOf, linesOf, runChecks, summaryOf } from "../../lib/cli/checks/runner.ts";
+import { buildChecks } from "../../lib/cli/checks/build_checks.ts";
+import {
+  resultLines,
+  resultsAsJson,
+  resultSummary,
+  runChecks,
+} from "../../lib/cli/checks/runner.ts";
 import {
   type CommandContext,
   type CommandEntry,
@@ -20,7 +25,7 @@ import {
   type ParsedOptions,
 } from "../../lib/cli/options.ts";
 import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
-import { optionsFor, requireKnownVariables } from "../../lib/cli/variables.ts";
+import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 
@@ -97,7 +102,7 @@ export const run: RunnableCommand = Object.assign(
       const [first] = targets;
       if (names.length === 1 && first) return await doctorFor(first)(flags, context);
       const definition = { ...text, subcommands, options: doctorOptions };
-      return await examine(targets, definition, flags, context, services.length > 0);
+      return await runDoctor(targets, definition, flags, context, services.length > 0);
     });
   },
   { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
@@ -131,7 +136,7 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
     ]] as const,
   };
   const run = (argv: readonly string[], context: CommandContext) =>
-    reportErrors(definition.name, context, () => examine([target], definition, argv, context));
+    reportErrors(definition.name, context, () => runDoctor([target], definition, argv, context));
   return Object.assign(run, { definition, subcommands: {} });
 }
 
@@ -141,7 +146,7 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
  * @param isNamed The user has named the targets: they are checked without a key too.
  * @returns The exit code.
  */
-async function examine(
+async function runDoctor(
   targets: readonly ServiceChecks[],
   definition: RunnableCommand["definition"],
   argv: readonly string[],
@@ -167,7 +172,7 @@ async function examine(
       env,
     );
     if (!isNamed && !hasKey(target, options)) return [];
-    return checksOf(target, options, { clock: systemClock, timeoutMs: own.timeoutMs });
+    return buildChecks(target, options, { clock: systemClock, timeoutMs: own.timeoutMs });
   });
   return await runAndReport(checks, own, context);
 }
@@ -198,13 +203,13 @@ async function runAndReport(
     clock: systemClock,
     deadlineMs: timeoutMs + GRACE_MS,
     onResult(result) {
-      if (!json) linesOf(result, widths, printsColor).forEach(print);
+      if (!json) resultLines(result, widths, printsColor).forEach(print);
     },
     onWaiting(waiting) {
       const names = waiting.map(({ service, subject }) => `${service} ${subject}`).join(", ");
       progress(waiting.length === 0 ? "" : `Waiting for ${waiting.length}: ${names}`);
     },
   });
-  print(json ? jsonOf(results) : summaryOf(results));
+  print(json ? resultsAsJson(results) : resultSummary(results));
   return results.some(({ level }) => level === "fail") ? ExitCode.failed : ExitCode.ok;
 }

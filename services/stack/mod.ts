@@ -65,7 +65,6 @@ export const options = {
   },
 } satisfies OptionTable;
 
-/** Logs that the keys in use are publicly known. */
 export function warnOfDevelopmentKeys(): void {
   serviceLog("stack").warn(
     "Development keys only: the accounts are publicly known, anyone can spend from them",

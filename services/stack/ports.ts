@@ -1,6 +1,6 @@
 /** The ports of a stack, and the programs that use them if they are taken. */
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { ownerOf } from "../../lib/http/listener.ts";
+import { describePortOwner } from "../../lib/http/listener.ts";
 
 /** Ports of a stack; 0 chooses a free one. */
 export interface StackPorts {
@@ -62,7 +62,7 @@ export class StackPortsError extends RangemakerError {
 export async function requireFreePorts(host: string, ports: Partial<StackPorts>): Promise<void> {
   const busy = Object.entries(ports).filter(([, port]) => port !== 0 && isBusy(host, port));
   if (busy.length === 0) return;
-  const owners = await Promise.all(busy.map(([, port]) => ownerOf(host, port)));
+  const owners = await Promise.all(busy.map(([, port]) => describePortOwner(host, port)));
   const taken = busy.map(([key, port], index) => {
     const service = key === "nodeRead" ? "read-node" : key; // its name in logs
     return `${port} of ${service} by ${owners[index]}`;

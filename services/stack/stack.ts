@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
@@ -95,7 +95,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   const stop = async () => {
     for (const service of started.splice(0).reverse()) await service.stop();
   };
-  const keep = async <S extends RunningService>(starting: S | Promise<S>): Promise<S> => {
+  const track = async <S extends RunningService>(starting: S | Promise<S>): Promise<S> => {
     const service = await starting;
     started.push(service);
     return service;
@@ -107,10 +107,10 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     options.live ? others : { exchanges, ...others },
   );
   try {
-    const console = await startStackConsole(options, keep);
+    const console = await startStackConsole(options, track);
     const urls = {
       ...console?.urls,
-      ...await startAll(options, keep, originsOf(console?.urls.console)),
+      ...await startAll(options, track, originsOf(console?.urls.console)),
     };
     await console?.connect(urls);
     return { urls, stop, [Symbol.asyncDispose]: stop };
@@ -131,17 +131,17 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
 }
 
 /** Waits until a service has started, and remembers it for the stop. */
-type Keep = <S extends RunningService>(starting: S | Promise<S>) => Promise<S>;
+type Track = <S extends RunningService>(starting: S | Promise<S>) => Promise<S>;
 
 /** Starts the console; it gets the URLs of the services once they run. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, allowedHosts, page, markets }: StackOptions,
-  keep: Keep,
+  track: Track,
 ): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
   const given = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
-  const { url } = await keep(
+  const { url } = await track(
     startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
   );
   return {
@@ -170,7 +170,7 @@ function originsOf(consoleUrl: string | undefined): string[] {
 
 async function startAll(
   options: StackOptions,
-  keep: Keep,
+  track: Track,
   consoleOrigins: string[],
 ): Promise<StackUrls> {
   const { ports, seed, tape, live = false, dataDir, markets, pricing } = options;
@@ -182,7 +182,7 @@ async function startAll(
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   // Node, bridge and solver share one clock that can be moved; prices still come from the present.
   const clock = new ShiftedClock(systemClock);
-  const exchanges = live ? undefined : await keep(startExchanges(withDefaults(exchangesOptions, {
+  const exchanges = live ? undefined : await track(startExchanges(withDefaults(exchangesOptions, {
     ...listen,
     ...readers,
     markets,
@@ -190,7 +190,7 @@ async function startAll(
     seed,
     tape,
   })));
-  const oracle = await keep(startOracle(withDefaults(oracleOptions, {
+  const oracle = await track(startOracle(withDefaults(oracleOptions, {
     ...listen,
     ...readers,
     markets,
@@ -209,8 +209,8 @@ async function startAll(
     dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
     dev: true,
   });
-  const node = await keep(startNode(nodeValues, clock));
-  const proxy = await keep(startProxy(withDefaults(proxyOptions, {
+  const node = await track(startNode(nodeValues, clock));
+  const proxy = await track(startProxy(withDefaults(proxyOptions, {
     ...listen,
     ...users,
     port: ports.proxy,
@@ -222,10 +222,10 @@ async function startAll(
     ...users,
     port: ports.bridge,
     rpcUrl: node.url,
-    privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+    privateKey: new LocalSigner(DEV_ACCOUNTS.relayer.privateKey),
     database: databaseOf("bridge"),
   });
-  const bridge = await keep(startBridge(bridgeValues, clock));
+  const bridge = await track(startBridge(bridgeValues, clock));
   const solverValues = withDefaults(solverOptions, {
     ...pricing,
     ...listen,
@@ -234,12 +234,12 @@ async function startAll(
     port: ports.solver,
     rpcUrl: node.url,
     wsUrl: proxy.wsUrl,
-    privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+    privateKey: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
     // Simulated prices have no past.
     ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
     database: databaseOf("solver"),
   });
-  const solver = await keep(startSolver(solverValues, clock));
+  const solver = await track(startSolver(solverValues, clock));
   return {
     ...(exchanges && { exchanges: exchanges.url }),
     oracle: oracle.url,

@@ -58,7 +58,7 @@ Deno.test("Backfiller: works in batches of at most ten minutes, and reports prog
   const { backfiller, sent, asked, progress } = fakeBackfiller(halfAnHour);
   const span = { from: START, to: START + 1_500_000 };
   assert.deepEqual(await backfiller.fill(ETH, [span]), [
-    { span, filledSlots: 15_000, slotsWithoutTrade: 0, slotsNotTaken: 0 },
+    { span, filledSlots: 15_000, slotsWithoutTrade: 0, slotsRefused: 0 },
   ]);
   assert.deepEqual(asked.map(({ from, to }) => [from - START, to - START]), [
     [-3_000, 600_000],

@@ -10,12 +10,12 @@ import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
-import { type SubmissionNode, TransactionSigner } from "../../lib/intents/submission.ts";
+import { type SubmissionNode, TransactionBuilder } from "../../lib/intents/submission.ts";
 import type { Submitter } from "../../lib/intents/submitter.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import {
   type Deposit,
   hashTransaction,
@@ -53,7 +53,11 @@ const ours: Path = (store, submitter) =>
       submit: submitter.submit.bind(submitter),
       requireChain: () => Promise.resolve(),
       clockProblem: undefined,
-      transactions: new TransactionSigner(new Signer(relayer.privateKey), CHAIN_ID, systemClock),
+      transactions: new TransactionBuilder(
+        new LocalSigner(relayer.privateKey),
+        CHAIN_ID,
+        systemClock,
+      ),
     },
     chainId: CHAIN_ID,
     clock: systemClock,
@@ -106,7 +110,7 @@ async function signOnViem(
 
 /** Bodies of `POST /deposit` that differ in their nonce. */
 function signedBodies(count: number): string[] {
-  const user = new Signer(`0x${"11".repeat(32)}`);
+  const user = new LocalSigner(`0x${"11".repeat(32)}`);
   const deadline = Date.now() + 3_600_000;
   return Array.from({ length: count }, (_, nonce) => {
     const request = { user: user.address, amount: 1_000_000n, nonce: BigInt(nonce), deadline };
@@ -122,8 +126,8 @@ function signedBodies(count: number): string[] {
 
 function measure(path: Path, bodies: string[]): Promise<Figures> {
   const unused = () => assert.fail("Nothing is read from the store or signed twice here");
-  const transactions = { sign: unused, require: unused };
-  const options = { node: instantNode, work: { termsOf: unused }, transactions };
+  const transactions = { sign: unused, requireOwn: unused };
+  const options = { node: instantNode, handler: { termsOf: unused }, transactions };
   return withStore(options, (store, submitter) => {
     const app = createBridgeApi({
       depositor: path(store, submitter),

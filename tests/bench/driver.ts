@@ -40,7 +40,7 @@ export async function post(app: Hono, job: Omit<Job, "port">): Promise<Figures> 
 
 /** Runs with a store on the disk and a submitter to a node. */
 export async function withStore(
-  options: Pick<SubmitterOptions, "node" | "work" | "transactions">,
+  options: Pick<SubmitterOptions, "node" | "handler" | "transactions">,
   run: (store: IntentStore, submitter: Submitter) => Promise<Figures>,
 ): Promise<Figures> {
   const directory = await Deno.makeTempDir();

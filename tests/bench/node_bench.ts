@@ -146,7 +146,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
       await new Promise((resolve) => setImmediate(resolve));
     }
     isSettling = false;
-    if (state.settler.unsettledCount === 0) done.resolve();
+    if (state.settlements.unsettledCount === 0) done.resolve();
   };
   loop.start();
   await done.promise;

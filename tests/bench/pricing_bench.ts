@@ -7,7 +7,7 @@ import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { boxProbability } from "../../services/solver/pricing/box_probability.ts";
@@ -123,8 +123,8 @@ const cases: [name: string, durationMs: number, aheadMs: number][] = [
   ["5 m box in an hour", 300_000, 3_600_000],
   ["2 s box, now (exact)", 2_000, 0],
 ];
-const signer = new Signer(DEV_ACCOUNTS.solver.privateKey);
-const user = new Signer(`0x${"11".repeat(32)}`).address;
+const signer = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
+const user = new LocalSigner(`0x${"11".repeat(32)}`).address;
 const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
     markets: SPEC_MARKETS,

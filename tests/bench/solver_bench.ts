@@ -12,11 +12,11 @@ import type { Hono } from "hono";
 import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { type SubmissionNode, TransactionSigner } from "../../lib/intents/submission.ts";
+import { type SubmissionNode, TransactionBuilder } from "../../lib/intents/submission.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
 import {
@@ -43,8 +43,8 @@ const MAX_EXPOSURE = 10n ** 15n;
 const BET = 1_000_000n;
 
 const { privateKey, address: solver } = DEV_ACCOUNTS.solver;
-const signer = new Signer(privateKey);
-const user = new Signer(`0x${"11".repeat(32)}`);
+const signer = new LocalSigner(privateKey);
+const user = new LocalSigner(`0x${"11".repeat(32)}`);
 const market = MARKETS[0]!;
 const strategy = new MockStrategy(Math.random);
 
@@ -183,12 +183,12 @@ function measureExecutions(
   quoteSigner: QuoteSigner | undefined,
   max?: bigint,
 ): Promise<Figures> {
-  const transactions = new TransactionSigner(signer, CHAIN_ID, systemClock);
+  const transactions = new TransactionBuilder(signer, CHAIN_ID, systemClock);
   let own: Executor | undefined;
   return withStore({
     node: instantNode,
-    transactions: quoteSigner === undefined ? { sign: signOnViem, require() {} } : transactions,
-    work: {
+    transactions: quoteSigner === undefined ? { sign: signOnViem, requireOwn() {} } : transactions,
+    handler: {
       termsOf: (intent) =>
         own?.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
       beforeSigning: async (intent) => await own?.prepare(intent),

@@ -4,7 +4,7 @@
  * `deno run --allow-all tests/bench/store_growth_bench.ts [intents a day]`.
  */
 import type { NewIntent } from "../../lib/intents/intent.ts";
-import { openIntentStore } from "../../lib/intents/open.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { encodePayload } from "../../services/bridge/depositor.ts";

@@ -13,7 +13,7 @@ import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashDepositRequest, hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID } from "./driver.ts";
 import { cpuMicros, freePort, median, type Rival, start } from "./proxy_rivals.ts";
@@ -24,10 +24,10 @@ const BET = 100_000n;
 const [other, requests = 1_000, rounds = 10] = [Deno.args[0], ...Deno.args.slice(1).map(Number)];
 assert(other !== undefined, "The path of another version's main.ts is missing");
 
-const user = new Signer(`0x${"11".repeat(32)}`);
+const user = new LocalSigner(`0x${"11".repeat(32)}`);
 let nonce = BigInt(Date.now());
 
-function depositBody(signer: Signer, amount: bigint): string {
+function depositBody(signer: LocalSigner, amount: bigint): string {
   const deadline = Date.now() + 600_000;
   const request = { user: signer.address, amount, nonce: nonce++, deadline };
   const signature = signer.sign(hashDepositRequest(request, CHAIN_ID));
@@ -83,7 +83,7 @@ async function startVersion(name: string, main: string, key: string): Promise<Ve
     return services.use(await start(Deno.execPath(), args, port));
   };
   await post(`${stack.urls.bridge}/deposit`, [
-    depositBody(new Signer(`0x${key.repeat(32)}`), 9_000_000_000n),
+    depositBody(new LocalSigner(`0x${key.repeat(32)}`), 9_000_000_000n),
   ]);
   const ws = stack.urls.node.replace("http", "ws");
   return new Version(

@@ -4,9 +4,9 @@ import { RangemakerError } from "../../lib/errors.ts";
 import type { Intent, IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
-import { TransactionSigner } from "../../lib/intents/submission.ts";
-import { Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
+import { TransactionBuilder } from "../../lib/intents/submission.ts";
+import { Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
@@ -37,7 +37,7 @@ async function withDepositor(
   const depositor = new Depositor({
     intents: {
       store,
-      transactions: new TransactionSigner(relayer, CHAIN_ID, clock),
+      transactions: new TransactionBuilder(relayer, CHAIN_ID, clock),
       submit(intent: Intent) {
         submitted.push(intent);
         return store.finish(intent, outcome, clock.now());
@@ -105,7 +105,7 @@ Deno.test("Depositor: the terms of a recorded deposit are those that its user si
   withDepositor(async ({ depositor, clock, submitted }) => {
     await depositor.deposit(request(clock.now() + 1_000));
     const intent = submitted[0] ?? assert.fail("It is submitted");
-    const terms = termsOfIntent(intent, CHAIN_ID);
+    const terms = depositTermsOf(intent, CHAIN_ID);
     const { signature: _, timestamp: __, from: ___, ...sent } = JSON.parse(
       intent.transaction!.text,
     );
@@ -134,7 +134,7 @@ for (const [what, change] of changes) {
       await depositor.deposit(request(clock.now() + 1_000));
       const intent = submitted[0] ?? assert.fail("It is submitted");
       assert.notDeepEqual({ ...intent, ...change(intent) }, intent);
-      assert.throws(() => termsOfIntent({ ...intent, ...change(intent) }, CHAIN_ID));
+      assert.throws(() => depositTermsOf({ ...intent, ...change(intent) }, CHAIN_ID));
     }));
 }
 
@@ -142,7 +142,7 @@ Deno.test("Depositor: a request that was changed after its user signed it is ref
   withDepositor(async ({ depositor, clock, submitted }) => {
     const good = request(clock.now() + 60_000);
     const { signature: _, ...unsigned } = good;
-    const stranger = new Signer(`0x${"22".repeat(32)}`);
+    const stranger = new LocalSigner(`0x${"22".repeat(32)}`);
     const signedBy = (...given: Parameters<typeof signedRequest>) =>
       depositRequestSchema.parse(signedRequest(...given));
     const forged = [
@@ -161,7 +161,7 @@ Deno.test("Depositor: a request that was changed after its user signed it is ref
 Deno.test("Depositor: two users may use the same nonce", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     const deadline = clock.now() + 1_000;
-    const other = new Signer(`0x${"0b".repeat(32)}`);
+    const other = new LocalSigner(`0x${"0b".repeat(32)}`);
     const ofOther = signedRequest({ deadline, user: other.address }, { signer: other });
     for (const each of [request(deadline), depositRequestSchema.parse(ofOther)]) {
       clock.advance(1);

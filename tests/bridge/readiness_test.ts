@@ -4,16 +4,16 @@ import { NodeUnreachableError } from "../../lib/net/core_client.ts";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
+import { checkReadiness, type ReadinessParts } from "../../services/bridge/readiness.ts";
 import { relayer, withBridge } from "./support.ts";
 
-type Probe = ReadinessPorts["intents"]["probe"];
+type Probe = ReadinessParts["intents"]["shortTimeoutNode"];
 
-function ports(given: Partial<Probe> = {}, problem?: RangemakerError): ReadinessPorts {
+function ports(given: Partial<Probe> = {}, problem?: RangemakerError): ReadinessParts {
   return {
     intents: {
       problem: () => Promise.resolve(problem),
-      probe: {
+      shortTimeoutNode: {
         url: "http://user:SECRET@node/?key=SECRET",
         chainId: () => Promise.resolve(1337),
         getAccount: account({ permissions: ["relayer"] }),
@@ -37,7 +37,7 @@ const frozen = { getAccount: account({ permissions: ["relayer"], frozen: true })
 // A node with the expected id may still have another chain than the store.
 const otherChain = new WrongChainError("CHAIN_MISMATCH", "Another chain", {});
 
-type Case = [what: string, given: ReadinessPorts, missing: string[], problems: RegExp[]];
+type Case = [what: string, given: ReadinessParts, missing: string[], problems: RegExp[]];
 
 const cases: Case[] = [
   ["all that a deposit needs", ports(), [], []],

@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { type BridgeOptions, options, startBridge } from "../../services/bridge/mod.ts";
 import type { RunningService } from "../../lib/http/service.ts";
@@ -12,15 +12,15 @@ import { FakeNode } from "../support/fake_node.ts";
 export const CHAIN_ID = 1337;
 
 /** A user with nothing but a key. */
-export const user = new Signer(`0x${"11".repeat(32)}`);
+export const user = new LocalSigner(`0x${"11".repeat(32)}`);
 
 /** The key of the bridge. */
-export const relayer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+export const relayer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 
 /** A deposit request as JSON, signed; `nonce` 1 and valid for a minute by default. */
 export function signedRequest(
   given: Partial<Omit<DepositRequest, "signature">> = {},
-  options: { signer?: Signer; chainId?: number } = {},
+  options: { signer?: LocalSigner; chainId?: number } = {},
 ) {
   const request = {
     user: user.address,

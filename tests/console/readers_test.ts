@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { allowReaders } from "../../lib/http/envelope.ts";
+import { allowReadsFrom } from "../../lib/http/envelope.ts";
 
 const PAGE = "http://127.0.0.1:8600";
 
@@ -10,19 +10,19 @@ async function allowedOrigin(
   method = "GET",
 ): Promise<string | null> {
   const app = new Hono();
-  allowReaders(app, corsOrigins);
+  allowReadsFrom(app, corsOrigins);
   app.all("/metrics", (c) => c.text(""));
   const answer = await app.request("/metrics", { method, headers: { origin } });
   return answer.headers.get("access-control-allow-origin");
 }
 
-Deno.test("allowReaders: only the given pages read, and only what GET answers", async () => {
+Deno.test("allowReadsFrom: only the given pages read, and only what GET answers", async () => {
   assert.equal(await allowedOrigin([PAGE], PAGE), PAGE);
   assert.equal(await allowedOrigin([PAGE], "https://other.example"), null);
   assert.equal(await allowedOrigin([PAGE], PAGE, "POST"), null);
   assert.equal(await allowedOrigin(["*"], PAGE), "*");
 });
 
-Deno.test("allowReaders: without origins no page reads", async () => {
+Deno.test("allowReadsFrom: without origins no page reads", async () => {
   assert.equal(await allowedOrigin(undefined, PAGE), null);
 });

@@ -1,7 +1,7 @@
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import {
   configOf,
@@ -90,7 +90,7 @@ export class TestServices {
   async #start(name: Name, port: number): Promise<RunningService> {
     const at = { port, corsOrigins };
     const keyOf = (account: keyof typeof DEV_ACCOUNTS) =>
-      new Signer(DEV_ACCOUNTS[account].privateKey);
+      new LocalSigner(DEV_ACCOUNTS[account].privateKey);
     switch (name) {
       case "oracle": {
         const { providerUrls } = this.#exchanges ?? {};

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { CommandContext } from "../../lib/cli/command.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { openIntentStore } from "../../lib/intents/open.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
@@ -22,9 +22,9 @@ import { freePort } from "../support/ports.ts";
 
 const keyOf = (digit: string) => `0x${digit.repeat(64)}` as const;
 const keys = { solver: keyOf("1"), relayer: keyOf("2"), admin: keyOf("3") };
-const solver = new Signer(keys.solver).address;
-const relayer = new Signer(keys.relayer).address;
-const admin = new Signer(keys.admin).address;
+const solver = new LocalSigner(keys.solver).address;
+const relayer = new LocalSigner(keys.relayer).address;
+const admin = new LocalSigner(keys.admin).address;
 
 /** Genesis options of the node, for the doctor. */
 const genesisArgs = ["--relayers", relayer, "--admins", admin, "--balances", `${solver}=1000000`];
@@ -419,7 +419,7 @@ Deno.test("doctor: a port used by another program fails, one used by the service
   const bridge = await startBridge(withDefaults(bridgeOptions, {
     port: 0,
     rpcUrl: deadUrl(),
-    privateKey: new Signer(keys.relayer),
+    privateKey: new LocalSigner(keys.relayer),
     database: ":memory:",
   }));
   const portOf = async (service: string, port: string | number) =>

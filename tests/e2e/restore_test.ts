@@ -15,7 +15,7 @@ import { fileUrl, run } from "../ship/support.ts";
 import { askQuote, signQuote, solver, startTestSolver, user } from "../solver/support.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, startAgain } from "../support/ports.ts";
@@ -74,7 +74,7 @@ class Deployment {
   async #start(name: Name): Promise<RunningService> {
     const database = `${this.#folder}/data/${name}.sqlite`;
     const rpcUrl = `http://127.0.0.1:${this.#port}`;
-    const privateKey = new Signer(this.relayerKey);
+    const privateKey = new LocalSigner(this.relayerKey);
     if (name === "bridge") return await startTestBridge(rpcUrl, { database, privateKey });
     if (name === "solver") {
       return await startTestSolver({ url: rpcUrl, wsUrl: this.#wsUrl }, { database });

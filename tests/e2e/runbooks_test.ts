@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { createKeystore, signerFrom } from "../../lib/cli/keystore.ts";
+import { createKeystore, openLocalSigner } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { relayer, signedRequest } from "../bridge/support.ts";
@@ -400,7 +400,7 @@ ${key("admin")}
       keystore: `${etc}/${name}.json`,
       keystorePasswordFile: `${etc}/${password}.password`,
     };
-    return signerFrom(files, name);
+    return openLocalSigner(files, name);
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** A solver whose key comes from a keystore that the program made. */
 import assert from "node:assert/strict";
 import { runProgram } from "../support/process.ts";
-import { kill, startMortal } from "../support/death.ts";
+import { kill, startServiceProcess } from "../support/killed_process.ts";
 import { post } from "../support/http_answers.ts";
 import { CHAIN_ID, quoteRequest } from "../solver/support.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
@@ -31,7 +31,7 @@ Deno.test(name, { timeout: 180_000 }, async () => {
 
     const solver = ["solver", "--port", "0", "--database", ":memory:", "--dry-run"];
     const args = [...solver, "--rpc-url", "http://127.0.0.1:9", "--ws-url", "ws://127.0.0.1:9"];
-    const started = await startMortal({
+    const started = await startServiceProcess({
       args: [...args, ...keyOf("solver.json", "password")],
       env: {},
     });

@@ -4,8 +4,8 @@ import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { binance } from "../../services/exchanges/dialects/binance.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import {
-  planFaults,
   plannedFaultSchema,
+  scheduleFaults,
   SHUTDOWN_NOTICE_MS,
   SLOW_MS,
   WRONG_CLOCK_MS,
@@ -285,14 +285,14 @@ Deno.test("plannedFaultSchema: reads venue, fault, beginning and length", () => 
   }
 });
 
-Deno.test("planFaults: faults begin and end on time, unless cancelled", () => {
+Deno.test("scheduleFaults: faults begin and end on time, unless cancelled", () => {
   const clock = new FakeClock();
   const venue = new Venue({ dialect: binance, markets: TRADED, clock });
   const plan = ["binance=stall@1000+500", "binance=gap@2000"].map((text) =>
     plannedFaultSchema.parse(text)
   );
-  const callOff = planFaults(plan, () => venue, clock);
-  const has = () => [venue.has("stall"), venue.has("gap")];
+  const callOff = scheduleFaults(plan, () => venue, clock);
+  const has = () => [venue.hasFault("stall"), venue.hasFault("gap")];
   clock.advance(999);
   assert.deepEqual(has(), [false, false]);
   clock.advance(1);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { CommandEntries, RunnableCommand } from "../../lib/cli/command.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
-import { settingsOf } from "../../lib/cli/variables.ts";
+import { settingsOf } from "../../lib/cli/option_names.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { commands } from "../../main.ts";
 import { run as node } from "../../services/node/mod.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
-import { variablesOf } from "../../lib/cli/variables.ts";
+import { variablesOf } from "../../lib/cli/option_names.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { PROXY_VARIABLES } from "../../services/oracle/provider_connection.ts";

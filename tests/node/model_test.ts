@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
+import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { RfqSubmit, Transaction } from "../../lib/protocol/transaction.ts";
 import type { Chain } from "../../services/node/chain/chain.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
@@ -23,7 +23,7 @@ const RING_SLOTS = 64;
 const MAX_STALE_MS = 500;
 const STEPS = 400;
 
-const people: Signer[] = [actors.user, actors.solver, actors.stranger];
+const people: LocalSigner[] = [actors.user, actors.solver, actors.stranger];
 
 /** A chain on the disk and a naive one, which get the same operations. */
 class Twins {

@@ -84,11 +84,11 @@ Deno.test("price oracle spec, States: a backfill makes the settlement succeed", 
   open(test, 10_000);
   test.run(50, null);
   test.run(60);
-  assert.equal(test.chain.state.settler.withoutPrices, 1);
+  assert.equal(test.chain.state.settlements.withoutPricesCount, 1);
   const receipt = fill(test, start + 3_000, start + 5_200);
   assert.deepEqual([receipt.status, receipt.filledSlots], ["committed", 20]);
   assert.equal(statusOf(test), "won");
-  assert.equal(test.chain.state.settler.withoutPrices, 0);
+  assert.equal(test.chain.state.settlements.withoutPricesCount, 0);
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { validate } from "@readme/openapi-parser";
 import type { Handler, Hono } from "hono";
 import config from "../../deno.json" with { type: "json" };
-import { answering } from "../../lib/http/openapi.ts";
+import { jsonHandler } from "../../lib/http/openapi.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { startService } from "../../lib/http/service.ts";
 import { operations as bridgeOperations } from "../../services/bridge/operations.ts";
@@ -13,13 +13,13 @@ import { solver } from "../solver/support.ts";
 import { bridgeApp, oracleApp, solverApp } from "./support/apps.ts";
 import { DocumentedService } from "./support/documented_service.ts";
 
-const solverHealth = answering(solverOperations.health, () => ({
+const solverHealth = jsonHandler(solverOperations.health, () => ({
   status: "ok" as const,
   solver: solver.address,
   dryRun: false,
 }));
 
-const bridgeHealth = answering(bridgeOperations.health, () => ({
+const bridgeHealth = jsonHandler(bridgeOperations.health, () => ({
   status: "healthy" as const,
   rpc: false,
   bridge: relayer.address,

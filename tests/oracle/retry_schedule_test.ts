@@ -12,7 +12,7 @@ function setUp() {
 
 Deno.test("RetrySchedule: waits double up to the longest, and start again after a reset", () => {
   const { schedule } = setUp();
-  schedule.spend("connections");
+  schedule.count("connections");
   assert.deepEqual(Array.from({ length: 4 }, () => schedule.nextMs()), [
     1_000,
     2_000,
@@ -25,7 +25,7 @@ Deno.test("RetrySchedule: waits double up to the longest, and start again after 
 
 Deno.test("RetrySchedule: an attempt that failed slowly is followed by a short wait", () => {
   const { clock, schedule } = setUp();
-  schedule.spend("connections");
+  schedule.count("connections");
   for (let count = 0; count < 3; count++) schedule.nextMs();
   clock.advance(2_500);
   assert.equal(schedule.nextMs(), 1_500);
@@ -36,7 +36,7 @@ Deno.test("RetrySchedule: an attempt that failed slowly is followed by a short w
 Deno.test("RetrySchedule: past the burst, waits are those of the exchange's limit", () => {
   const { clock, schedule } = setUp();
   const waits = Array.from({ length: 6 }, () => {
-    schedule.spend("connections");
+    schedule.count("connections");
     const waitMs = schedule.nextMs();
     clock.advance(waitMs);
     return waitMs;
@@ -46,25 +46,25 @@ Deno.test("RetrySchedule: past the burst, waits are those of the exchange's limi
 
 Deno.test("RetrySchedule: a reset does not refill the limit, time does", () => {
   const { clock, schedule } = setUp();
-  for (let count = 0; count < 3; count++) schedule.spend("connections");
+  for (let count = 0; count < 3; count++) schedule.count("connections");
   schedule.reset();
   assert.equal(schedule.nextMs(), 10_000);
   clock.advance(30_000);
-  for (let count = 0; count < 2; count++) schedule.spend("connections");
+  for (let count = 0; count < 2; count++) schedule.count("connections");
   schedule.reset();
   assert.equal(schedule.nextMs(), 1_000);
 });
 
 Deno.test("RetrySchedule: counts only what the exchange counts", () => {
   const { schedule } = setUp();
-  schedule.spend("connections");
-  for (let count = 0; count < 9; count++) schedule.spend("subscriptions");
+  schedule.count("connections");
+  for (let count = 0; count < 9; count++) schedule.count("subscriptions");
   assert.equal(schedule.nextMs(), 1_000);
 });
 
 Deno.test("RetrySchedule: a clock that is set back does not stretch a wait", () => {
   const { clock, schedule } = setUp();
-  for (let count = 0; count < 3; count++) schedule.spend("connections");
+  for (let count = 0; count < 3; count++) schedule.count("connections");
   clock.jump(-3_600_000);
   assert.equal(schedule.nextMs(), 10_000);
 });

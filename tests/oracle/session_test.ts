@@ -7,7 +7,7 @@ import { okx } from "../../services/oracle/providers/okx.ts";
 import type { Provider } from "../../services/oracle/provider.ts";
 import {
   ACKNOWLEDGE_MS,
-  FRAME_CHARS_MAX,
+  EXCHANGE_FRAME_CHARS_MAX,
   GAPS_MAX,
   GAPS_WINDOW_MS,
   RETRY_REFUSED_MS,
@@ -288,12 +288,12 @@ Deno.test("OracleSession: asks after silence where the exchange answers, and onl
 
 Deno.test("OracleSession: frames without a price are dropped with a reason", () => {
   const { session, clock, news } = setUp(binance);
-  session.receive(ACK.padEnd(FRAME_CHARS_MAX + 1));
+  session.receive(ACK.padEnd(EXCHANGE_FRAME_CHARS_MAX + 1));
   session.receive("{");
   session.receive('{"hello":1}');
   session.receive(aggTrade(1, clock.now(), "0"));
   session.receive(aggTrade(1, clock.now(), "5", "DOGEUSDT"));
-  session.receive(aggTrade(1, clock.now()).padEnd(FRAME_CHARS_MAX));
+  session.receive(aggTrade(1, clock.now()).padEnd(EXCHANGE_FRAME_CHARS_MAX));
   session.receive(aggTrade(1, clock.now()));
   assert.deepEqual(news(), [
     "dropped too_long",

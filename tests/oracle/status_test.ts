@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Registry } from "prom-client";
-import { createOracleMetrics, observeBoard } from "../../services/oracle/metrics.ts";
+import { createOracleMetrics, registerBoardMetrics } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { healthBody, providersBody } from "../../services/oracle/status.ts";
@@ -184,7 +184,7 @@ Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its t
 
 Deno.test("Oracle metrics: prints, ages, sources, reconnects, faults, dropped frames and times", async () => {
   const { clock, network, registry, oracle } = setUp(["provider_a"]);
-  observeBoard(registry, oracle.board, clock);
+  registerBoardMetrics(registry, oracle.board, clock);
   network.newest.fail("refused");
   clock.advance(500);
   network.newest.open();

@@ -2,5 +2,5 @@ import type { CallerAddress } from "../../lib/http/caller_address.ts";
 
 /** The address of a caller who connects directly. */
 export function address(text = "192.0.2.1"): CallerAddress {
-  return { shown: text, forwardedFor: text, key: text, networks: [], peerKey: text };
+  return { display: text, forwardedFor: text, key: text, networks: [], peerKey: text };
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  answerUnder,
   callText,
   readAnswer,
   readEnvelope,
+  withCallerId,
 } from "../../services/proxy/call_envelope.ts";
 import { MessageError, readMessage } from "../../services/proxy/calls/message.ts";
 
@@ -23,10 +23,10 @@ Deno.test("Envelope: the usual spelling and any other one give the same", () => 
     '{"id":12,"method":"eth\\u005fcall","jsonrpc":"2.0","params":[{"id":1},"}"],"more":{"id":2}}',
     '{"p\\u0061rams":[{"id":1},"}"],"m\\u0065thod":"eth_call","i\\u0064":12,"jsonrpc":"2.0"}',
   ];
-  const rest = ',"method":"eth_call","params":[{"id":1},"}"]}';
-  const wanted = { id: "12", paramsText: '[{"id":1},"}"]', rest };
+  const textAfterId = ',"method":"eth_call","params":[{"id":1},"}"]}';
+  const wanted = { id: "12", paramsText: '[{"id":1},"}"]', textAfterId };
   for (const text of [usual, ...others]) assert.deepEqual(envelopeOf(text), wanted, text);
-  const bare = { paramsText: undefined, rest: ',"method":"a"}' };
+  const bare = { paramsText: undefined, textAfterId: ',"method":"a"}' };
   assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","id":1,"method":"a"}'), { id: "1", ...bare });
   assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","method":"a"}'), { id: undefined, ...bare });
 });
@@ -79,7 +79,7 @@ Deno.test("Envelope: whatever a caller adds, a node parses the method and parame
       return; // refused
     }
     assert(!Array.isArray(call));
-    const sent = callText(call.rest, 7);
+    const sent = callText(call.textAfterId, 7);
     assert.equal(sent, '{"jsonrpc":"2.0","id":7,"method":"eth_call","params":[1.0]}');
   }));
 });
@@ -98,7 +98,7 @@ Deno.test("Envelope: an answer comes under the caller's id wherever the node wri
   ];
   for (const [body, shown] of rows) {
     const answer = readAnswer({ status: 200, body }, 12);
-    assert.equal(answer && answerUnder(answer, '"x"'), shown, body);
+    assert.equal(answer && withCallerId(answer, '"x"'), shown, body);
   }
 });
 

@@ -58,7 +58,7 @@ async function withProxy(
   );
   const client = () => {
     const client = new Client();
-    proxy.clients.adopt(client, address());
+    proxy.clients.serve(client, address());
     return client;
   };
   proxy.start();

@@ -1,7 +1,7 @@
 import { eventually } from "../support/eventually.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { withField } from "../support/http_answers.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
@@ -86,7 +86,7 @@ async function executionsRefused(url: string): Promise<Refused[]> {
   });
   const signed = (userSignature: string, ...expected: Parameters<typeof says>) =>
     refused({ quote, userSignature }, ...expected);
-  const stranger = new Signer(`0x${"22".repeat(32)}`);
+  const stranger = new LocalSigner(`0x${"22".repeat(32)}`);
   const foreign = { ...quote, solver: stranger.address };
   const foreignHash = hashQuote(quoteSchema.parse(foreign), CHAIN_ID);
   const onMainnet = user.sign(hashQuote(quoteSchema.parse(quote), 1));

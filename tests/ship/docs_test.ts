@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { parseMarkets } from "../../lib/cli/markets_file.ts";
 import { type OptionTable, parseOptions, withDefaults } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
-import type { CommandName } from "../../lib/cli/variables.ts";
+import type { CommandName } from "../../lib/cli/option_names.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { nodeMethods } from "../../lib/protocol/methods/all.ts";

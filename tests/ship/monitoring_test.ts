@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { stringify } from "yaml";
 import { z } from "zod";
-import { filledIn, type Problem, PROBLEM_GROUPS, PROBLEMS } from "../../lib/problems/mod.ts";
+import {
+  fillPlaceholders,
+  type Problem,
+  PROBLEM_GROUPS,
+  PROBLEMS,
+} from "../../lib/problems/mod.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import {
   configSchema,
@@ -156,7 +161,7 @@ function alertsFile(): string {
 }
 
 function ruleOf({ name, measure, bound, unit, severity, afterS, message }: Problem) {
-  const text = filledIn(
+  const text = fillPlaceholders(
     message,
     (label) => label === "value" ? VALUES[unit ?? "number"] : `{{ $labels.${label} }}`,
   );
@@ -193,7 +198,7 @@ function firstParagraph({ bound, unit, severity, afterS, message, firstStep }: P
   const value = unit === "share"
     ? `${100 * limit} %`
     : `${unit === "bytes" ? limit / 1e9 : limit}${unit === "bytes" ? " GB" : unit ? " s" : ""}`;
-  const text = filledIn(message, (name) => {
+  const text = fillPlaceholders(message, (name) => {
     if (name !== "value") return `\`${name}\``;
     if (limit === 0) return "some";
     return op === "<" ? `less than ${value}` : `more than ${value}`;

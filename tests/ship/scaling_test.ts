@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
@@ -75,7 +75,7 @@ async function inPairs(urls: StackUrls, keep: Keep, databases: [string, string])
       await startBridge(withDefaults(bridgeOptions, {
         port: 0,
         rpcUrl: urls.node,
-        privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+        privateKey: new LocalSigner(DEV_ACCOUNTS.relayer.privateKey),
         database: bridges,
       })),
     );
@@ -85,7 +85,7 @@ async function inPairs(urls: StackUrls, keep: Keep, databases: [string, string])
         port: 0,
         rpcUrl: urls.node,
         wsUrl: urls.proxyWs,
-        privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+        privateKey: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
         database: solvers,
       })),
     );

@@ -17,14 +17,14 @@ Deno.test("suite: files of a folder share an isolate; long ones do by group, fir
     "tests/lib/net/b_test.ts",
     "tests/lib/z_test.ts",
     "tests/ship/package_test.ts",
-    "tests/solver/death_test.ts",
+    "tests/solver/killed_process_test.ts",
     "tests/spec/configuration_test.ts",
     "tests/spec/quote_solver_test.ts",
   ];
   assert.deepEqual(isolatesOf(files), {
     long: [
       ["tests/ship/package_test.ts"],
-      ["tests/solver/death_test.ts"],
+      ["tests/solver/killed_process_test.ts"],
       ["tests/console/board_test.ts", "tests/console/trade_test.ts"],
     ],
     covered: [

@@ -4,7 +4,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import type { Quote } from "../../lib/protocol/quote.ts";
 import { type Address, type Hex, toWire } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../lib/protocol/terms.ts";
 import { isUnsettled } from "../../lib/protocol/thesis.ts";
 import { signTransaction } from "../../lib/protocol/transaction.ts";
@@ -24,7 +24,7 @@ interface KnownQuote {
 /** Users, strangers, a rogue solver and honest ones that die, each acting at random moments. */
 export class BetsSchedule {
   readonly #world: BetsWorld;
-  readonly #users = [...["b1", "b2"].map((byte) => new Signer(`0x${byte.repeat(32)}`)), loyal];
+  readonly #users = [...["b1", "b2"].map((byte) => new LocalSigner(`0x${byte.repeat(32)}`)), loyal];
   readonly #rogue = actors.stranger;
   readonly #quotes: KnownQuote[] = [];
   readonly #solvers: BetsSolver[];
@@ -210,7 +210,7 @@ export class BetsSchedule {
     this.#submitAs(this.#rogue, known.quote, known.quote.signature, known.userSignature);
   }
 
-  #submitAs(by: Signer, quote: Quote, solverSignature: Hex, userSignature: Hex): void {
+  #submitAs(by: LocalSigner, quote: Quote, solverSignature: Hex, userSignature: Hex): void {
     const { user, payout, deadline } = quote;
     const { tx } = signTransaction(
       {

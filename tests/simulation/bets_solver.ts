@@ -2,14 +2,14 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
-import { TransactionSigner } from "../../lib/intents/submission.ts";
+import { TransactionBuilder } from "../../lib/intents/submission.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { decodeBet, type ExecutionRequest } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
@@ -31,7 +31,7 @@ class Died extends Error {}
 const RECONCILE_MS = 30_000;
 
 /** A user without much money, who bets with no other solver. */
-export const loyal = new Signer(`0x${"b3".repeat(32)}`);
+export const loyal = new LocalSigner(`0x${"b3".repeat(32)}`);
 
 /** Volatility a year of the world's prices: a uniform step of up to 0.1 % every 100 ms. */
 const VOLATILITY = 10;
@@ -61,8 +61,8 @@ export class BetsSolver {
       if (this.#doomedAfter < 0) this.#isDead = true;
       if (this.#isDead) throw new Died("Killed by the simulation");
     };
-    const store = mortal("store", world.newStore(), faults);
-    const node = mortal("node", nodeOf(world), faults);
+    const store = killable("store", world.newStore(), faults);
+    const node = killable("node", nodeOf(world), faults);
     const strategy = strategyOf(world);
     const quoteSigner = new QuoteSigner(signer);
     this.quoter = new Quoter({
@@ -81,11 +81,11 @@ export class BetsSolver {
       random: world.random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
-      transactions: new TransactionSigner(signer, CHAIN_ID, clock),
-      work: {
+      transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
+      handler: {
         termsOf: (intent) => this.#executor.termsOf(intent),
         beforeSigning: (intent) => this.#executor.prepare(intent),
-        onFinal: (intent) => this.#reservations.ended(intent),
+        onFinished: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     const hedge = hedgeOf(world);
@@ -168,7 +168,7 @@ export class BetsSolver {
   hear(thesis: Thesis): void {
     if (!this.#isConnected || this.#isDead || thesis.solver !== actors.solver.address) return;
     this.book.apply(thesis);
-    void this.#reservations.settled(thesis).catch(() => {}); // killed
+    void this.#reservations.onThesisChanged(thesis).catch(() => {}); // killed
   }
 
   disconnect(): void {
@@ -194,7 +194,7 @@ export class BetsSolver {
 }
 
 /** A port with fault points, whose failures are always rejections: no call of a real port throws. */
-function mortal<T extends object>(name: string, port: T, faults: FaultPoints): T {
+function killable<T extends object>(name: string, port: T, faults: FaultPoints): T {
   const faulty = withFaultPoints(name, port, faults);
   return new Proxy(faulty, {
     get(target, property) {

@@ -6,9 +6,14 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { signedRequest } from "../bridge/support.ts";
-import { kill, type MortalService, type Started, startMortal } from "../support/death.ts";
+import {
+  kill,
+  type ServiceProcess,
+  type Started,
+  startServiceProcess,
+} from "../support/killed_process.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
@@ -25,7 +30,7 @@ type Request = ReturnType<typeof signedRequest>;
 function workload(random: RandomSource): { posts: Request[]; signed: Map<string, bigint> } {
   const users = Array.from(
     { length: USERS },
-    (_, index) => new Signer(`0x${(index + 1).toString(16).padStart(64, "0")}`),
+    (_, index) => new LocalSigner(`0x${(index + 1).toString(16).padStart(64, "0")}`),
   );
   const posts: Request[] = [];
   const fresh: Request[] = [];
@@ -91,14 +96,17 @@ Deno.test({
     withSeed((random) =>
       withSchema(async (database) => {
         const node = FakeNode.start();
-        const service: MortalService = {
+        const service: ServiceProcess = {
           args: [
             ...["bridge", "--port", "0", "--rpc-url", node.url, "--database", database],
             ...["--rate-limit", "0", "--rate-limit-total", "0"],
           ],
           env: { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey },
         };
-        const bridges: Started[] = await Promise.all([startMortal(service), startMortal(service)]);
+        const bridges: Started[] = await Promise.all([
+          startServiceProcess(service),
+          startServiceProcess(service),
+        ]);
         try {
           const pair = new Pair(bridges.map(({ url }) => url));
           const { posts, signed } = workload(random);
@@ -116,7 +124,7 @@ Deno.test({
             pair.urls[0] = undefined;
             await kill(bridges[0] ?? assert.fail("There are two bridges"));
             await until(0.4);
-            bridges[0] = await startMortal(service);
+            bridges[0] = await startServiceProcess(service);
             pair.urls[0] = bridges[0].url;
           };
           await Promise.all([killer(), ...Array.from({ length: CLIENTS }, client)]);

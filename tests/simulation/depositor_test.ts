@@ -13,26 +13,26 @@ import { withFaultPoints } from "../../lib/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import { type SubmissionNode, TransactionSigner } from "../../lib/intents/submission.ts";
+import { type SubmissionNode, TransactionBuilder } from "../../lib/intents/submission.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import {
   type Deposit,
   hashTransaction,
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
-import { depositKey, Depositor, termsOfIntent } from "../../services/bridge/depositor.ts";
+import { depositKey, Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 
 const CHAIN_ID = 1337;
 const STEPS = 120;
-const USERS = [1, 2, 3].map((n) => new Signer(`0x${n.toString().padStart(64, "0")}`));
+const USERS = [1, 2, 3].map((n) => new LocalSigner(`0x${n.toString().padStart(64, "0")}`));
 
 /** A chain that takes deposits as the protocol says, over a network that loses things. */
 class World implements SubmissionNode {
@@ -138,8 +138,8 @@ class Bridge {
     };
     const ownStore = withFaultPoints("store", store, faults);
     const node = withFaultPoints("node", world, faults);
-    const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
-    const transactions = new TransactionSigner(signer, CHAIN_ID, clock);
+    const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
+    const transactions = new TransactionBuilder(signer, CHAIN_ID, clock);
     this.submitter = new Submitter({
       store: ownStore,
       node,
@@ -148,7 +148,7 @@ class Bridge {
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
       transactions,
-      work: { termsOf: (intent) => termsOfIntent(intent, CHAIN_ID) },
+      handler: { termsOf: (intent) => depositTermsOf(intent, CHAIN_ID) },
     });
     this.depositor = new Depositor({
       intents: {

@@ -183,7 +183,7 @@ class HubWorld {
       room() {
         return this.writable ? 1 + below(400) : 0;
       },
-      spareRoom() {
+      extraRoom() {
         if (reader === "dawdles") return below(400);
         return reader === "reads" ? Infinity : 0;
       },

@@ -5,7 +5,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import { VENUE_FAULT_NAMES, type VenueFault } from "../../services/exchanges/faults.ts";
-import { Pump } from "../../services/exchanges/playback.ts";
+import { TradePlayer } from "../../services/exchanges/playback.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
 import { Venue } from "../../services/exchanges/venue.ts";
 import { FAULTS } from "../../services/oracle/session.ts";
@@ -143,7 +143,7 @@ Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model 
     const wire = new Wire(clock, random, venues, model);
     const metrics = createOracleMetrics(new Registry());
     const oracle = createOracle(clock, random, wire, metrics);
-    const pump = new Pump(
+    const pump = new TradePlayer(
       [new Simulation({ markets: SYMBOLS, random, startMs: clock.now(), tradesPerSecond: 1 })],
       clock,
       (trade) => venues[PROVIDER_NAMES.indexOf(trade.provider)]?.trade(trade),

@@ -3,7 +3,7 @@ import type { RandomSource } from "../../lib/clock.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
-import { MOVE_EVERY_MS, ReadNodes } from "../../services/proxy/node/read_nodes.ts";
+import { LEADER_KEPT_MS, ReadNodes } from "../../services/proxy/node/read_nodes.ts";
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
@@ -84,7 +84,7 @@ class ReadNodesWorld {
       maxLag: MAX_LAG,
       clock: this.#clock,
       random,
-      moved: (leader, reason) => this.#moved(leader, reason),
+      onLeaderChange: (leader, reason) => this.#moved(leader, reason),
     });
     this.#hub = new Hub({
       capacity: CAPACITY,
@@ -183,7 +183,7 @@ class ReadNodesWorld {
     const isForced = before?.hasFailed || before?.state !== "well" ||
       reason.endsWith("blocks above all others");
     assert(
-      isForced || nowMs - this.#movedAtMs >= MOVE_EVERY_MS,
+      isForced || nowMs - this.#movedAtMs >= LEADER_KEPT_MS,
       "A leader that lives stays a while",
     );
     assert.notEqual(leader, this.#leader);
@@ -279,7 +279,7 @@ class ReadNodesWorld {
     const client: Client = {
       reads,
       room: () => reads === "fast" ? Infinity : reads === "nothing" ? 0 : this.#below(400),
-      spareRoom: () => 0,
+      extraRoom: () => 0,
       send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),
       close: () => assert.fail("No client is closed in mode lag"),
       hub: undefined as unknown as HubClient, // set in the next statement

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../lib/errors.ts";
-import { type Intent, recordedIntent } from "../../lib/intents/intent.ts";
+import { acceptedIntent, type Intent } from "../../lib/intents/intent.ts";
 import { businessLog } from "../../services/solver/business_log.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { user } from "./support.ts";
@@ -11,7 +11,7 @@ const txHash = quoteHashOf(8);
 const terms = stakeOf(10n);
 const refusal = new RangemakerError("BUSY", "Too busy");
 
-const intent: Intent = recordedIntent({
+const intent: Intent = acceptedIntent({
   ...{ key: quoteHash, subject: user.address, payload: "{}", transaction: null },
   ...{ expiresAtMs: 2, createdAtMs: 1 },
 }, 1);
@@ -72,19 +72,19 @@ const cases: readonly [
   ],
   [
     "committed execution",
-    () => businessLog.ended(committed),
+    () => businessLog.finished(committed),
     "info",
     { event: "execution_committed", ...who, thesisId: 5, txHash },
   ],
   [
     "execution that failed without a receipt",
-    () => businessLog.ended({ ...intent, state: "failed", failure }),
+    () => businessLog.finished({ ...intent, state: "failed", failure }),
     "info",
     failed,
   ],
   [
     "execution whose receipt says failed",
-    () => businessLog.ended({ ...committed, state: "failed", failure }),
+    () => businessLog.finished({ ...committed, state: "failed", failure }),
     "info",
     failed,
   ],

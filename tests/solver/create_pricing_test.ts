@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { openIntentStore } from "../../lib/intents/open.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { CoreClient, type HistoryQuery } from "../../lib/net/core_client.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createPricing } from "../../services/solver/create_pricing.ts";

@@ -35,7 +35,7 @@ Deno.test("followNode: exposure, theses and prices follow the node, until its co
     exposure,
     minimumBet,
     reservations: {
-      settled: ({ id }) => Promise.resolve(void theses.push(id)),
+      onThesisChanged: ({ id }) => Promise.resolve(void theses.push(id)),
       reconcileOrLog() {
         assert.ok(exposure.complete);
         reconciled += 1;
@@ -51,8 +51,8 @@ Deno.test("followNode: exposure, theses and prices follow the node, until its co
     assert.equal(minimumBet.amount, 7n);
     node.feed.publish("theses", toWire(thesisOf(7)));
     publishPrice(node);
-    await eventually("a price", () => marketData.of(market).spot);
-    assert.deepEqual([marketData.of(market).spot?.price, theses], [BigInt(SPOT), [7]]);
+    await eventually("a price", () => marketData.pricesOf(market).spot);
+    assert.deepEqual([marketData.pricesOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
     node.paused = true;
     await node.feed.disconnect();
     await eventually("the loss", () => exposure.complete ? undefined : true);

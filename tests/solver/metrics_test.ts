@@ -46,7 +46,7 @@ Deno.test("Solver metrics: an execution whose price moved counts as refused, not
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
   for (const code of codes) {
-    metrics.executionEnded({ state: "failed", failure: { code, message: "" } });
+    metrics.executionFinished({ state: "failed", failure: { code, message: "" } });
   }
   const text = await registry.metrics();
   assert.match(text, /^solver_executions_total\{outcome="refused"\} 2$/m);
@@ -57,7 +57,7 @@ Deno.test("Solver metrics: the account is that of the last scrape, and missing w
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
-  metrics.watchAccount(() => account);
+  metrics.reportAccount(() => account);
   const scrape = async () => {
     const text = await registry.metrics();
     await metrics.stop();
@@ -78,7 +78,7 @@ Deno.test("Solver metrics: the account is that of the last scrape, and missing w
 Deno.test("Solver metrics: the calibration as it is at the scrape, by market, length and probability", async () => {
   const registry = createRegistry();
   let windows = 3;
-  new SolverMetrics(registry, SPEC_MARKETS).watchCalibration(() => [{
+  new SolverMetrics(registry, SPEC_MARKETS).reportCalibration(() => [{
     symbol: "ETH/USDT",
     horizons: [
       { horizonMs: 60_000, windows, boxes: [{ predicted: 0.25, held: 0.5, error: 0.125 }] },

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { checkReadiness, type ReadinessPorts } from "../../services/solver/readiness.ts";
+import { checkReadiness, type ReadinessParts } from "../../services/solver/readiness.ts";
 import { eventually } from "../support/eventually.ts";
 import { solver, withSolver } from "./support.ts";
 
@@ -19,14 +19,14 @@ function account(given: Partial<Account> = {}): Promise<Account> {
   return Promise.resolve({ address, balance: 1n, locked: 0n, permissions: [], ...given });
 }
 
-function ports(given: Partial<ReadinessPorts> = {}): ReadinessPorts {
+function ports(given: Partial<ReadinessParts> = {}): ReadinessParts {
   return {
-    store: { check: () => Promise.resolve() },
+    store: { checkWritable: () => Promise.resolve() },
     problem: () => Promise.resolve(undefined),
     node: { url: "http://node", chainId: () => Promise.resolve(1337) },
     account: () => account(),
     exposure: { complete: true },
-    unpriced: () => [],
+    symbolsWithoutPrice: () => [],
     chainId: 1337,
     wsUrl: "ws://node/key?secret=1",
     dryRun: false,
@@ -36,11 +36,11 @@ function ports(given: Partial<ReadinessPorts> = {}): ReadinessPorts {
 
 const penniless = () => account({ balance: 0n });
 
-const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
+const MISSING: [string, Partial<ReadinessParts>, RegExp][] = [
   ["store", { problem: () => Promise.resolve(new StoreError("Full")) }, /^Full$/],
   [
     "store",
-    { store: { check: () => Promise.reject(new Error("Full")) }, dryRun: true },
+    { store: { checkWritable: () => Promise.reject(new Error("Full")) }, dryRun: true },
     /^Full$/,
   ],
   [
@@ -62,7 +62,7 @@ const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
   ["feed", { exposure: { complete: false } }, /^Open theses are not known: .*node\/key\?… is not/],
   [
     "prices",
-    { unpriced: () => ["BTC/USDT", "SOL/USDT"] },
+    { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] },
     /^No fresh price of BTC\/USDT, SOL\/USDT$/,
   ],
 ];

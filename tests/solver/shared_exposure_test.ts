@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { RandomSource } from "../../lib/clock.ts";
 import type { RunningService } from "../../lib/http/service.ts";
-import { openIntentStore } from "../../lib/intents/open.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type Address, toWire } from "../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
-import { kill, startMortal } from "../support/death.ts";
+import { kill, startServiceProcess } from "../support/killed_process.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
@@ -239,7 +239,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
             const survivor = await startOne(ledger, database);
             try {
               for (let death = 0; death < 3; death++) {
-                const victim = await startMortal({
+                const victim = await startServiceProcess({
                   args: [
                     ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", node.wsUrl],
                     ...["--hedge-delay-ms", "2", "--database", database],

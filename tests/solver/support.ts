@@ -4,7 +4,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { SPEC_MARKETS, USDT } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema, type QuoteWire } from "../../lib/protocol/quote.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
@@ -15,10 +15,10 @@ import { FakeNode } from "../support/fake_node.ts";
 export const CHAIN_ID = 1337;
 
 /** Who bets. */
-export const user = new Signer(`0x${"11".repeat(32)}`);
+export const user = new LocalSigner(`0x${"11".repeat(32)}`);
 
 /** The key of the solver. */
-export const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
+export const solver = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 
 /** What the solver owns, USDC with 6 decimals. */
 export const SOLVER_BALANCE = 1_000_000_000_000n;
@@ -48,7 +48,7 @@ export function quoteRequest(given: Record<string, unknown> = {}) {
 }
 
 /** Signs a quote as its user. */
-export function signQuote(quote: QuoteWire, signer: Signer = user): string {
+export function signQuote(quote: QuoteWire, signer: LocalSigner = user): string {
   return signer.sign(hashQuote(quoteSchema.parse(quote), CHAIN_ID));
 }
 

@@ -2,7 +2,7 @@ import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type Quote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import type { Funds } from "../../services/solver/risk/exposure_limit.ts";
+import type { AdmissionFacts } from "../../services/solver/risk/exposure_limit.ts";
 import { CHAIN_ID, market, solver, user } from "./support.ts";
 
 /** A box on the test market. */
@@ -58,9 +58,9 @@ export function stakeOf(risk: bigint): QuoteTerms {
 }
 
 /** Both sides have more than any bet needs, and nothing was under way. */
-export const plenty: Funds = {
+export const plenty: AdmissionFacts = {
   balances: { user: 10n ** 18n, solver: 10n ** 18n },
-  before: { keys: new Set(), newest: 0 },
+  inFlightBefore: { keys: new Set(), newest: 0 },
 };
 
 /** The quote hash of {@link thesisOf}. */

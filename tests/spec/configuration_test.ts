@@ -1,10 +1,10 @@
 /**
  * The option tables of the three documents, row by row. Real processes take their keys from the
- * environment in `death_test.ts` of solver and bridge.
+ * environment in `killed_process_test.ts` of solver and bridge.
  */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { options as bridgeOptions } from "../../services/bridge/mod.ts";
@@ -160,7 +160,7 @@ function keyRow(
 ): void {
   const parse = (argv: string[], variables: Record<string, string> = {}) =>
     parsed(table, "privateKey", argv, variables);
-  const addressOf = (key: unknown) => key instanceof Signer ? key.address : undefined;
+  const addressOf = (key: unknown) => key instanceof LocalSigner ? key.address : undefined;
   Deno.test(`${section}, -k, --private-key <key>, ${env}: 0x and 64 hex digits`, () => {
     const { address, privateKey } = account;
     assert.equal(addressOf(parse(["-k", privateKey])), address);

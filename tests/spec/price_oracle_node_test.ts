@@ -6,7 +6,7 @@
 import { toWire } from "../../lib/protocol/scalars.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options } from "../../services/node/mod.ts";
 import { OracleClient } from "../../services/node/oracle/oracle_client.ts";
@@ -136,8 +136,8 @@ Deno.test("price oracle, States, stale and fresh again: RFQ operations pause, th
         assert.equal((await priceOfEth(node.url)).state, "stale");
         const refused = rfqSubmit({
           timestamp: stepped.now,
-          user: new Signer(DEV_ACCOUNTS.relayer.privateKey),
-          solver: new Signer(DEV_ACCOUNTS.solver.privateKey),
+          user: new LocalSigner(DEV_ACCOUNTS.relayer.privateKey),
+          solver: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
         });
         const { result } = await rpc(node.url, "core_sendTransaction", [
           toWire(refused),

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
@@ -103,7 +103,7 @@ export async function withSolver(
     port: 0,
     rpcUrl: urls.node,
     wsUrl: urls.proxyWs,
-    privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+    privateKey: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
     database: ":memory:",
     hedgeDelayMs: 0,
     ...given,

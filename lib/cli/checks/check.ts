@@ -19,14 +19,14 @@ export interface Check {
   subject: string;
   /** A resource that only one service can use, such as an address to listen on. */
   claims?: string;
-  /** It keeps the process busy, as a keystore does: it runs before all others, and has no deadline. */
-  keepsBusy?: boolean;
+  /** It blocks the event loop, as a keystore does: it runs before all others, without a deadline. */
+  blocksEventLoop?: boolean;
   /** Tries it and changes nothing. A throw is a failure, except a {@link BlockedError}. */
   run(): Finding | Promise<Finding>;
 }
 
 /** A check that tries a value. @returns Undefined without a value, such as that of an invalid option. */
-export function check<T>(
+export function optionalCheck<T>(
   subject: string,
   value: T | undefined,
   run: (value: T) => Finding | Promise<Finding>,

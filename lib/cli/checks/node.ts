@@ -11,10 +11,10 @@ import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Clocks synchronised by NTP differ by less, and the newest block of a live chain is newer. */
-const SYNCHRONISED_WITHIN_MS = 2_000;
+const CLOCK_DIFFERENCE_WARN_MS = 2_000;
 
 /** Checks that the node answers, and that its chain is the configured one, if one is given. */
-export async function tryNode(
+export async function checkNode(
   url: string,
   option: OptionSpec,
   { timeoutMs }: CheckContext,
@@ -39,7 +39,7 @@ export async function tryNode(
 }
 
 /** Checks that the node accepts transactions; its read port accepts everything else. */
-export async function tryWrites(
+export async function checkWrites(
   url: string,
   option: OptionSpec,
   { timeoutMs }: CheckContext,
@@ -55,7 +55,7 @@ export async function tryWrites(
 }
 
 /** Checks that the service's account has a permission on the node. */
-export async function tryPermission(
+export async function checkPermission(
   permission: Permission,
   url: string,
   context: CheckContext,
@@ -69,7 +69,7 @@ export async function tryPermission(
 }
 
 /** Checks that the service's account has money on the node. */
-export async function tryBalance(url: string, context: CheckContext): Promise<Finding> {
+export async function checkBalance(url: string, context: CheckContext): Promise<Finding> {
   const { address, balance, locked } = await getAccount(url, context);
   const [free, bound] = [balance, locked].map(formatUnits);
   const text = `${address} has ${free} USDC, and ${bound} USDC in open theses`;
@@ -85,12 +85,12 @@ async function getAccount(url: string, { timeoutMs, signer }: CheckContext): Pro
 }
 
 /** Checks that the clocks of the node and of this machine agree, and that the chain is live. */
-export async function tryNodeClock(
+export async function checkNodeClock(
   url: string,
   { clock, timeoutMs }: CheckContext,
 ): Promise<Finding> {
   const head = await new CoreClient({ url, timeoutMs }).getHead().catch(blockedIfAway);
-  return judgeClocks("the newest block of the node", clock.now() - head.timestampMs);
+  return clockFinding("the newest block of the node", clock.now() - head.timestampMs);
 }
 
 /**
@@ -99,12 +99,12 @@ export async function tryNodeClock(
  * @param what Its name, such as `the newest block`.
  * @param ageMs Negative if it is in the future.
  */
-export function judgeClocks(what: string, ageMs: number): Finding {
+export function clockFinding(what: string, ageMs: number): Finding {
   const differs = Math.abs(ageMs);
   const text = ageMs < 0
     ? `The clock of this machine is behind: ${what} is ${differs} ms in the future`
     : `${what.charAt(0).toUpperCase()}${what.slice(1)} is ${ageMs} ms old`;
-  if (differs <= SYNCHRONISED_WITHIN_MS) return ok(text);
+  if (differs <= CLOCK_DIFFERENCE_WARN_MS) return ok(text);
   const remedy = (ageMs < 0 ? "Synchronise" : "See whether new ones arrive; if so, synchronise") +
     " the clocks of both machines (NTP: timedatectl, chronyc tracking)";
   // Beyond the tolerance, the node refuses transactions signed here.
@@ -117,10 +117,10 @@ function blockedIfAway(thrown: unknown): never {
 }
 
 /** The first failure ends the check; this delays a second attempt until after that. */
-const RETRY = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
+const FIXED_WAIT = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
 
 /** Checks that the WebSocket of a node or a proxy opens and accepts a subscription. */
-export async function trySocket(
+export async function checkWebSocket(
   url: string,
   option: OptionSpec,
   { clock, timeoutMs }: CheckContext,
@@ -130,7 +130,7 @@ export async function trySocket(
     url,
     clock,
     connectTimeoutMs: timeoutMs,
-    backoff: new Backoff(RETRY),
+    backoff: new Backoff(FIXED_WAIT),
     subscriptions: [subscription(["newHeads"], z.unknown(), () => {})],
     onLive: () => resolve(undefined),
     onLost: (reason) => resolve(reason),

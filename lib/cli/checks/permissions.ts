@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
-import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../intents/location.ts";
+import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../intents/database_url.ts";
 import { itemsOf } from "../option_kinds.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
-import { VARIABLE_PREFIX } from "../variables.ts";
+import { VARIABLE_PREFIX } from "../option_names.ts";
 import {
   fail,
   type Finding,
@@ -15,7 +15,7 @@ import {
 const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies ProcessPermission[];
 
 /** Checks that this process has the permissions that a service with these options needs. */
-export function tryPermissions(
+export function checkPermissions(
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,
   more: RequiredPermissions = {},

@@ -35,7 +35,7 @@ export async function runChecks(
     return result;
   };
   const first = new Map<ServiceCheck, CheckResult>();
-  for (const check of checks) if (check.keepsBusy) first.set(check, await run(check));
+  for (const check of checks) if (check.blocksEventLoop) first.set(check, await run(check));
   const running = checks.map((check) => first.get(check) ?? run(check));
   const results: CheckResult[] = [];
   for (const each of running) {
@@ -91,7 +91,7 @@ async function runInTime(
   clock: Clock,
 ): Promise<Finding> {
   const late = Promise.withResolvers<Finding>();
-  const cancel = check.keepsBusy ? () => {} : clock.after(deadlineMs, () => {
+  const cancel = check.blocksEventLoop ? () => {} : clock.after(deadlineMs, () => {
     late.resolve(fail(`Not finished within ${deadlineMs} ms`, "Find out why it takes so long"));
   });
   try {
@@ -118,7 +118,7 @@ const COLORS: Readonly<Record<Level, number>> = { ok: 32, warn: 33, fail: 31 };
  *
  * @param widths Of the columns before the text.
  */
-export function linesOf(
+export function resultLines(
   result: CheckResult,
   widths: Record<"service" | "subject", number>,
   color: boolean,
@@ -132,8 +132,8 @@ export function linesOf(
 }
 
 /** The number of results of each level: `7 checks: 6 ok, 1 warning`. */
-export function summaryOf(results: readonly CheckResult[]): string {
-  const { ok, warn, fail } = countsOf(results);
+export function resultSummary(results: readonly CheckResult[]): string {
+  const { ok, warn, fail } = countLevels(results);
   const parts = [
     `${ok} ok`,
     ...(warn > 0 ? [`${warn} warning${warn === 1 ? "" : "s"}`] : []),
@@ -142,12 +142,12 @@ export function summaryOf(results: readonly CheckResult[]): string {
   return `${results.length} checks: ${parts.join(", ")}`;
 }
 
-export function jsonOf(results: readonly CheckResult[]): string {
-  const counts = countsOf(results);
+export function resultsAsJson(results: readonly CheckResult[]): string {
+  const counts = countLevels(results);
   return JSON.stringify({ ok: counts.fail === 0, counts, checks: results }, null, 2);
 }
 
-function countsOf(results: readonly CheckResult[]): Record<Level, number> {
+function countLevels(results: readonly CheckResult[]): Record<Level, number> {
   const counts = { ok: 0, warn: 0, fail: 0 };
   for (const { level } of results) counts[level] += 1;
   return counts;

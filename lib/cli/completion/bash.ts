@@ -42,12 +42,10 @@ function pathPattern({ path }: CompletedCommand): string {
 
 function wordCase(command: CompletedCommand): string {
   const names = command.subcommands.map(({ name }) => name);
-  const flags = command.options.flatMap(({ flags }) => flags.filter(isLong));
+  const flags = command.options.flatMap(({ flags }) =>
+    flags.filter((flag) => flag.startsWith("--"))
+  );
   return `    ${pathPattern(command)}) commands=${lines(names)} options=${lines(flags)} ;;`;
-}
-
-function isLong(flag: string): boolean {
-  return flag.startsWith("--");
 }
 
 function lines(words: readonly string[]): string {

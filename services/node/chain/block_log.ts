@@ -60,7 +60,6 @@ export class BlockLog {
     return this.#head.number + 1;
   }
 
-  /** The current position of the log. */
   get position(): BlockLogPosition {
     return { head: this.#head, pending: [...this.#pending] };
   }

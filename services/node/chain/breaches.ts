@@ -34,7 +34,7 @@ export class BreachWatch {
   }
 
   /** Removes and returns the theses whose range does not contain the price of a slot. */
-  broken(time: number, price: bigint): Thesis[] {
+  removeBroken(time: number, price: bigint): Thesis[] {
     const broken = [
       ...this.#lower.removeBelow(-price, time),
       ...this.#upper.removeBelow(price, time),
@@ -68,7 +68,7 @@ class Bounds {
 
   /** Removes the theses with a bound below a value; returns those that are watched and in their window. */
   removeBelow(value: bigint, time: number): Thesis[] {
-    for (const entry of this.#early.take(time)) this.#queue.push(entry);
+    for (const entry of this.#early.removeDue(time)) this.#queue.push(entry);
     const broken: Thesis[] = [];
     const isKept = (entry: Entry) => {
       const { bound, thesis } = entry;

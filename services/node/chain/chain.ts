@@ -18,7 +18,7 @@ import type { PermissionLists } from "../store/tables.ts";
 import { Permissions } from "./permissions.ts";
 import { isFinalAt } from "./settlement.ts";
 import { ChainState } from "./state.ts";
-import { verifyEmbeddedSignatures } from "./verify.ts";
+import { verifyEmbeddedSignatures } from "./embedded_signatures.ts";
 
 /**
  * Failures of strangers, which are not recorded ({@link Ledger.recordsFailureOf}): the newest are kept
@@ -117,7 +117,7 @@ export class Chain {
    * then.
    */
   submit(tx: Transaction): Receipt {
-    const { receipt, quoteHash, isKnown } = this.#judge(tx);
+    const { receipt, quoteHash, isKnown } = this.#evaluate(tx);
     if (isKnown) return receipt;
     if (receipt.status === "failed") return this.#fail(tx, receipt);
     return this.#commit(tx, receipt, quoteHash);
@@ -135,7 +135,7 @@ export class Chain {
 
   /** The receipt that a transaction would get if submitted now. Throws like {@link submit}. */
   simulate(tx: Transaction): Receipt {
-    return this.#judge(tx).receipt;
+    return this.#evaluate(tx).receipt;
   }
 
   /**
@@ -200,7 +200,7 @@ export class Chain {
     if (!isFinalAt(outcome, thesis, this.head.timestampMs)) {
       throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
-    if (this.state.settler.isNewOutcome(thesis, outcome)) {
+    if (this.state.settlements.isNewOutcome(thesis, outcome)) {
       this.#commits.change(() => {
         const changed = this.state.applyOutcome(thesis, outcome, this.#clock.now());
         if (changed !== undefined) this.#announceThesis(changed);
@@ -220,7 +220,7 @@ export class Chain {
   settleDue(): boolean {
     const { timestampMs } = this.head;
     this.#attemptDue(timestampMs);
-    return this.#commits.failure === undefined && this.state.settler.isDue(timestampMs);
+    return this.#commits.failure === undefined && this.state.settlements.isDue(timestampMs);
   }
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
@@ -246,7 +246,7 @@ export class Chain {
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
       this.state.fill(tx, filled.spans);
       // Theses that end after the newest checkpoint: their last slots are not recorded yet.
-      this.#attemptSome(this.head.timestampMs);
+      this.#settleSome(this.head.timestampMs);
     });
     return receipt;
   }
@@ -258,7 +258,7 @@ export class Chain {
     });
   }
 
-  #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
+  #evaluate(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
@@ -271,7 +271,7 @@ export class Chain {
       throw new RejectedTransactionError(tx.timestamp, offMs);
     }
     const verified = verifyEmbeddedSignatures(tx, txHash, this.chainId);
-    const receipt = ledger.judge(verified, this.#context());
+    const receipt = ledger.evaluate(verified, this.#context());
     return { receipt, quoteHash: verified.quoteHash, isKnown: false };
   }
 
@@ -301,10 +301,10 @@ export class Chain {
 
   /** While nothing can be written, the theses stay due. */
   #attemptDue(nowMs: number): void {
-    if (this.state.settler.isDue(nowMs)) this.#commits.tryChange(() => this.#attemptSome(nowMs));
+    if (this.state.settlements.isDue(nowMs)) this.#commits.tryChange(() => this.#settleSome(nowMs));
   }
 
-  #attemptSome(nowMs: number): void {
+  #settleSome(nowMs: number): void {
     for (const thesis of this.state.attemptDue(nowMs, this.#clock)) this.#announceThesis(thesis);
   }
 

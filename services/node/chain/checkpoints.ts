@@ -44,7 +44,7 @@ export class CheckpointLoop {
   #aheadSinceMs: number | undefined;
   #running = false;
   #cancelTimer: CancelTimer = () => {};
-  #turn: Promise<void> = Promise.resolve();
+  #inProgress: Promise<void> = Promise.resolve();
 
   /** @param monotonic Shows how much time has really passed. */
   constructor(clock: Clock, monotonic: Clock, handlers: CheckpointHandlers) {
@@ -79,7 +79,7 @@ export class CheckpointLoop {
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancelTimer();
-    await this.#turn;
+    await this.#inProgress;
   }
 
   #schedule(): void {
@@ -92,7 +92,7 @@ export class CheckpointLoop {
   #runAfter(waitMs: number): void {
     if (!this.#running) return;
     this.#cancelTimer = this.#clock.after(waitMs, () => {
-      this.#turn = this.#run();
+      this.#inProgress = this.#run();
     });
   }
 

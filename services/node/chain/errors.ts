@@ -16,7 +16,6 @@ export class RejectedTransactionError extends RangemakerError {
   }
 }
 
-/** No thesis has this id. */
 export class UnknownThesisError extends RangemakerError {
   constructor(id: number) {
     super("UNKNOWN_THESIS", `No thesis has the id ${id}: core_getTheses lists them`, {

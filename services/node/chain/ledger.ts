@@ -16,7 +16,7 @@ import { hashKey, quoteKey, type StoredThesis } from "../store/tables.ts";
 import type { Permissions } from "./permissions.ts";
 import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
 import type { Box, Outcome } from "./settlement.ts";
-import type { VerifiedTransaction } from "./verify.ts";
+import type { VerifiedTransaction } from "./embedded_signatures.ts";
 
 /** Bounds of new theses. */
 export interface ThesisLimits {
@@ -26,13 +26,12 @@ export interface ThesisLimits {
   maxStartAheadMs: number;
 }
 
-/** The context in which a transaction is judged. */
+/** The context in which a transaction is evaluated. */
 export interface ExecutionContext {
   /** Number of the block that the next checkpoint seals. */
   blockNumber: number;
   /** Unix milliseconds. */
   nowMs: number;
-  /** The market of a pair, or undefined. */
   marketOf(pair: MarketPair): Market | undefined;
   /** Whether bets on a market are accepted (spec: price oracle, States: fresh). */
   isFresh(market: Market): boolean;
@@ -43,7 +42,6 @@ export interface ExecutionContext {
   newestSlotMs: number;
 }
 
-/** An applied transaction. */
 export interface AppliedTransaction {
   /** When it was applied, in Unix milliseconds. */
   atMs: number;
@@ -57,7 +55,7 @@ export interface AppliedTransaction {
  * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
  * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
- * with the context to judge them in. Unsettled theses are in memory, everything else is in the records.
+ * with the context to evaluate them in. Unsettled theses are in memory, everything else is in the records.
  * Balances plus unsettled theses always equal deposits plus genesis ({@link holdings} and
  * {@link issued}).
  */
@@ -122,7 +120,6 @@ export class Ledger {
     return this.#records.selectTheses("WHERE key >= ? AND key < ? ORDER BY key", fromId, toId);
   }
 
-  /** The receipt of a recorded transaction. */
   receipt(txHash: Hex): Receipt | undefined {
     return this.#records.tables.receipts.get(hashKey(txHash))?.receipt;
   }
@@ -144,7 +141,7 @@ export class Ledger {
   }
 
   /** The receipt that a new transaction would get now. */
-  judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
+  evaluate(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
     const { tx, txHash } = verified;
     const { blockNumber } = context;
     const error = this.#refusalOf(verified, context);

@@ -10,7 +10,6 @@ export class Permissions {
     this.#holders = new Map([["relayer", new Set(relayers)], ["admin", new Set(admins)]]);
   }
 
-  /** The permissions of an address. */
   of(address: Address): Permission[] {
     return [...this.#holders].filter(([, holders]) => holders.has(address)).map(([name]) => name);
   }

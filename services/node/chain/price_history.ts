@@ -6,7 +6,7 @@ import {
   type RangeCheck,
   RangeCheckBuilder,
   SLOT_MS,
-  slotFrom,
+  slotAtOrAfter,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 
@@ -24,14 +24,13 @@ export class BackfilledSlots implements PriceReader {
   /** By page number; a price of 0 means that the slot has none. */
   readonly #pages = new Map<number, BigUint64Array>();
 
-  /** Number of pages. */
   get pages(): number {
     return this.#pages.size;
   }
 
   /** Whether the price of this slot can be stored. */
   hasRoomFor(time: number): boolean {
-    return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
+    return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotAtOrAfter(time)));
   }
 
   /** Adds a page that {@link page} returned. */
@@ -46,7 +45,7 @@ export class BackfilledSlots implements PriceReader {
 
   /** Stores the price of a slot. @returns The number of its page. */
   put(time: number, price: bigint): number {
-    const slot = slotFrom(time);
+    const slot = slotAtOrAfter(time);
     let page = this.#pages.get(pageOf(slot));
     if (page === undefined) {
       page = new BigUint64Array(PAGE_SLOTS);
@@ -56,15 +55,14 @@ export class BackfilledSlots implements PriceReader {
     return pageOf(slot);
   }
 
-  /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
-    return this.#slot(slotFrom(time));
+    return this.#slot(slotAtOrAfter(time));
   }
 
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
     const check = new RangeCheckBuilder(range);
-    const end = slotFrom(to);
-    for (let slot = slotFrom(from); slot < end;) {
+    const end = slotAtOrAfter(to);
+    for (let slot = slotAtOrAfter(from); slot < end;) {
       const pageNumber = pageOf(slot);
       const stop = Math.min(end, (pageNumber + 1) * PAGE_SLOTS);
       if (!this.#pages.has(pageNumber)) check.addMissing(slot, stop);
@@ -112,7 +110,6 @@ export class PriceHistory implements PriceReader {
     this.ring = ring;
   }
 
-  /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
     return this.ring.at(time) ?? this.backfilled.at(time);
   }

@@ -6,7 +6,7 @@ import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
-import { type PricePoint, slotFrom } from "../../../lib/prices/price_slots.ts";
+import { type PricePoint, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 
 /** The reason why a valid transaction fails; `details` are the numbers in its message. */
 export interface Refusal {
@@ -89,7 +89,7 @@ export function windowRefusal(
  */
 function windowFault({ startTime, endTime, now, maxStartAheadMs }: Window): string | undefined {
   if (endTime <= now) return `ends in the past: it is ${now}; choose a later one`;
-  if (slotFrom(startTime) >= slotFrom(endTime)) {
+  if (slotAtOrAfter(startTime) >= slotAtOrAfter(endTime)) {
     return `contains no ${SLOT_MS} ms slot; choose a longer one`;
   }
   if (endTime - startTime > THESIS_DURATION_MAX_MS) {

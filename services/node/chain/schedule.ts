@@ -22,13 +22,12 @@ export class Schedule<T> {
     }
   }
 
-  /** Whether an item is due. */
   isDue(nowMs: number): boolean {
     return (this.#times.peek() ?? Infinity) <= nowMs;
   }
 
   /** Removes and returns the items that are due: the earliest first, at most `max`. */
-  take(nowMs: number, max = Infinity): T[] {
+  removeDue(nowMs: number, max = Infinity): T[] {
     let taken: T[] = [];
     while (this.isDue(nowMs) && taken.length < max) {
       const time = this.#times.peek()!; // an item is due

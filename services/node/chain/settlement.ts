@@ -31,7 +31,7 @@ export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endT
  * @param unknown The spans to check: the whole window, or those that an earlier attempt lacked.
  * Recorded prices never change, so spans that were found inside the range are not checked again.
  */
-export function outcomeOf(
+export function decideOutcome(
   prices: PriceReader,
   box: Box,
   unknown: readonly TimeSpan[] = [{ from: box.startTime, to: box.endTime }],
@@ -68,13 +68,12 @@ export class SettlementSchedule {
     this.#unsettled = unsettled;
   }
 
-  /** Number of unsettled theses. */
   get unsettledCount(): number {
     return this.#unsettled.size;
   }
 
   /** Number of theses that have ended and lack prices. */
-  get withoutPrices(): number {
+  get withoutPricesCount(): number {
     return this.#unsettled.values().filter(({ missing }) => missing !== undefined).toArray().length;
   }
 
@@ -85,7 +84,7 @@ export class SettlementSchedule {
 
   /** Attempts to settle the thesis with the prices known now. */
   attempt(thesis: Thesis, prices: PriceReader): Outcome {
-    return outcomeOf(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
+    return decideOutcome(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
   }
 
   /** Whether an outcome differs from that of the last attempt. */
@@ -110,14 +109,13 @@ export class SettlementSchedule {
     }
   }
 
-  /** Whether an attempt is due. */
   isDue(nowMs: number): boolean {
     return this.#attempts.isDue(nowMs);
   }
 
   /** Removes and returns theses whose attempt is due, at most `max`. */
   removeDue(nowMs: number, max = Infinity): Thesis[] {
-    const ids = new Set(this.#attempts.take(nowMs, max));
+    const ids = new Set(this.#attempts.removeDue(nowMs, max));
     return [...ids].flatMap((id) => this.#unsettled.get(id)?.thesis ?? []);
   }
 

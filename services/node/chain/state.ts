@@ -23,7 +23,7 @@ const SETTLEMENTS_PER_LOOK = 25;
 export class ChainState {
   readonly ledger: Ledger;
   readonly histories: ReadonlyMap<Market, PriceHistory>;
-  readonly settler: SettlementSchedule;
+  readonly settlements: SettlementSchedule;
   readonly #markets: Markets;
   readonly #records: ChainRecords;
   readonly #breaches: ReadonlyMap<Market, BreachWatch>;
@@ -32,7 +32,7 @@ export class ChainState {
     const { rings } = records.prices;
     this.#records = records;
     this.ledger = new Ledger(records, permissions);
-    this.settler = new SettlementSchedule(this.ledger.unsettled);
+    this.settlements = new SettlementSchedule(this.ledger.unsettled);
     this.#markets = new Markets([...rings.keys()]);
     this.#breaches = new Map([...rings.keys()].map((market) => [market, new BreachWatch()]));
     this.histories = new Map(
@@ -45,7 +45,7 @@ export class ChainState {
     for (const { thesis } of this.ledger.unsettled.values()) {
       this.#watch(thesis);
       // A price may have broken it that was recorded before a rollback.
-      this.settler.retry(thesis.id);
+      this.settlements.retry(thesis.id);
     }
   }
 
@@ -72,15 +72,15 @@ export class ChainState {
     const changed: Thesis[] = [];
     const startMs = clock.now();
     for (let attempts = 0; attempts < SETTLEMENTS_PER_SLICE; attempts += SETTLEMENTS_PER_LOOK) {
-      for (const thesis of this.settler.removeDue(nowMs, SETTLEMENTS_PER_LOOK)) {
+      for (const thesis of this.settlements.removeDue(nowMs, SETTLEMENTS_PER_LOOK)) {
         const outcome = this.attempt(thesis);
         if (!isFinalAt(outcome, thesis, nowMs)) continue;
-        if (!this.settler.isNewOutcome(thesis, outcome)) continue;
+        if (!this.settlements.isNewOutcome(thesis, outcome)) continue;
         const settled = this.applyOutcome(thesis, outcome, nowMs);
         if (settled !== undefined) changed.push(settled);
       }
       this.#records.writeRows();
-      if (clock.now() - startMs >= SETTLEMENT_SLICE_MS || !this.settler.isDue(nowMs)) break;
+      if (clock.now() - startMs >= SETTLEMENT_SLICE_MS || !this.settlements.isDue(nowMs)) break;
     }
     return changed;
   }
@@ -90,14 +90,14 @@ export class ChainState {
     const ring = this.histories.get(market)?.ring;
     if (price === undefined) return ring?.skipTo(time);
     ring?.append(time, price);
-    for (const { id } of this.#breaches.get(market)?.broken(time, price) ?? []) {
-      this.settler.retry(id);
+    for (const { id } of this.#breaches.get(market)?.removeBroken(time, price) ?? []) {
+      this.settlements.retry(id);
     }
   }
 
   /** Attempts to settle the thesis with the prices known now. */
   attempt(thesis: Thesis): Outcome {
-    return this.settler.attempt(thesis, this.historyOf(thesis));
+    return this.settlements.attempt(thesis, this.historyOf(thesis));
   }
 
   /** The first recorded price in the window of a thesis that is outside its range. */
@@ -133,14 +133,14 @@ export class ChainState {
       if (isFilled) pages.add(backfilled.put(time, price));
     }
     for (const page of pages) this.#records.saveBackfilled(symbol, page, backfilled.page(page));
-    this.settler.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
+    this.settlements.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
   }
 
   /** Deletes backfilled prices that are older than the ring and that no open thesis needs any more. */
   prune(): void {
     for (const [{ base, quote, symbol }, history] of this.histories) {
       if (history.backfilled.pages === 0) continue;
-      for (const page of history.prune(this.settler.neededSpans(base, quote))) {
+      for (const page of history.prune(this.settlements.neededSpans(base, quote))) {
         this.#records.saveBackfilled(symbol, page, undefined);
       }
     }
@@ -149,19 +149,17 @@ export class ChainState {
   /** How many slots up to a time have no price although an unsettled thesis needs them, by market. */
   *neededSlots(untilMs: number): Iterable<[market: Market, slots: number]> {
     for (const [market, history] of this.histories) {
-      const missingMs = this.settler.neededSpans(market.base, market.quote)
+      const missingMs = this.settlements.neededSpans(market.base, market.quote)
         .flatMap(({ from, to }) => history.checkRange(from, Math.min(to, untilMs + 1)).missing)
         .reduce((sum, gap) => sum + gap.to - gap.from, 0);
       yield [market, missingMs / SLOT_MS];
     }
   }
 
-  /** The market of a pair, or undefined. */
   marketOf({ base, quote }: MarketPair): Market | undefined {
     return this.#markets.find(base, quote);
   }
 
-  /** The price history of a supported pair. */
   historyOf(pair: MarketPair): PriceHistory {
     const market = this.marketOf(pair);
     const history = market && this.histories.get(market);
@@ -170,7 +168,7 @@ export class ChainState {
   }
 
   #watch(thesis: Thesis): void {
-    this.settler.add(thesis);
+    this.settlements.add(thesis);
     this.#breachesOf(thesis)?.add(thesis);
   }
 
@@ -182,7 +180,7 @@ export class ChainState {
   /** The slots of a transaction, each with whether an open thesis needs it. */
   *#slotsOf(tx: BackfillOracle) {
     const end = tx.startTime + tx.prices.length * SLOT_MS;
-    const needed = this.settler.neededSpans(tx.base, tx.quote)
+    const needed = this.settlements.neededSpans(tx.base, tx.quote)
       .filter((window) => window.from < end && window.to > tx.startTime);
     for (const [index, price] of tx.prices.entries()) {
       const time = tx.startTime + index * SLOT_MS;

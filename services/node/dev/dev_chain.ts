@@ -5,7 +5,7 @@ import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { signTransaction } from "../../../lib/protocol/transaction.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
 import type { BlockLogPosition } from "../chain/block_log.ts";
@@ -57,7 +57,7 @@ export type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
 /** Features of a development chain only: free money, snapshots and time travel. */
 export class DevChain {
   readonly #parts: DevChainParts;
-  readonly #relayer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+  readonly #relayer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
   /** The parts of snapshots in memory, by id; the database has the rest, in a savepoint. */
   readonly #snapshots = new NewestMap<number, { position: BlockLogPosition; atMs: number }>(
     SNAPSHOTS_MAX,

@@ -67,7 +67,6 @@ export class OracleClient {
     });
   }
 
-  /** Aborts the open requests. */
   close(): void {
     for (const request of this.#requests) request.abort();
   }

@@ -8,11 +8,9 @@ import type { PullResult } from "./oracle_client.ts";
 export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
 export interface OraclePollerParts {
-  /** URL of the oracle, for status answers. */
   url: string;
   /** Asks the oracle once; never rejects. `onLate` receives an answer that came after the timeout. */
   pull(onLate: (body: unknown) => void): Promise<PullResult>;
-  /** Receives the pulled prices. */
   prices: OraclePrices;
   clock: Clock;
   onPull?(outcome: PullOutcome): void;

@@ -1,12 +1,12 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { allowReaders, answerFailures } from "../../../lib/http/envelope.ts";
+import { allowReadsFrom, handleErrors } from "../../../lib/http/envelope.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
-import { callerPath, FORWARDED_FOR } from "./caller_path.ts";
+import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices has a seventh of it. */
-export const BODY_BYTES_MAX = 1024 * 1024;
+export const RPC_BODY_BYTES_MAX = 1024 * 1024;
 
 /**
  * Refuses a call of a web page of another origin: browsers send some without asking first, over
@@ -41,15 +41,15 @@ export function nodeApi(
   corsOrigins?: readonly string[],
 ): Hono {
   const app = new Hono();
-  allowReaders(app, corsOrigins);
+  allowReadsFrom(app, corsOrigins);
   const limit = bodyLimit({
-    maxSize: BODY_BYTES_MAX,
+    maxSize: RPC_BODY_BYTES_MAX,
     onError: (c) =>
       c.json(
         rpcFailure(
           null,
           RpcCode.limitExceeded,
-          `Body may have ${BODY_BYTES_MAX} bytes: send less at once`,
+          `Body may have ${RPC_BODY_BYTES_MAX} bytes: send less at once`,
         ),
         413,
       ),
@@ -61,11 +61,14 @@ export function nodeApi(
     const { remote = "unknown" }: { remote?: string } = c.env ?? {};
     // Read now: headers cannot be read once the caller has hung up.
     const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
-    const path = () => callerPath(forwardedFor, remote);
-    const { text, isMalformed } = await dispatcher.handle(await c.req.text(), { isReadOnly, path });
+    const groups = () => callerGroups(forwardedFor, remote);
+    const { text, isMalformed } = await dispatcher.handle(await c.req.text(), {
+      isReadOnly,
+      groups,
+    });
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });
   });
-  answerFailures(app, "node");
+  handleErrors(app, "node");
   return app;
 }

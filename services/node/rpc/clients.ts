@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { refuseHandshake } from "./api.ts";
-import { callerPath, FORWARDED_FOR } from "./caller_path.ts";
+import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
@@ -10,10 +10,10 @@ import type { Subscriber, Subscriptions } from "./subscriptions.ts";
  * The longest request of a client: a `BackfillOracle` of 6,000 prices is a seventh of it. A longer one
  * gets an error. The runtime itself closes a connection with 1009 above 64 MiB.
  */
-export const FRAME_CHARS_MAX = 1024 * 1024;
+export const REQUEST_CHARS_MAX = 1024 * 1024;
 
 /** Bytes that may wait for one client for long. One that reads too slowly is disconnected with 1013. */
-export const QUEUE_BYTES_MAX = 2 * 1024 * 1024;
+export const UNSENT_PER_CLIENT_MAX = 2 * 1024 * 1024;
 
 /**
  * A burst, such as of theses that settle together: for this long more may wait, up to these bytes of
@@ -22,7 +22,7 @@ export const QUEUE_BYTES_MAX = 2 * 1024 * 1024;
 export const BURST = { ms: 3_000, clientBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 };
 
 /**
- * Part of {@link QUEUE_BYTES_MAX} that answers leave for notifications. One socket may serve the
+ * Part of {@link UNSENT_PER_CLIENT_MAX} that answers leave for notifications. One socket may serve the
  * clients of a whole proxy, so a long answer that does not fit becomes an error; only a client that
  * does not read at all is disconnected.
  */
@@ -52,7 +52,7 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
-  /** Clients with more than {@link QUEUE_BYTES_MAX} unsent: how much, and since when. */
+  /** Clients with more than {@link UNSENT_PER_CLIENT_MAX} unsent: how much, and since when. */
   readonly #bursts = new Map<WebSocket, { sinceMs: number; bytes: number }>();
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;
@@ -69,7 +69,7 @@ export class Clients {
   /** Upgrades a request to a WebSocket; undefined if it does not ask for one. */
   accept(request: Request, remote: string, isReadOnly: boolean): Response | undefined {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
-    const path = callerPath(request.headers.get(FORWARDED_FOR), remote);
+    const groups = callerGroups(request.headers.get(FORWARDED_FOR), remote);
     let upgrade: Deno.WebSocketUpgrade;
     try {
       upgrade = Deno.upgradeWebSocket(request);
@@ -77,7 +77,7 @@ export class Clients {
       // The request lacks a header of the handshake; the message names it.
       return refuseHandshake(messageOf(thrown));
     }
-    this.#serve(upgrade.socket, { isReadOnly, path: () => path });
+    this.#serve(upgrade.socket, { isReadOnly, groups: () => groups });
     return upgrade.response;
   }
 
@@ -99,7 +99,7 @@ export class Clients {
 
   #hasRoom(socket: WebSocket): boolean {
     const bytes = socket.bufferedAmount;
-    if (bytes <= QUEUE_BYTES_MAX) {
+    if (bytes <= UNSENT_PER_CLIENT_MAX) {
       if (this.#bursts.size > 0) this.#bursts.delete(socket);
       return true;
     }
@@ -129,9 +129,9 @@ export class Clients {
       const text = textOfFrame(data);
       const refuse = (message: string) =>
         send(JSON.stringify(rpcFailure(idAtStart(text), RpcCode.limitExceeded, message)));
-      if (text.length > FRAME_CHARS_MAX) {
+      if (text.length > REQUEST_CHARS_MAX) {
         return refuse(
-          `Requests may have ${FRAME_CHARS_MAX} characters: received ${text.length}; send less at once`,
+          `Requests may have ${REQUEST_CHARS_MAX} characters: received ${text.length}; send less at once`,
         );
       }
       if (underWay >= REQUESTS_UNDER_WAY_MAX) {
@@ -145,7 +145,7 @@ export class Clients {
       if (answer !== undefined) {
         const isShort = answer.length <= SHORT_ANSWER_CHARS;
         const waiting = socket.bufferedAmount + answer.length;
-        if (isShort || waiting <= QUEUE_BYTES_MAX - NOTIFICATION_BYTES) send(answer);
+        if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) send(answer);
         else refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
       }
       client.announce();

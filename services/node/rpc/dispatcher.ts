@@ -19,7 +19,7 @@ import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { Subscriber } from "./subscriptions.ts";
 
 /** Calls that one batch may hold. */
-export const BATCH_MAX = 100;
+export const CALLS_PER_BATCH_MAX = 100;
 
 /**
  * Once the answers of a batch have this many characters, its other calls are refused instead of run:
@@ -28,7 +28,7 @@ export const BATCH_MAX = 100;
 export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 
 /** Bounds of a message: a batch of 100 bets has half as many parts. */
-const COMPLEXITY_MAX = { depth: 64, parts: 5_000 };
+const REQUEST_BOUNDS = { depth: 64, parts: 5_000 };
 
 /** Shorter messages have fewer parts in any case. */
 const SIMPLE_CHARS = 4_096;
@@ -36,7 +36,7 @@ const SIMPLE_CHARS = 4_096;
 /** Where a call came from. */
 export interface Caller {
   /** The caller and its groups, which share the queue: see {@link SerialQueue.run}. */
-  path(): readonly string[];
+  groups(): readonly string[];
   /** Its subscriptions; undefined over HTTP. */
   client?: Subscriber;
   /** Write methods are refused. */
@@ -55,7 +55,7 @@ interface Batch {
 export type CallObserver = (method: string, outcome: "ok" | "error") => void;
 
 /** An answer as text; undefined where none is due. */
-export interface Answer {
+export interface RpcAnswer {
   text: string | undefined;
   /** The input is not JSON-RPC at all. */
   isMalformed: boolean;
@@ -79,7 +79,7 @@ export class Dispatcher {
   }
 
   /** Answers one body or frame. */
-  async handle(text: string, caller: Caller): Promise<Answer> {
+  async handle(text: string, caller: Caller): Promise<RpcAnswer> {
     let value: unknown;
     let request: RpcRequest;
     try {
@@ -93,17 +93,17 @@ export class Dispatcher {
     return { text: await this.#answer(request, caller), isMalformed: false };
   }
 
-  async #handleBatch(items: readonly unknown[], caller: Caller): Promise<Answer> {
+  async #handleBatch(items: readonly unknown[], caller: Caller): Promise<RpcAnswer> {
     if (items.length === 0) {
       throw new RpcError(
         RpcCode.invalidRequest,
         "Invalid request: the batch is empty: send one call or more",
       );
     }
-    if (items.length > BATCH_MAX) {
+    if (items.length > CALLS_PER_BATCH_MAX) {
       throw new RpcError(
         RpcCode.limitExceeded,
-        `A batch may hold ${BATCH_MAX} calls: received ${items.length}; send several batches`,
+        `A batch may hold ${CALLS_PER_BATCH_MAX} calls: received ${items.length}; send several batches`,
       );
     }
     const batch: Batch = { isRefused: false };
@@ -120,7 +120,9 @@ export class Dispatcher {
       answers.push(answer);
     }
     // Calls that are refused without a turn must leave time for checkpoints, too.
-    if (batch.isRefused || chars >= BATCH_ANSWER_CHARS_MAX) await this.#parts.queue.turn();
+    if (batch.isRefused || chars >= BATCH_ANSWER_CHARS_MAX) {
+      await this.#parts.queue.yieldToEventLoop();
+    }
     return { text: answers.length > 0 ? `[${answers.join()}]` : undefined, isMalformed: false };
   }
 
@@ -129,7 +131,7 @@ export class Dispatcher {
     try {
       request = parseRequest(item);
     } catch (thrown) {
-      await this.#parts.queue.turn();
+      await this.#parts.queue.yieldToEventLoop();
       return failureText(idOf(item), thrown);
     }
     return await this.#answer(request, caller);
@@ -167,7 +169,7 @@ export class Dispatcher {
     try {
       const isQueued = method?.isCostly || caller.batch !== undefined;
       const answer = isQueued
-        ? await queue.run(isWrite ? "write" : "read", caller.path(), run)
+        ? await queue.run(isWrite ? "write" : "read", caller.groups(), run)
         : run();
       await beforeAnswer();
       observe(name, "ok");
@@ -182,8 +184,8 @@ export class Dispatcher {
 
 /** @throws {RpcError} -32005 if it takes so long to parse that a checkpoint could be late. */
 function requireSimple(text: string): void {
-  if (text.length <= SIMPLE_CHARS || !isTooComplex(text, COMPLEXITY_MAX)) return;
-  const { depth, parts } = COMPLEXITY_MAX;
+  if (text.length <= SIMPLE_CHARS || !isTooComplex(text, REQUEST_BOUNDS)) return;
+  const { depth, parts } = REQUEST_BOUNDS;
   throw new RpcError(
     RpcCode.limitExceeded,
     `A message may have ${parts} members and ${depth} levels: send less at once`,
@@ -209,7 +211,6 @@ const RPC_CODES: Readonly<Record<string, number>> = {
   BATCH_TOO_LONG: RpcCode.limitExceeded,
 };
 
-/** The answers of a batch are too long already. */
 export class BatchTooLongError extends RangemakerError {
   constructor() {
     super("BATCH_TOO_LONG", "Answers of the batch are too long: send this call in another batch", {

@@ -11,7 +11,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { bindMethods, type Handlers, invalidParams, type Method } from "./method.ts";
 import { openRpcDocument } from "./open_rpc.ts";
-import { type HistoryQuery, pageOfPrices, pageOfTheses } from "./query_pages.ts";
+import { pageOfPrices, pageOfTheses, type PricesQuery } from "./query_pages.ts";
 import type { Subscriber } from "./subscriptions.ts";
 
 /** Parts of the node that the methods use. */
@@ -86,12 +86,12 @@ function ethereumHandlers(
         : chain.head;
       return block === undefined ? null : toEthereumBlock(block);
     },
-    eth_subscribe: ({ kind, filter }, client) => overWebSocket(client).subscribe(kind, filter),
-    eth_unsubscribe: ({ id }, client) => overWebSocket(client).unsubscribe(id),
+    eth_subscribe: ({ kind, filter }, client) => requireWebSocket(client).subscribe(kind, filter),
+    eth_unsubscribe: ({ id }, client) => requireWebSocket(client).unsubscribe(id),
   };
 }
 
-function pricesPage(chain: Chain, query: HistoryQuery) {
+function pricesPage(chain: Chain, query: PricesQuery) {
   const market = chain.state.marketOf(query);
   const history = market && chain.state.histories.get(market);
   if (history !== undefined) return pageOfPrices(history, query);
@@ -100,7 +100,7 @@ function pricesPage(chain: Chain, query: HistoryQuery) {
   );
 }
 
-function overWebSocket(client: Subscriber | undefined): Subscriber {
+function requireWebSocket(client: Subscriber | undefined): Subscriber {
   if (client !== undefined) return client;
   throw new RpcError(
     RpcCode.methodNotFound,

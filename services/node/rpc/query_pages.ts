@@ -1,7 +1,7 @@
 import {
   type PricePoint,
   SLOT_MS,
-  slotFrom,
+  slotAtOrAfter,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
@@ -57,14 +57,14 @@ function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean
 }
 
 /** Selects recorded prices of a market in `[from, to)`, Unix milliseconds. */
-export type HistoryQuery = ParamsOf<typeof readMethods.core_getPriceHistory>["query"];
+export type PricesQuery = ParamsOf<typeof readMethods.core_getPriceHistory>["query"];
 
 /** One page of recorded prices. @returns `nextCursor` is null on the last page. */
 export function pageOfPrices(
   history: PriceHistory,
-  query: Omit<HistoryQuery, "base" | "quote">,
+  query: Omit<PricesQuery, "base" | "quote">,
 ): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
-  const from = slotFrom(Number(query.cursor ?? query.from)) * SLOT_MS;
+  const from = slotAtOrAfter(Number(query.cursor ?? query.from)) * SLOT_MS;
   const to = Math.min(query.to, from + query.limit * SLOT_MS);
   const prices: PricePoint[] = [];
   for (let time = from; time < to; time += SLOT_MS) {

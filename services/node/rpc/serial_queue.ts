@@ -7,13 +7,13 @@ import { RangemakerError } from "../../../lib/errors.ts";
  * less than a refusal, after which callers ask again at once; and since callers take turns, the tasks of
  * one do not delay another.
  */
-export const WAITING_MAX = 4_096;
+export const TASKS_WAITING_MAX = 4_096;
 
 /** While both lanes have tasks, every fourth turn is for a read. */
-const TURNS_PER_READ = 4;
+const TASKS_PER_READ = 4;
 
 /** Tasks follow each other for this long before sockets and timers are served again. */
-const TURN_MS = 1;
+const SLICE_MS = 1;
 
 /** The caller's share of the tasks that may wait is used up. */
 export class NodeBusyError extends RangemakerError {
@@ -31,24 +31,24 @@ export class NodeBusyError extends RangemakerError {
 export type Lane = "write" | "read";
 
 /**
- * Runs costly tasks for {@link TURN_MS} in each turn of the event loop, so that timers and sockets are
+ * Runs costly tasks for {@link SLICE_MS} in each turn of the event loop, so that timers and sockets are
  * served however many tasks there are. Callers take turns, and each has a share of
  * the places. Nothing runs while it is closed.
  */
 export class SerialQueue {
   readonly #lanes = { write: new WaitingTasks(), read: new WaitingTasks() };
-  readonly #nextTurn: (task: () => void) => void;
+  readonly #setImmediate: (task: () => void) => void;
   readonly #nowMs: () => number;
-  #isClosed = false;
-  #isTurning = false;
-  #turns = 0;
+  #isPaused = false;
+  #isScheduled = false;
+  #tasksTaken = 0;
 
   /** @param nextTurn Runs a task after what the event loop has to do now. */
   constructor(
     nextTurn: (task: () => void) => void = setImmediate,
     nowMs: () => number = () => performance.now(),
   ) {
-    this.#nextTurn = nextTurn;
+    this.#setImmediate = nextTurn;
     this.#nowMs = nowMs;
   }
 
@@ -59,59 +59,59 @@ export class SerialQueue {
   /**
    * Runs a task when its turn comes; rejects with what the task throws.
    *
-   * @param path Whose task it is, see {@link WaitingTasks.hasRoom}.
+   * @param groups Whose task it is, see {@link WaitingTasks.hasRoom}.
    * @throws {NodeBusyError} If the caller, or a group of it, has its share.
    */
-  run<T>(lane: Lane, path: readonly string[], task: () => T): Promise<T> {
+  run<T>(lane: Lane, groups: readonly string[], task: () => T): Promise<T> {
     const waiting = this.#lanes[lane];
-    if (!waiting.hasRoom(path, WAITING_MAX)) return Promise.reject(new NodeBusyError());
+    if (!waiting.hasRoom(groups, TASKS_WAITING_MAX)) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
-      waiting.add(path, () => {
+      waiting.add(groups, () => {
         try {
           resolve(task());
         } catch (thrown) {
           reject(thrown);
         }
       });
-      this.#turn();
+      this.#schedule();
     });
   }
 
   /** Resolves after what the event loop has to do now. */
-  turn(): Promise<void> {
-    return new Promise((resolve) => this.#nextTurn(resolve));
+  yieldToEventLoop(): Promise<void> {
+    return new Promise((resolve) => this.#setImmediate(resolve));
   }
 
   /** Stays closed until the promise is settled. */
-  async closedDuring<T>(run: () => Promise<T>): Promise<T> {
-    this.#isClosed = true;
+  async pausedDuring<T>(run: () => Promise<T>): Promise<T> {
+    this.#isPaused = true;
     try {
       return await run();
     } finally {
-      this.#isClosed = false;
-      this.#turn();
+      this.#isPaused = false;
+      this.#schedule();
     }
   }
 
-  #turn(): void {
-    if (this.#isTurning || this.#isClosed || this.waiting === 0) return;
-    this.#isTurning = true;
-    this.#nextTurn(() => {
-      const endMs = this.#nowMs() + TURN_MS;
-      while (!this.#isClosed && this.waiting > 0) {
-        this.#next()?.();
+  #schedule(): void {
+    if (this.#isScheduled || this.#isPaused || this.waiting === 0) return;
+    this.#isScheduled = true;
+    this.#setImmediate(() => {
+      const endMs = this.#nowMs() + SLICE_MS;
+      while (!this.#isPaused && this.waiting > 0) {
+        this.#removeNext()?.();
         if (this.#nowMs() >= endMs) break;
       }
-      this.#isTurning = false;
-      this.#turn();
+      this.#isScheduled = false;
+      this.#schedule();
     });
   }
 
-  #next(): (() => void) | undefined {
+  #removeNext(): (() => void) | undefined {
     const { write, read } = this.#lanes;
-    this.#turns = (this.#turns + 1) % TURNS_PER_READ;
-    const [first, second] = this.#turns === 0 ? [read, write] : [write, read];
-    return first.take() ?? second.take();
+    this.#tasksTaken = (this.#tasksTaken + 1) % TASKS_PER_READ;
+    const [first, second] = this.#tasksTaken === 0 ? [read, write] : [write, read];
+    return first.removeNext() ?? second.removeNext();
   }
 }
 
@@ -133,14 +133,14 @@ class WaitingTasks {
    * Whether one more task of a caller may wait: only while more places are free than the caller's
    * tasks take. So one caller takes half of the places at most, and another one always finds some.
    *
-   * @param path The groups of the caller, the widest first, and the caller last. The members of a group
+   * @param names The groups of the caller, the widest first, and the caller last. The members of a group
    *   share the places that are left to it by the same rule.
    * @param max Places for all together.
    */
-  hasRoom(path: readonly string[], max: number): boolean {
+  hasRoom(names: readonly string[], max: number): boolean {
     let room = max - this.#size;
     let groups: ReadonlyMap<string, WaitingTasks> = this.#groups;
-    for (const name of path) {
+    for (const name of names) {
       const group = groups.get(name);
       const own = group?.size ?? 0;
       if (own >= room) return false;
@@ -163,12 +163,12 @@ class WaitingTasks {
   }
 
   /** Takes the next task: groups take turns, and a caller's tasks keep their order. */
-  take(): (() => void) | undefined {
+  removeNext(): (() => void) | undefined {
     if (this.#size === 0) return undefined;
     this.#size -= 1;
     if (this.#tasks.length > 0) return this.#tasks.shift();
     for (const [name, group] of this.#groups) {
-      const task = group.take();
+      const task = group.removeNext();
       this.#groups.delete(name);
       if (group.size > 0) this.#groups.set(name, group);
       return task;

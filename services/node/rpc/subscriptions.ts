@@ -88,7 +88,6 @@ export class Subscriptions {
     this.#nextTurn = nextTurn;
   }
 
-  /** Number of active subscriptions of a kind. */
   count(kind: SubscriptionKind): number {
     return this.#of(kind).size;
   }
@@ -169,7 +168,6 @@ export class Subscriptions {
   }
 }
 
-/** The subscriptions of one client. */
 export class Subscriber {
   /** Sends to the client. */
   readonly send: Send;

@@ -1,5 +1,5 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { Rows } from "./rows.ts";
+import type { Table } from "./table.ts";
 
 /** USDC with 6 decimals of one address. */
 export interface Funds {
@@ -12,15 +12,14 @@ const NOTHING: Funds = { balance: 0n, locked: 0n };
 
 /** Balances and locked amounts by address, all in memory. */
 export class Accounts {
-  readonly #rows: Rows<Funds>;
+  readonly #rows: Table<Funds>;
   readonly #funds: Map<Address, Funds>;
 
-  constructor(rows: Rows<Funds>) {
+  constructor(rows: Table<Funds>) {
     this.#rows = rows;
     this.#funds = new Map(rows.select() as [Address, Funds][]); // its keys are addresses
   }
 
-  /** Sum of all balances. */
   get total(): bigint {
     let sum = 0n;
     for (const { balance } of this.#funds.values()) sum += balance;

@@ -2,18 +2,18 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { Accounts } from "./accounts.ts";
 import { damaged, type Database, StorageError } from "./database.ts";
-import { PriceCells } from "./price_cells.ts";
+import { PriceRingTable } from "./price_ring_table.ts";
 import {
   backfilledKey,
   type Head,
-  metaOf,
+  openMeta,
+  openTables,
   type PermissionLists,
   quoteKey,
   SETTLED_AT,
   type StoredState,
   type StoredThesis,
   type Tables,
-  tablesOf,
 } from "./tables.ts";
 import { GroupCommit } from "./group_commit.ts";
 
@@ -21,7 +21,7 @@ import { GroupCommit } from "./group_commit.ts";
 export const BLOCKS_RESERVED = 100;
 
 /** Bytes that have to fit on the disk before changes are accepted again. */
-const PROBE_BYTES = 64 * 1024;
+const SPACE_TEST_BYTES = 64 * 1024;
 
 /** Rows that one checkpoint deletes per table at most: a few milliseconds. */
 const ROWS_PER_DROP = 50;
@@ -55,9 +55,9 @@ export class ChainRecords {
   readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
-  #prices: PriceCells;
+  #prices: PriceRingTable;
   #state!: StoredState;
-  #meta!: ReturnType<typeof metaOf>;
+  #meta!: ReturnType<typeof openMeta>;
   #tables!: Tables;
   #accounts!: Accounts;
   #reservedTo: number;
@@ -95,8 +95,7 @@ export class ChainRecords {
     return this.#accounts;
   }
 
-  /** The recorded prices. */
-  get prices(): PriceCells {
+  get prices(): PriceRingTable {
     return this.#prices;
   }
 
@@ -124,7 +123,6 @@ export class ChainRecords {
     });
   }
 
-  /** Pages of backfilled prices of all markets. */
   backfilledPages(): { symbol: string; page: number; prices: BigUint64Array }[] {
     return this.#tables.backfilled.select().map(([key, prices]) => {
       const [symbol = "", page] = `${key}`.split(" ");
@@ -158,11 +156,11 @@ export class ChainRecords {
     if (this.commits.failure === undefined) return this.commits.tryChange(write);
     // Unless there is room for more than the head, the next change would fail again.
     this.commits.retry(() => {
-      this.#meta.probe.put("probe", "0".repeat(PROBE_BYTES));
+      this.#meta.spaceTest.put("probe", "0".repeat(SPACE_TEST_BYTES));
       write();
     });
     if (this.commits.failure === undefined) {
-      this.commits.tryChange(() => this.#meta.probe.delete("probe"));
+      this.commits.tryChange(() => this.#meta.spaceTest.delete("probe"));
     }
   }
 
@@ -242,17 +240,17 @@ export class ChainRecords {
   }
 
   #reload(): void {
-    this.#meta = metaOf(this.#db);
+    this.#meta = openMeta(this.#db);
     const state = this.#meta.state.get("state");
     if (state === undefined) throw new StorageError("The database has no chain");
     this.#state = state;
-    this.#tables = tablesOf(this.#db, state.totals);
+    this.#tables = openTables(this.#db, state.totals);
     this.#accounts = new Accounts(this.#tables.accounts);
   }
 
-  #readPrices(): PriceCells {
+  #readPrices(): PriceRingTable {
     const { markets, ringSlots } = this.#options;
-    const prices = new PriceCells(this.#db, markets, ringSlots);
+    const prices = new PriceRingTable(this.#db, markets, ringSlots);
     // Time had passed up to the head: slots without a price before it are missing ones.
     const head = this.#meta.head.get("head");
     if (head !== undefined && head.number > 0) {

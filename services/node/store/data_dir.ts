@@ -15,7 +15,6 @@ export class DataDirError extends RangemakerError {
   }
 }
 
-/** The database of the chain in a directory. */
 export function databasePath(dir: string): string {
   return `${dir}/chain.sqlite`;
 }
@@ -38,7 +37,7 @@ export interface LockRecord {
 }
 
 /** Bytes of the text in a lock file: longer than every record. */
-const RECORD_BYTES = 128;
+const LOCK_RECORD_BYTES = 128;
 
 /**
  * The file `lock` of a data directory. It is locked as long as a node runs; the system releases the
@@ -91,7 +90,7 @@ export class LockFile {
   /** Overwrites the record. It may be lost with the power: then it is older, or not known. */
   write(content: LockRecord): void {
     const text = JSON.stringify(content);
-    const record = `${text}\n${crc32(text)}\n`.padEnd(RECORD_BYTES);
+    const record = `${text}\n${crc32(text)}\n`.padEnd(LOCK_RECORD_BYTES);
     this.#file.seekSync(0, Deno.SeekMode.Start);
     this.#file.writeSync(new TextEncoder().encode(record));
   }
@@ -109,14 +108,14 @@ export class LockFile {
 }
 
 /** What is in a data directory, without opening its database. */
-export type Found = "nothing" | "chain" | "backup";
+export type DataDirContents = "nothing" | "chain" | "backup";
 
 /**
  * Looks at the files of a directory that no node has open.
  *
  * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong together.
  */
-export function examine(dir: string, record: LockRecord | undefined): Found {
+export function inspectFiles(dir: string, record: LockRecord | undefined): DataDirContents {
   const path = databasePath(dir);
   const header = readHeader(path);
   const isOtherFormat = header !== undefined && header.applicationId !== APPLICATION_ID &&

@@ -98,7 +98,7 @@ export class GroupCommit {
     for (const effect of effects) effect();
   }
 
-  /** After a failure, tries whether writing works again. */
+  /** After a failure, finds out whether writing works again. */
   retry(write: () => void): void {
     if (this.#failure === undefined || this.#failure.isFinal) return;
     try {
@@ -117,7 +117,7 @@ export class GroupCommit {
     for (const effect of this.#close()[0]) effect();
   }
 
-  /** Nothing is written any more. */
+  /** Stops all writing for good. */
   fail(failure: StorageError): void {
     this.#failure = failure;
     if (this.#isOpen) this.#rollBack(failure);

@@ -8,14 +8,14 @@ import {
   BACKUP_RUN,
   databasePath,
   DataDirError,
-  examine,
+  inspectFiles,
   LockFile,
   type LockRecord,
   PRIVATE_FILE,
   setLogAside,
   syncFolder,
 } from "./data_dir.ts";
-import { metaOf, SCHEMA, TABLE_NAMES, tablesOf, type Totals } from "./tables.ts";
+import { openMeta, openTables, SCHEMA, TABLE_NAMES, type Totals } from "./tables.ts";
 
 /** How a new chain begins, and what an existing one has to fit. */
 export interface ChainIdentity {
@@ -49,10 +49,10 @@ export function openDatabase(
   nowMs: number,
 ): OpenedDatabase {
   const path = databasePath(dir);
-  const found = examine(dir, record);
+  const found = inspectFiles(dir, record);
   const isRestored = found === "backup";
   if (isRestored) setLogAside(dir);
-  if (found !== "nothing") requireChain(dir, isRestored ? undefined : record, identity);
+  if (found !== "nothing") requireMatchingChain(dir, isRestored ? undefined : record, identity);
   createDatabaseFile(dir, path);
   const db = new Database(path);
   try {
@@ -84,10 +84,10 @@ export function createChain(
   db.exec("BEGIN IMMEDIATE");
   db.exec(SCHEMA);
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-  const { accounts } = tablesOf(db, state.totals);
+  const { accounts } = openTables(db, state.totals);
   for (const [address, balance] of funds) accounts.add(address, { balance, locked: 0n });
   accounts.write();
-  const meta = metaOf(db);
+  const meta = openMeta(db);
   meta.chain.add("chain", { chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
   meta.state.add("state", state);
   for (const rows of [meta.chain, meta.state]) rows.write();
@@ -95,12 +95,16 @@ export function createChain(
 }
 
 /** Compares a database with what is known of it, without changing it. */
-function requireChain(dir: string, record: LockRecord | undefined, identity: ChainIdentity): void {
+function requireMatchingChain(
+  dir: string,
+  record: LockRecord | undefined,
+  identity: ChainIdentity,
+): void {
   const path = databasePath(dir);
   const hadIndex = statOf(`${path}-shm`) !== undefined;
   const db = new Database(path, { readOnly: true });
   try {
-    const meta = metaOf(db);
+    const meta = openMeta(db);
     const chain = meta.chain.get("chain");
     const sequence = meta.state.get("state")?.sequence ?? 0;
     if (chain === undefined) throw new DataDirError(`${path} is damaged: restore a backup`);
@@ -143,7 +147,7 @@ function beginRun(db: Database, lock: LockFile): number {
   const { user_version: last } = db.get("PRAGMA user_version") ?? {};
   const random = crypto.getRandomValues(new Uint32Array(1))[0]!; // it has one element
   const run = BACKUP_RUN + 1 + random % (2 ** 31 - BACKUP_RUN - 1);
-  const { sequence = 0 } = metaOf(db).state.get("state") ?? {};
+  const { sequence = 0 } = openMeta(db).state.get("state") ?? {};
   lock.write({ runs: [Number(last), run], sequence });
   lock.sync();
   db.exec(`PRAGMA user_version = ${run}`);
@@ -184,9 +188,9 @@ export function inspectDataDir(
   // A database that is open in this process must not be opened by other means.
   if (!isLocked) {
     const record = LockFile.read(dir);
-    const found = examine(dir, record);
+    const found = inspectFiles(dir, record);
     if (found === "nothing") return undefined;
-    if (found === "chain") requireChain(dir, record, identity);
+    if (found === "chain") requireMatchingChain(dir, record, identity);
   }
   const sizes = ["", "-wal"].map((end) => statOf(`${databasePath(dir)}${end}`)?.size ?? 0);
   return { isLocked, bytes: sizes.reduce((sum, size) => sum + size) };

@@ -7,7 +7,7 @@ import { damaged, Database, StorageError } from "./database.ts";
 import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
 import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
 import type { Head, PermissionLists } from "./tables.ts";
-import { type BackgroundCheck, checkInBackground, requireUndamaged } from "./verify.ts";
+import { type BackgroundCheck, checkInBackground, requireUndamaged } from "./damage_check.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
@@ -31,7 +31,6 @@ export interface StorageSettings extends ChainIdentity {
   ringBufferSize: number;
 }
 
-/** The storage of a node's chain. */
 export interface Storage {
   readonly records: ChainRecords;
   /** Where the chain continues; undefined for a new one. */
@@ -76,7 +75,6 @@ export function openStorage(
   };
 }
 
-/** A chain in a directory. */
 class DiskStorage implements Storage {
   readonly records: ChainRecords;
   readonly resumeFrom: ResumePoint | undefined;
@@ -118,7 +116,7 @@ class DiskStorage implements Storage {
     const onCommit = (sequence: number) => this.#committed(sequence);
     const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
     this.records = records;
-    this.#files = this.#identity();
+    this.#files = this.#fileIds();
     this.#foreignChanges = db.foreignChanges;
     this.resumeFrom = isNew ? undefined : records.resumePoint(clock.now());
     const rows = Object.values(records.state.totals).reduce((sum, table) => sum + table.rows, 0);
@@ -165,7 +163,7 @@ class DiskStorage implements Storage {
     }
   }
 
-  /** Now, because the next checkpoint is not due for long: a commit that did it could delay one. */
+  /** Right after a checkpoint, when the next is furthest away: as part of a commit it could delay one. */
   #copyLog(): void {
     const { state: { sequence }, commits } = this.records;
     if (sequence - this.#copiedSequence < COMMITS_PER_COPY) return;
@@ -196,7 +194,7 @@ class DiskStorage implements Storage {
 
   /** Called after each commit: it counts only if the files are still those that were opened. */
   #committed(sequence: number): void {
-    if (this.#identity() !== this.#files) {
+    if (this.#fileIds() !== this.#files) {
       throw new StorageError(
         `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,
         { isFinal: true },
@@ -223,7 +221,7 @@ class DiskStorage implements Storage {
     return check;
   }
 
-  #identity(): string {
+  #fileIds(): string {
     const path = databasePath(this.#dir);
     return [path, `${path}-wal`].map((file) => {
       const info = statOf(file);

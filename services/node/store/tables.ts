@@ -13,8 +13,8 @@ import {
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
 import type { Funds } from "./accounts.ts";
 import type { Database } from "./database.ts";
-import { DECLARATION as PRICES_DECLARATION } from "./price_cells.ts";
-import { type Codec, declaration, type KeyType, Rows, type TableTotals } from "./rows.ts";
+import { PRICES_TABLE_SQL } from "./price_ring_table.ts";
+import { type Codec, createTableSql, type KeyType, Table, type TableTotals } from "./table.ts";
 
 /** The tables with totals, and the types of their keys. */
 const KEY_TYPES = {
@@ -30,64 +30,61 @@ const KEY_TYPES = {
 export type TableName = keyof typeof KEY_TYPES;
 export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own keys
 
-/** Totals of all tables. */
 export type Totals = Record<TableName, TableTotals>;
 
 /** A column of a thesis that has an index: when it was settled; NULL if it is not. */
 export const SETTLED_AT = "value ->> '$.thesis.settledAt'";
 
-/** SQL that declares all tables. */
 export const SCHEMA = [
-  declaration("meta", "TEXT"),
-  PRICES_DECLARATION,
+  createTableSql("meta", "TEXT"),
+  PRICES_TABLE_SQL,
   // Receipts are deleted in the order in which they were added.
   ...TABLE_NAMES.map((name) =>
-    declaration(name, KEY_TYPES[name], name === "receipts" ? { isOrdered: true } : {})
+    createTableSql(name, KEY_TYPES[name], name === "receipts" ? { isOrdered: true } : {})
   ),
   `CREATE INDEX theses_by_settlement ON theses (${SETTLED_AT})`,
 ].join(";\n");
 
 /** All tables of a database except the prices. */
-export type Tables = ReturnType<typeof tablesOf>;
+export type Tables = ReturnType<typeof openTables>;
 
 /** @param totals Kept up to date. */
-export function tablesOf(db: Database, totals: Totals) {
-  const rows = <V>(name: TableName, codec: Codec<V>) =>
-    new Rows(db, name, KEY_TYPES[name], codec, totals[name]);
+export function openTables(db: Database, totals: Totals) {
+  const table = <V>(name: TableName, codec: Codec<V>) =>
+    new Table(db, name, KEY_TYPES[name], codec, totals[name]);
   return {
     /** By address. */
-    accounts: rows<Funds>("accounts", json(fundsSchema)),
+    accounts: table<Funds>("accounts", json(fundsSchema)),
     /** By id. */
-    theses: rows<StoredThesis>("theses", json(storedThesisSchema)),
+    theses: table<StoredThesis>("theses", json(storedThesisSchema)),
     /** By transaction hash. */
-    receipts: rows<StoredReceipt>("receipts", json(storedReceiptSchema)),
+    receipts: table<StoredReceipt>("receipts", json(storedReceiptSchema)),
     /** External transaction hashes of deposits: never deleted. */
-    deposits: rows<true>("deposits", json(z.literal(true))),
+    deposits: table<true>("deposits", json(z.literal(true))),
     /** Hashes of the quotes of all theses in {@link theses}. */
-    quotes: rows<true>("quotes", json(z.literal(true))),
+    quotes: table<true>("quotes", json(z.literal(true))),
     /** Pages of backfilled prices by market and number, see {@link backfilledKey}. */
-    backfilled: rows<BigUint64Array>("backfilled", pageCodec),
+    backfilled: table<BigUint64Array>("backfilled", pricePageCodec),
     /** Every change of the permissions, by number. */
-    permissions: rows<PermissionsChange>("permissions", json(permissionsSchema)),
+    permissions: table<PermissionsChange>("permissions", json(permissionsSchema)),
   };
 }
 
 /** Single values, which have no totals. */
-export function metaOf(db: Database) {
-  const rows = <V>(codec: Codec<V>) => new Rows(db, "meta", "TEXT", codec);
+export function openMeta(db: Database) {
+  const table = <V>(codec: Codec<V>) => new Table(db, "meta", "TEXT", codec);
   return {
     /** How the chain was created: `chain`. */
-    chain: rows(json(chainSchema)),
+    chain: table(json(chainSchema)),
     /** Written by each commit: `state`. */
-    state: rows(json(stateSchema)),
+    state: table(json(stateSchema)),
     /** The newest block: `head`. */
-    head: rows(json(headSchema)),
-    /** Bytes that find out whether there is room: `probe`. */
-    probe: rows(json(z.string())),
+    head: table(json(headSchema)),
+    /** Written to find out whether the disk has space: `probe`. */
+    spaceTest: table(json(z.string())),
   };
 }
 
-/** The key of a hash. */
 export function hashKey(hash: Hex): string {
   return hash.slice(2);
 }
@@ -100,7 +97,6 @@ export function quoteKey(startTime: number, quoteHash: Hex): string {
   return startTime.toString(16).padStart(12, "0") + quoteHash.slice(2);
 }
 
-/** The key of a page of backfilled prices. */
 export function backfilledKey(symbol: string, page: number): string {
   return `${symbol} ${page}`;
 }
@@ -189,7 +185,7 @@ const headSchema = z.object({
 /** A block without its transactions. */
 export type Head = z.output<typeof headSchema>;
 
-const pageCodec: Codec<BigUint64Array> = {
+const pricePageCodec: Codec<BigUint64Array> = {
   encode: (page) => Array.from(page).join(),
   decode: (text) => BigUint64Array.from(text.split(","), BigInt),
 };

@@ -4,7 +4,7 @@ import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
 import type { Call } from "./message.ts";
-import { answerUnder, type NodeReply, readAnswer } from "../call_envelope.ts";
+import { type NodeReply, readAnswer, withCallerId } from "../call_envelope.ts";
 import { answerLost, answerText, failureText } from "../failures.ts";
 
 /**
@@ -25,11 +25,11 @@ export function splitBatchReply(
   const value = parse(body, status, target);
   const answers = Array.isArray(value)
     ? answersById(value, body, firstId, calls.length)
-    : calls.map(() => sameError(value, body) ?? "");
+    : calls.map(() => sharedError(value, body) ?? "");
   return calls.map(({ id }, index) => {
     if (id === undefined) return undefined;
     const answer = readAnswer({ status, body: answers[index] ?? "" }, firstId + index);
-    return answer?.id ? answerUnder(answer, id) : missing(id, target);
+    return answer?.id ? withCallerId(answer, id) : missing(id, target);
   });
 }
 
@@ -58,7 +58,7 @@ function answersById(
 }
 
 /** One error for the whole batch becomes the answer of each of its calls. */
-function sameError(value: unknown, text: string): string | undefined {
+function sharedError(value: unknown, text: string): string | undefined {
   const isError = typeof value === "object" && value !== null && "error" in value;
   const error = isError ? memberText(text, "error") : undefined;
   return error && answerText(undefined, "error", error);
@@ -70,11 +70,11 @@ function missing(id: string, target: Target): string {
 }
 
 /**
- * Allows one large reply to a batch to be split per turn of the event loop. Splitting 768 KiB takes 10
+ * Lets one large reply to a batch be split in each turn of the event loop. Splitting 768 KiB takes 10
  * ms, and all batches of one caller may be answered at once: notifications and other callers' reads
  * are served in between.
  */
-export class SplitTurns {
+export class LargeReplyQueue {
   readonly #budget: ByteBudget;
   #last: Promise<void> = Promise.resolve();
 
@@ -84,7 +84,7 @@ export class SplitTurns {
   }
 
   /** Resolves when a reply of so many bytes may be split. */
-  async next(bytes: number): Promise<void> {
+  async waitForTurn(bytes: number): Promise<void> {
     if (bytes <= SMALL_BYTES) return;
     this.#budget.add(bytes);
     this.#last = this.#last.then(() => new Promise((resolve) => setImmediate(resolve)));

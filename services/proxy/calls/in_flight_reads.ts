@@ -1,5 +1,5 @@
 import { memberSpan } from "../json_text.ts";
-import type { Answer } from "../call_envelope.ts";
+import type { CallAnswer } from "../call_envelope.ts";
 
 /** Four per request that can be open at a node, so that collisions are rare; a power of two. */
 const SLOTS = 4_096;
@@ -11,7 +11,7 @@ const HASHED_CHARS = 64;
 interface Flight {
   readonly key: string;
   /** Callbacks of the equal reads that wait for it. */
-  waiting: ((answer: Answer | undefined) => void)[] | undefined;
+  waiting: ((answer: CallAnswer | undefined) => void)[] | undefined;
 }
 
 /** Reads without an answer yet, so that an equal read can wait for the same answer. */
@@ -29,17 +29,17 @@ export class InFlightReads {
    *
    * @param key The text of the read without its id.
    */
-  async share(key: string, ask: () => Promise<Answer>): Promise<Answer> {
+  async share(key: string, ask: () => Promise<CallAnswer>): Promise<CallAnswer> {
     const slot = slotOf(key);
     const known = this.#slots[slot];
     if (known !== undefined && known.key === key) {
-      const joined = new Promise<Answer | undefined>((resolve) => {
+      const joined = new Promise<CallAnswer | undefined>((resolve) => {
         (known.waiting ??= []).push(resolve);
       });
       return await joined ?? await ask();
     }
     const flight: Flight = this.#slots[slot] = { key, waiting: undefined };
-    let answer: Answer | undefined;
+    let answer: CallAnswer | undefined;
     try {
       return answer = await ask();
     } finally {
@@ -57,7 +57,7 @@ export class InFlightReads {
   }
 }
 
-function isResult({ status, text }: Answer): boolean {
+function isResult({ status, text }: CallAnswer): boolean {
   return status === 200 && memberSpan(text, "result") !== undefined &&
     memberSpan(text, "error") === undefined;
 }

@@ -17,7 +17,7 @@ import { badRequest, limitExceeded, ProxyError } from "../failures.ts";
 const METHOD_LENGTH_MAX = 256;
 
 /** Complexity limit of a message over {@link SMALL_BYTES}: a batch of 1,000 calls has half of it. */
-const COMPLEXITY_MAX = { depth: 64, parts: 16_384 };
+const MESSAGE_BOUNDS = { depth: 64, parts: 16_384 };
 
 export interface Call extends Envelope {
   method: string;
@@ -43,8 +43,8 @@ export type Message = Call | (Call | MessageError)[];
  * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
  */
 export function readMessage(text: string, maxBatch: number): Message {
-  if (text.length > SMALL_BYTES && isTooComplex(text, COMPLEXITY_MAX)) {
-    const { depth, parts } = COMPLEXITY_MAX;
+  if (text.length > SMALL_BYTES && isTooComplex(text, MESSAGE_BOUNDS)) {
+    const { depth, parts } = MESSAGE_BOUNDS;
     const message = `Message has over ${parts} members or is nested over ${depth} levels deep: ` +
       "send less at once";
     throw new MessageError(JSON.stringify(idAtStart(text)), limitExceeded(413, message));
@@ -87,8 +87,8 @@ function readCall(value: unknown, text: string): Call {
     throw invalidRequest(value, text, new RpcError(RpcCode.invalidRequest, envelope));
   }
   // Written out: spreading the envelope would take longer than reading it.
-  const { paramsText, rest } = envelope;
-  return { id: envelope.id, method, params, paramsText, rest };
+  const { paramsText, textAfterId } = envelope;
+  return { id: envelope.id, method, params, paramsText, textAfterId };
 }
 
 function requestOf(value: unknown, text: string): RpcRequest {

@@ -2,7 +2,7 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText, replaceMember } from "../json_text.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
-import { restOf } from "../call_envelope.ts";
+import { textAfterIdOf } from "../call_envelope.ts";
 import { ProxyError } from "../failures.ts";
 
 /** Calls that create a filter, which lives on the node that answered. */
@@ -14,7 +14,7 @@ const FILTER_USE = /^[^_]+_(?:getFilterChanges|getFilterLogs|uninstallFilter)$/;
 const FILTER_ID = /^(0x[0-9a-fA-F]*)([0-9a-fA-F]{2})$/;
 
 /** The position of the block in the parameters of each method. */
-const POSITIONS: ReadonlyMap<string, number> = new Map([
+const BLOCK_POSITIONS: ReadonlyMap<string, number> = new Map([
   ["eth_getBlockByNumber", 0],
   ["eth_getBlockReceipts", 0],
   ["eth_getBlockTransactionCountByNumber", 0],
@@ -32,13 +32,13 @@ const POSITIONS: ReadonlyMap<string, number> = new Map([
   ["eth_getProof", 2],
 ]);
 
-const QUANTITY = /^0x[0-9a-fA-F]{1,13}$/;
+const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 
 /** Where a read goes. */
 export interface ReadRoute {
   node: number;
   /** The call behind its id, as it is sent to that node. */
-  rest: string;
+  textAfterId: string;
 }
 
 /**
@@ -49,11 +49,11 @@ export interface ReadRoute {
  *   the block: another one would answer with too few logs, or with nothing.
  */
 export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
-  const { rest, method } = call;
+  const { textAfterId, method } = call;
   if (FILTER_USE.test(method)) return routeOfFilter(call, nodes);
   const block = blockOf(call);
   const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
-  if (node !== undefined) return { node, rest };
+  if (node !== undefined) return { node, textAfterId };
   const message = `No read node that answers has block ${block} yet: ask again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
@@ -63,11 +63,11 @@ function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
   const node = parseInt(digits ?? "", 16);
   if (own === undefined || !(node < nodes.names.length)) throw filterNotFound();
-  return { node, rest: restOf(method, JSON.stringify([own, ...rest])) };
+  return { node, textAfterId: textAfterIdOf(method, JSON.stringify([own, ...rest])) };
 }
 
 /** The answer to a call in the form for its caller: the id of a new filter also names the node. */
-export function clientText({ method }: Call, node: number | undefined, text: string): string {
+export function answerForClient({ method }: Call, node: number | undefined, text: string): string {
   if (node === undefined || !NEW_FILTER.test(method)) return text;
   const result = memberText(text, "result");
   if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
@@ -76,7 +76,7 @@ export function clientText({ method }: Call, node: number | undefined, text: str
 }
 
 /** The failure of a call in the form for its caller: a filter is lost with its node. */
-export function clientFailure({ method }: Call, error: ProxyError): ProxyError {
+export function failureForClient({ method }: Call, error: ProxyError): ProxyError {
   return error.status === 502 && FILTER_USE.test(method) ? filterNotFound(error) : error;
 }
 
@@ -87,7 +87,7 @@ function filterNotFound(cause?: unknown): ProxyError {
 
 /** The highest block that a read names by number; undefined if it names none. */
 export function blockOf({ method, params }: Pick<Call, "method" | "params">): number | undefined {
-  const position = POSITIONS.get(method);
+  const position = BLOCK_POSITIONS.get(method);
   if (position === undefined || !Array.isArray(params)) return undefined;
   const named: unknown = params[position];
   if (typeof named !== "object" || named === null) return numberOf(named);
@@ -102,5 +102,5 @@ export function blockOf({ method, params }: Pick<Call, "method" | "params">): nu
 }
 
 function numberOf(value: unknown): number | undefined {
-  return typeof value === "string" && QUANTITY.test(value) ? Number(value) : undefined;
+  return typeof value === "string" && BLOCK_NUMBER.test(value) ? Number(value) : undefined;
 }

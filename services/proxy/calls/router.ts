@@ -1,20 +1,20 @@
 import type { ByteBudget } from "../byte_budget.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
-import { splitBatchReply, SplitTurns } from "./batch.ts";
+import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, readMessage } from "./message.ts";
 import {
-  type Answer,
-  answerTo,
-  answerUnder,
+  type CallAnswer,
   callText,
-  firstId,
   type NodeReply,
+  randomFirstId,
+  requireAnswer,
+  withCallerId,
 } from "../call_envelope.ts";
 import { failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";
 import type { NodePort } from "../node/http_pool.ts";
-import { clientFailure, clientText, routeOf } from "./read_route.ts";
+import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/open_reads.ts";
 
@@ -41,7 +41,7 @@ export interface RouterOptions {
   nodes: Readonly<Record<Target, NodePort>>;
   readNodes: ReadNodes;
   /** Sends plain reads. @throws {ProxyError} As {@link NodePort.post}. */
-  plainReads: { ask(read: Read): Promise<Answer> };
+  plainReads: { ask(read: Read): Promise<CallAnswer> };
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
@@ -53,16 +53,22 @@ export interface RouterOptions {
 /** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all callers share it. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
 
-/** Sends each call of a message to its node and joins the answers in the caller's order. */
+/**
+ * Sends each call of a message to its node and joins the answers in the caller's order.
+ *
+ * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/client_session.ts` (WebSocket). It is
+ * parsed (`message.ts`), classified (`methods.ts`) and given a node (`read_route.ts`), then goes over
+ * `node/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
+ */
 export class Router {
   readonly #options: RouterOptions;
   readonly #inFlight: InFlightReads | undefined;
-  readonly #splitTurns: SplitTurns;
-  #lastId = firstId();
+  readonly #largeReplies: LargeReplyQueue;
+  #lastId = randomFirstId();
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    this.#splitTurns = new SplitTurns(options.budget);
+    this.#largeReplies = new LargeReplyQueue(options.budget);
     this.#inFlight = options.coalesceReads ? new InFlightReads() : undefined;
   }
 
@@ -94,33 +100,36 @@ export class Router {
       }
       const read = this.#readOf(call, hasLargeAnswer, context);
       const ask = () => this.#options.plainReads.ask(read);
-      const answer = await (this.#inFlight?.share(read.rest, ask) ?? ask());
-      return { status: answer.status, body: answerUnder(answer, call.id), target };
+      const answer = await (this.#inFlight?.share(read.textAfterId, ask) ?? ask());
+      return { status: answer.status, body: withCallerId(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      const error = clientFailure(call, thrown);
+      const error = failureForClient(call, thrown);
       return routed(call, error.status, failureText(call.id, error), target);
     }
   }
 
   #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
     const { method } = call;
-    const { node, rest } = routeOf(call, this.#options.readNodes);
-    const fitsSocket = rest.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer && !isFullBlock(call);
-    return { method, rest, node, caller: key, forwardedFor, fitsSocket };
+    const { node, textAfterId } = routeOf(call, this.#options.readNodes);
+    const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
+      !isFullBlock(call);
+    return { method, textAfterId, node, caller: key, forwardedFor, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
     const { nodes, readNodes } = this.#options;
-    const { node, rest } = target === "read" ? routeOf(call, readNodes) : { rest: call.rest };
+    const { node, textAfterId } = target === "read"
+      ? routeOf(call, readNodes)
+      : { textAfterId: call.textAfterId };
     const id = this.#lastId += 1;
     try {
-      const text = callText(rest, call.id === undefined ? undefined : id);
+      const text = callText(textAfterId, call.id === undefined ? undefined : id);
       const reply = await nodes[target].post(text, { forwardedFor, node });
       if (call.id === undefined) return reply;
-      const body = answerUnder(answerTo(id, reply, target), call.id);
-      return { status: reply.status, body: clientText(call, node, body) };
+      const body = withCallerId(requireAnswer(id, reply, target), call.id);
+      return { status: reply.status, body: answerForClient(call, node, body) };
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
       this.#inFlight?.forget();
@@ -176,7 +185,7 @@ export class Router {
         const route = target === "read" ? routeOf(item, readNodes) : undefined;
         const key = `${target} ${route?.node ?? ""}`;
         const part = parts.get(key) ?? { target, node: route?.node, calls: [] };
-        part.calls.push({ index, call: item, rest: route?.rest ?? item.rest });
+        part.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
         parts.set(key, part);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;
@@ -196,21 +205,21 @@ export class Router {
     const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
     this.#lastId += sent.length;
-    const texts = sent.map(({ call: { id }, rest }, index) =>
-      callText(rest, id === undefined ? undefined : firstId + index)
+    const texts = sent.map(({ call: { id }, textAfterId }, index) =>
+      callText(textAfterId, id === undefined ? undefined : firstId + index)
     );
     try {
       const options = { forwardedFor, isPlain, node };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
-      await this.#splitTurns.next(reply.body.length);
+      await this.#largeReplies.waitForTurn(reply.body.length);
       return splitBatchReply(calls, firstId, reply, target).map((text, index) => {
         const call = calls[index];
-        return text && call && clientText(call, node, text);
+        return text && call && answerForClient(call, node, text);
       });
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       return calls.map((call) =>
-        call.id === undefined ? undefined : failureText(call.id, clientFailure(call, thrown))
+        call.id === undefined ? undefined : failureText(call.id, failureForClient(call, thrown))
       );
     } finally {
       if (!isPlain) this.#inFlight?.forget();
@@ -222,7 +231,7 @@ export class Router {
 interface BatchPart {
   target: Target;
   node: number | undefined;
-  calls: { index: number; call: Call; rest: string }[];
+  calls: { index: number; call: Call; textAfterId: string }[];
 }
 
 function routed(call: Call, status: number, body: string, target: Target): RoutedAnswer {

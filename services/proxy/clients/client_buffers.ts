@@ -10,7 +10,7 @@ import type { OutgoingMessage } from "../hub/messages.ts";
 export const QUEUED_BYTES_MAX = 256 * 1024;
 
 /** The part of the budget that large answers to one address may use. */
-const ADDRESS_SHARE = 0.5;
+const LARGE_ANSWERS_PER_ADDRESS = 0.5;
 
 /** The part of the budget that notifications leave for answers. */
 const NOTIFICATION_SHARE = 0.5;
@@ -22,7 +22,7 @@ const NOTIFICATION_SHARE = 0.5;
 export const ENSURED_BYTES = 16 * 1024;
 
 /** Unsent bytes of one client up to which it gets notifications that it would otherwise miss. */
-const SPARE_BYTES_MAX = 32 * 1024 * 1024;
+const EXTRA_BYTES_MAX = 32 * 1024 * 1024;
 
 /** A client that read nothing for this long while bytes waited for it counts as not reading. */
 const STALLED_MS = 1_000;
@@ -43,12 +43,12 @@ export abstract class ClientConnection implements ClientSink {
   readAtMs = 0;
   key = "";
   /** Undefined before {@link register} and after {@link end}. */
-  #all: ClientBuffers | undefined;
+  #buffers: ClientBuffers | undefined;
 
   /** Called for every message; a binary one is read as UTF-8. */
   onText = (_text: string) => {};
   /** Called once, when the connection has ended. */
-  onGone = () => {};
+  onClosed = () => {};
   /** Called when the client's frame is too large; the connection is being closed. */
   onTooLarge = () => {};
   /** Called when its queue is empty after it was full, if its socket says so. */
@@ -56,64 +56,62 @@ export abstract class ClientConnection implements ClientSink {
 
   /** Unsent bytes now; may make a system call. */
   abstract readonly unsentBytes: number;
-  /** Whether {@link cut} frees its memory at once. */
-  abstract readonly isCuttable: boolean;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
-  /** Ends the connection without the client's consent. */
-  abstract cut(): void;
+  /** Ends the connection without the client's consent, to free its memory. Not every server can. */
+  cut?: () => void;
   protected abstract freeQueueBytes(wanted: number): number;
 
   /** Counts it with all others, until {@link end}. Call it before anything is sent. */
-  register(all: ClientBuffers, key: string): void {
-    this.#all = all;
+  register(buffers: ClientBuffers, key: string): void {
+    this.#buffers = buffers;
     this.key = key;
-    all.add(this);
+    buffers.add(this);
   }
 
   room(wanted: number): number {
     const own = this.freeQueueBytes(wanted);
     if (own <= 0) return own;
     const ensured = own - (QUEUED_BYTES_MAX - ENSURED_BYTES);
-    return Math.min(own, Math.max(ensured, this.free(Math.min(wanted, own))));
+    return Math.min(own, Math.max(ensured, this.sharedRoom(Math.min(wanted, own))));
   }
 
   /** Bytes of notifications that may still be queued in all clients together. */
-  free(wanted: number): number {
-    return this.#all?.free(wanted) ?? Infinity;
+  sharedRoom(wanted: number): number {
+    return this.#buffers?.sharedRoom(wanted) ?? Infinity;
   }
 
   /** Bytes of notifications that may be queued in spite of a full queue: none if it does not read. */
-  spareRoom(): number {
-    return this.#all?.spare(this) ?? 0;
+  extraRoom(): number {
+    return this.#buffers?.extraRoom(this) ?? 0;
   }
 
   /** Whether an answer may be queued; if not, it must not be sent. */
   admit(bytes: number): boolean {
-    return this.#all?.admit(this, bytes) ?? true;
+    return this.#buffers?.admit(this, bytes) ?? true;
   }
 
   /** Counts bytes that are about to be sent. */
   count(bytes: number): void {
     this.unsentAtMost += bytes;
-    this.#all?.budget.add(bytes);
+    this.#buffers?.budget.add(bytes);
   }
 
-  /** Updates the counts to its actual unsent bytes. */
+  /** Sets the counts to its actual unsent bytes. */
   recount(): void {
-    if (this.#all === undefined) this.unsentAtMost = this.unsentBytes;
-    else this.#all.recount(this);
+    if (this.#buffers === undefined) this.unsentAtMost = this.unsentBytes;
+    else this.#buffers.recount(this);
   }
 
   /** The client keeps sending requests and reads nothing. */
   protected refuseToQueue(): void {
-    this.#all?.onRefusal();
+    this.#buffers?.onRefusal();
     this.close(CloseCode.tryAgainLater, "Answers are not read");
   }
 
   end(): void {
-    this.#all?.remove(this);
-    this.#all = undefined;
+    this.#buffers?.remove(this);
+    this.#buffers = undefined;
   }
 }
 
@@ -123,7 +121,6 @@ export abstract class ClientConnection implements ClientSink {
  */
 export class ClientBuffers {
   readonly budget: ByteBudget;
-  /** Called when an answer is refused or a connection is cut. */
   readonly onRefusal: () => void;
   readonly #clock: Clock;
   readonly #connections = new Set<ClientConnection>();
@@ -158,20 +155,20 @@ export class ClientBuffers {
   }
 
   /** Bytes of notifications that all clients together may still queue; below 0 if they have too many. */
-  free(wanted: number): number {
+  sharedRoom(wanted: number): number {
     const shared = this.budget.max * NOTIFICATION_SHARE;
     if (this.budget.used + wanted > shared) this.#refresh();
     return shared - this.budget.used;
   }
 
   /** Bytes of notifications that one client may queue beyond its own queue: 0 or less if it stalls. */
-  spare(connection: ClientConnection): number {
+  extraRoom(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
     this.recount(connection, nowMs);
     if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
-    const own = SPARE_BYTES_MAX - connection.unsentAtMost;
+    const own = EXTRA_BYTES_MAX - connection.unsentAtMost;
     // No queue may be larger than the free part, so even many growing queues leave some for the next.
-    return Math.min(own, this.free(own) - connection.unsentAtMost);
+    return Math.min(own, this.sharedRoom(own) - connection.unsentAtMost);
   }
 
   /** Whether a connection may queue an answer; others may be cut for it. */
@@ -185,7 +182,8 @@ export class ClientBuffers {
   /** Whether an answer leaves an address within its share; short answers always do. */
   #addressHasRoom(key: string, bytes: number): boolean {
     if (bytes <= SMALL_BYTES) return true;
-    const hasRoom = () => this.#unsentOf(key) + bytes <= this.budget.max * ADDRESS_SHARE;
+    const hasRoom = () =>
+      this.#unsentOf(key) + bytes <= this.budget.max * LARGE_ANSWERS_PER_ADDRESS;
     if (hasRoom()) return true;
     this.#refresh();
     return hasRoom();
@@ -205,7 +203,7 @@ export class ClientBuffers {
       if (largest === undefined) return false;
       if (largest.unsentAtMost <= connection.unsentAtMost + bytes) return false;
       largest.end();
-      largest.cut();
+      largest.cut?.();
       this.onRefusal();
     }
     return true;
@@ -222,7 +220,7 @@ export class ClientBuffers {
   #largest(): ClientConnection | undefined {
     let largest: ClientConnection | undefined;
     for (const connection of this.#connections) {
-      if (!connection.isCuttable) continue;
+      if (connection.cut === undefined) continue;
       if (connection.unsentAtMost > (largest?.unsentAtMost ?? 0)) largest = connection;
     }
     return largest;

@@ -19,10 +19,11 @@ export type NativeSocket =
   >
   & { send(text: string): void; close(code: number, reason: string): void };
 
-/** A WebSocket of the runtime's own server, which writes each message with a system call. */
+/**
+ * A WebSocket of the runtime's own server, which writes each message with a system call. The server
+ * gives no access to the TCP socket: it cannot be cut, but ends with its peer or with the process.
+ */
 export class NativeConnection extends ClientConnection {
-  /** The server gives no access to the TCP socket, which ends with its peer or with the process. */
-  readonly isCuttable = false;
   readonly #socket: NativeSocket;
 
   constructor(socket: NativeSocket) {
@@ -33,7 +34,7 @@ export class NativeConnection extends ClientConnection {
       this.onText(typeof data === "string" ? data : new TextDecoder().decode(data));
     };
     socket.onerror = () => {}; // a close event follows
-    socket.onclose = () => this.onGone();
+    socket.onclose = () => this.onClosed();
   }
 
   get unsentBytes(): number {
@@ -62,8 +63,6 @@ export class NativeConnection extends ClientConnection {
   close(code: number, reason: string): void {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.close(code, reason);
   }
-
-  cut(): void {}
 }
 
 /** Errors of `ws` that mean a frame or message over the limits. */
@@ -71,7 +70,7 @@ const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS
 
 /** A WebSocket of the second port: many messages leave in one write. */
 export class TcpConnection extends ClientConnection {
-  readonly isCuttable = true;
+  override cut = () => this.#socket.terminate();
   readonly #socket: WsSocket;
   readonly #tcp: Socket;
   readonly #joiner: FrameJoiner;
@@ -93,7 +92,7 @@ export class TcpConnection extends ClientConnection {
     socket.on("error", (error) => { // a close event follows
       if ("code" in error && TOO_LARGE.test(String(error.code))) this.onTooLarge();
     });
-    socket.on("close", () => this.onGone());
+    socket.on("close", () => this.onClosed());
     tcp.on("drain", () => this.onDrain());
   }
 
@@ -117,10 +116,6 @@ export class TcpConnection extends ClientConnection {
 
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
-  }
-
-  cut(): void {
-    this.#socket.terminate();
   }
 
   /** Pings the client, and cuts it if it did not answer the previous ping. */

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts, OverRate } from "../address_counts.ts";
+import type { AddressCounts, RateCheck } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
@@ -34,7 +34,7 @@ export interface ClientSessionOptions {
   maxMessageBytes: number;
   maxSubscriptionsPerClient: number;
   /** Not set: no limit. */
-  overRate?: OverRate;
+  checkRate?: RateCheck;
 }
 
 /** One WebSocket client: its calls go to the router, its subscriptions to the hub. */
@@ -71,9 +71,9 @@ export class ClientSession {
     }
   }
 
-  /** Gets a counted message answered; notifications wait until the answer with their id was sent. */
+  /** Answers a counted message. Notifications wait until the answer with their id is sent. */
   async #route(text: string): Promise<void> {
-    const { address, overRate, openRequests, router } = this.#options;
+    const { address, checkRate, openRequests, router } = this.#options;
     let isCounted = true;
     let isPaused = false;
     const subscriptions = (call: Call) => {
@@ -89,7 +89,7 @@ export class ClientSession {
       return answer;
     };
     try {
-      const waitS = overRate && await overRate(address);
+      const waitS = checkRate && await checkRate(address);
       if (waitS !== undefined) {
         return this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
       }

@@ -5,9 +5,9 @@ import type { ProxyMetrics } from "../metrics.ts";
 import { limitExceeded } from "../failures.ts";
 
 /** How long the first {@link FIRST_BYTES} of a body may take. */
-export const FIRST_MS = 5_000;
+export const FIRST_BYTES_MS = 5_000;
 
-/** The part of a body that has {@link FIRST_MS}. */
+/** The part of a body that has {@link FIRST_BYTES_MS}. */
 export const FIRST_BYTES = 64 * 1024;
 
 /** The rate of the rest, bytes a second: 5 MiB in 45 s. */
@@ -43,7 +43,11 @@ export class RequestBodies {
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
     this.#clock = options.clock ?? monotonicClock;
-    this.#deadlines = new Deadlines(this.#clock, FIRST_MS, (reject) => reject(this.#tooSlow()));
+    this.#deadlines = new Deadlines(
+      this.#clock,
+      FIRST_BYTES_MS,
+      (reject) => reject(this.#tooSlow()),
+    );
   }
 
   /**
@@ -122,7 +126,7 @@ export class RequestBodies {
       watch.isLate = true;
       end().catch(() => {}); // the connection is gone already
     };
-    cancelTimer = this.#clock.after(FIRST_MS, check);
+    cancelTimer = this.#clock.after(FIRST_BYTES_MS, check);
     return watch;
   }
 
@@ -145,5 +149,5 @@ const decoder = new TextDecoder();
 
 /** How long a body may have taken when so many of its bytes have arrived. */
 function allowedMs(bytes: number): number {
-  return FIRST_MS + Math.max(0, bytes - FIRST_BYTES) / BYTES_PER_S * 1_000;
+  return FIRST_BYTES_MS + Math.max(0, bytes - FIRST_BYTES) / BYTES_PER_S * 1_000;
 }

@@ -1,10 +1,10 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { pathOf, type Served } from "../../../lib/http/listener.ts";
+import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts, OverRate } from "../address_counts.ts";
+import type { AddressCounts, RateCheck } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
@@ -15,7 +15,7 @@ import type { RoutedAnswer, Router } from "../calls/router.ts";
 const log = serviceLog("proxy");
 
 /** `Deno.serve` sends a response with exactly these headers ten times as fast as others. */
-const JSON_ALONE = { "content-type": "application/json" };
+const JSON_HEADERS = { "content-type": "application/json" };
 
 export interface RpcEndpointOptions {
   router: Router;
@@ -27,7 +27,7 @@ export interface RpcEndpointOptions {
   /** Bytes of large bodies and answers in memory. */
   budget: ByteBudget;
   /** Not set: no limit. */
-  overRate?: OverRate;
+  checkRate?: RateCheck;
   /** For the time that a body takes. */
   clock?: Clock;
 }
@@ -53,13 +53,13 @@ export class RpcEndpoint {
   }
 
   /** Answers `POST /`; undefined for every other request. */
-  handle(request: Request, remote: string, served?: Served): Promise<Response> | undefined {
+  handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> | undefined {
     if (request.method !== "POST" || pathOf(request.url) !== "/") return undefined;
     return this.#handle(request, remote, served);
   }
 
-  async #handle(request: Request, remote: string, served?: Served): Promise<Response> {
-    const { router, metrics, cors, openRequests, budget, overRate } = this.#options;
+  async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
+    const { router, metrics, cors, openRequests, budget, checkRate } = this.#options;
     const startedAtMs = performance.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
@@ -68,12 +68,12 @@ export class RpcEndpoint {
     let isOpen = false;
     const counted = { bytes: 0 };
     try {
-      if (overRate !== undefined) retryAfterS = await overRate(address);
+      if (checkRate !== undefined) retryAfterS = await checkRate(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
       if (!cors.allows(origin)) throw originRefused(origin);
       if (retryAfterS !== undefined) {
         metrics.countRefusal("request_rate");
-        throw rateLimited(retryAfterS);
+        throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
       const text = await this.#bodies.read(request, counted);
       isOpen = openRequests.tryAdd(address);
@@ -88,22 +88,22 @@ export class RpcEndpoint {
       if (isOpen) openRequests.remove(address);
       if (counted.bytes > 0) budget.remove(counted.bytes);
     }
-    if (isLarge(answer)) answer = this.#countUntilRead(answer, served);
+    if ((answer.body?.length ?? 0) > SMALL_BYTES) answer = this.#countUntilRead(answer, served);
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
-      log.debug("Answered {status} to {address}", { status, address: address.shown });
+      log.debug("Answered {status} to {address}", { status, address: address.display });
     }
     const headers = cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });
     if (retryAfterS !== undefined) headers.push(["retry-after", String(retryAfterS)]);
-    if (headers.length === 0) return new Response(body, { status, headers: JSON_ALONE });
+    if (headers.length === 0) return new Response(body, { status, headers: JSON_HEADERS });
     headers.push(["content-type", "application/json"]);
     return new Response(body, { status, headers });
   }
 
   /** Counts a large answer until its caller has read it; refuses one to a read if it does not fit. */
-  #countUntilRead(answer: RoutedAnswer, served: Served | undefined): RoutedAnswer {
+  #countUntilRead(answer: RoutedAnswer, served: ServedRequest | undefined): RoutedAnswer {
     const { budget, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;
     // The answer to a write must not be lost: the caller could not know that the write took effect.
@@ -119,10 +119,6 @@ export class RpcEndpoint {
   }
 }
 
-function isLarge({ body }: RoutedAnswer): boolean {
-  return body !== null && body.length > SMALL_BYTES;
-}
-
 function refusal(thrown: unknown): RoutedAnswer {
   const error = thrown instanceof ProxyError ? thrown : badRequest(
     // The caller disconnected in the middle of its body; the answer is only counted.
@@ -132,8 +128,4 @@ function refusal(thrown: unknown): RoutedAnswer {
     log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
   }
   return { status: error.status, body: failureText("null", error), target: "proxy" };
-}
-
-function rateLimited(retryAfterS: number): ProxyError {
-  return limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
 }

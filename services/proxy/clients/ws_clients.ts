@@ -78,8 +78,8 @@ export class WsClients {
     // A socket whose peer disconnects before it opens has no further event, not even a close.
     socket.onopen = () => {
       const connection = new NativeConnection(socket);
-      const full = this.#noRoom(address);
-      if (full === undefined) return this.adopt(connection, address);
+      const full = this.#refusalFor(address);
+      if (full === undefined) return this.serve(connection, address);
       const code = this.#draining ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
       connection.close(code, full.message);
     };
@@ -92,13 +92,13 @@ export class WsClients {
     if (!this.#options.cors.allows(headers.get("origin"))) {
       return responseOf(originRefused(headers.get("origin")));
     }
-    const error = this.#noRoom(address);
+    const error = this.#refusalFor(address);
     return error && responseOf(error);
   }
 
   /** Serves a connection until it ends. */
-  adopt(connection: ClientConnection, address: CallerAddress): void {
-    const { shown } = address;
+  serve(connection: ClientConnection, address: CallerAddress): void {
+    const { display } = address;
     const { metrics } = this.#options;
     const session = new ClientSession({ ...this.#options, sink: connection, address });
     this.#connections.add(connection);
@@ -106,7 +106,7 @@ export class WsClients {
     connection.register(this.#buffers, address.key);
     connection.onTooLarge = () => metrics.countRefusal("message_bytes");
     metrics.wsConnections.set(this.#connections.size);
-    log.debug("Client {address} connected", { address: shown });
+    log.debug("Client {address} connected", { address: display });
     connection.onText = (text) => {
       session.receive(text).catch((error: unknown) => {
         log.error("A client's message could not be handled: {error}", { error });
@@ -114,11 +114,11 @@ export class WsClients {
       });
     };
     connection.onDrain = () => session.resume();
-    connection.onGone = () => {
+    connection.onClosed = () => {
       session.end();
       connection.end();
       this.#perAddress.remove(address);
-      log.debug("Client {address} disconnected", { address: shown });
+      log.debug("Client {address} disconnected", { address: display });
       this.#connections.delete(connection);
       metrics.wsConnections.set(this.#connections.size);
       if (this.#connections.size === 0) this.#drained?.();
@@ -142,7 +142,7 @@ export class WsClients {
     cancel();
   }
 
-  #noRoom(address: CallerAddress): ProxyError | undefined {
+  #refusalFor(address: CallerAddress): ProxyError | undefined {
     if (this.#draining) {
       return new ProxyError(
         503,

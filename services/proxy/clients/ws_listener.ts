@@ -60,7 +60,7 @@ export class WsListener {
   /** Connections that have not completed their handshake, and their deadlines. */
   readonly #pending: Deadlines<Socket>;
   readonly #pendingPerPeer: AddressCounts;
-  readonly #settlers = new Map<Socket, () => void>();
+  readonly #endHandshake = new Map<Socket, () => void>();
   readonly #connections = new Set<TcpConnection>();
   readonly #joiner = new FrameJoiner();
   #cancelPing: CancelTimer | undefined;
@@ -92,7 +92,7 @@ export class WsListener {
   static async start(options: WsListenerOptions): Promise<WsListener> {
     const { host, port, reusePort = false } = options;
     const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (_request, response) => {
-      void answerNoHandshake(response);
+      void explainHandshake(response);
     });
     await new Promise<void>((resolve, reject) => {
       server.once("error", (cause) => reject(new ListenError(host, port, cause, "--ws-port")));
@@ -130,11 +130,11 @@ export class WsListener {
     }
     const deadline = this.#pending.add(tcp);
     const settle = () => {
-      if (!this.#settlers.delete(tcp)) return;
+      if (!this.#endHandshake.delete(tcp)) return;
       this.#pending.finish(deadline);
       this.#pendingPerPeer.remove(peer);
     };
-    this.#settlers.set(tcp, settle);
+    this.#endHandshake.set(tcp, settle);
     tcp.once("close", settle);
   }
 
@@ -147,10 +147,10 @@ export class WsListener {
       ? this.#options.refuse(headers, remote)
       : failureResponse(error);
     if (refusal !== undefined) {
-      void answer(tcp, refusal);
+      void sendRefusal(tcp, refusal);
       return;
     }
-    this.#settlers.get(tcp)?.();
+    this.#endHandshake.get(tcp)?.();
     this.#handshakes.handleUpgrade(request, tcp, head, (socket) => {
       const connection = new TcpConnection(socket, tcp, this.#joiner);
       this.#connections.add(connection);
@@ -181,7 +181,7 @@ function wrongPath({ method = "", url = "" }: IncomingMessage): RangemakerError 
 }
 
 /** Answers a request that is no handshake. */
-async function answerNoHandshake(response: ServerResponse): Promise<void> {
+async function explainHandshake(response: ServerResponse): Promise<void> {
   const { status, headers, body } = failureResponse(handshakeExpected("/ws"));
   const contentType = headers.get("content-type") ?? "";
   response.writeHead(status, { upgrade: "websocket", "content-type": contentType });
@@ -189,7 +189,7 @@ async function answerNoHandshake(response: ServerResponse): Promise<void> {
 }
 
 /** Answers a handshake in plain HTTP and ends the connection. */
-async function answer(tcp: Socket, refusal: Response): Promise<void> {
+async function sendRefusal(tcp: Socket, refusal: Response): Promise<void> {
   tcp.on("error", () => {}); // the client has disconnected already
   const body = await refusal.text();
   const head = [

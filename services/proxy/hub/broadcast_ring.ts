@@ -28,11 +28,11 @@ export class BroadcastRing<T> {
   /** Adds a message. @returns The one that it replaced. */
   push(message: T): T | undefined {
     const slot = this.#end % this.#capacity;
-    const evicted = this.#slots[slot];
+    const replaced = this.#slots[slot];
     this.#slots[slot] = message;
     if (this.#end - this.#start === this.#capacity) this.#start += 1;
     this.#end += 1;
-    return evicted;
+    return replaced;
   }
 
   /** The message with that number; undefined if it was overwritten or does not exist yet. */

@@ -46,9 +46,8 @@ export class DeliveryLoop implements Delivery {
   }
 
   /**
-   * Sends new notifications after the first turn of the event loop without further ones, so that those
-   * that the node sent together are sent together: a second round to thousands of clients would take
-   * as long again.
+   * Sends new notifications after the first turn of the event loop in which none arrive. What the node
+   * sent together goes out together: a second round to thousands of clients would take as long again.
    */
   flushSoon(): void {
     this.#isArriving = true;

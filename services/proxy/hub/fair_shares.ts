@@ -1,9 +1,8 @@
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { HubClient, HubSubscription } from "./hub_client.ts";
 
-const ADDRESS_SHARE = 1 / 8;
+const SLOTS_PER_ADDRESS = 1 / 8;
 
-/** Why a subscription is refused. */
 export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_address";
 
 /**
@@ -20,7 +19,7 @@ export class FairShares {
   constructor(max: number) {
     this.#max = max;
     const part = (share: number) => Math.max(1, Math.floor(max * share));
-    this.#counts = new AddressCounts(part(ADDRESS_SHARE), part(PEER_SHARE));
+    this.#counts = new AddressCounts(part(SLOTS_PER_ADDRESS), part(PEER_SHARE));
   }
 
   get count(): number {
@@ -63,9 +62,9 @@ export class FairShares {
   }
 
   /**
-   * The subscription that has to go: one of the address with the highest load, of these one that fewest
-   * clients use, of these one of the client that has most, and of these the newest. Nobody loses one to
-   * a caller that would then have as many, or callers would keep displacing each other.
+   * The subscription to evict: of the address with the highest load, the one with the fewest clients;
+   * among equals, one of the client that has most, the newest first. A caller that would then have as
+   * many as the other gets nothing, or callers would keep evicting each other.
    *
    * @param peerKey If given, only addresses behind this peer are considered.
    */
@@ -77,11 +76,15 @@ export class FairShares {
     let found: HubSubscription | undefined;
     let highest = [loadAfter, Infinity, Infinity];
     for (const subscription of this.#counted) {
-      const { quotaOwner, users } = subscription;
+      const { quotaOwner, userCount } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
       // While the node is asked for it, its slot would be free only after the answer.
-      if (subscription.askedAs !== undefined || subscription.involves(client)) continue;
-      const rank = [this.#counts.load(quotaOwner.address), -users, quotaOwner.subscriptionCount];
+      if (subscription.requestId !== undefined || subscription.involves(client)) continue;
+      const rank = [
+        this.#counts.load(quotaOwner.address),
+        -userCount,
+        quotaOwner.subscriptionCount,
+      ];
       if (isLower(rank, highest)) continue;
       found = subscription;
       highest = rank;

@@ -32,7 +32,7 @@ export interface FanOutOptions {
  *
  * ```
  * overwritten | sent to a client | not sent yet    | for the next flush |
- *          evicted          the client's `due`     emitted - fresh.length   emitted
+ *          overwritten      the client's `due`     emitted - fresh.length   emitted
  * ```
  */
 export class FanOut {
@@ -72,8 +72,8 @@ export class FanOut {
     }
     if (subscription.fresh.length === 0) this.#fresh.push(subscription);
     const message = new OutgoingMessage(text);
-    const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });
-    if (evicted !== undefined) evicted.subscription.evicted = evicted.index + 1;
+    const replaced = this.#ring.push({ subscription, index: subscription.emitted, message });
+    if (replaced !== undefined) replaced.subscription.overwritten = replaced.index + 1;
     subscription.emitted += 1;
     subscription.fresh.push(message);
     subscription.freshBytes += message.byteLength;
@@ -127,7 +127,7 @@ export class FanOut {
     let sent = 0;
     for (const client of [...this.#behind]) {
       if (client.cursor === undefined || client.cursor >= keptFrom) continue;
-      const room = client.sink.spareRoom();
+      const room = client.sink.extraRoom();
       if (room > 0) sent += this.#drain(client, room);
     }
     this.#sent(sent);

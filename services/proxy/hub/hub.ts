@@ -2,11 +2,10 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import { headOf } from "../node/head.ts";
-import { DISPLACED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import { EVICTED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
-  BY_OWNER,
   type ClientSink,
   CloseCode,
   type Delivery,
@@ -15,7 +14,7 @@ import {
   type HubSubscription,
 } from "./hub_client.ts";
 import type { SubscribeOutcome, SubscriptionsByKey } from "./shared_subscription.ts";
-import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
+import { type NodeFrame, parseNodeFrame, withPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 export interface HubOptions {
@@ -40,6 +39,10 @@ const REFUSALS_MAX = 5;
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
  * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
+ *
+ * A notification comes from `node/upstream.ts` to {@link receive}. `subscription_table.ts` finds its
+ * subscription, `fan_out.ts` keeps it until `delivery_loop.ts` calls {@link flush}, and `hub_client.ts`
+ * sends it over `clients/client_connection.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;
@@ -47,16 +50,16 @@ export class Hub {
   readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  readonly delivery: Delivery;
+  readonly delivery: Delivery | undefined;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.delivery = options.delivery?.(this) ?? BY_OWNER;
+    this.delivery = options.delivery?.(this);
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       lagging: options.slowClients === "lag",
-      onFresh: () => this.delivery.flushSoon(),
+      onFresh: () => this.delivery?.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -66,7 +69,7 @@ export class Hub {
       random,
       askTimeoutMs,
       maxSubscriptions,
-      displace: (subscription) => this.#displace(subscription),
+      evict: (subscription) => this.#evict(subscription),
     });
   }
 
@@ -81,7 +84,7 @@ export class Hub {
     return client;
   }
 
-  /** Step 5: removes a client, and ends the subscriptions at the node that nobody else uses. */
+  /** Step 5: removes a client, and ends the node's subscriptions that nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
     this.#fanOut.remove(client);
@@ -161,7 +164,6 @@ export class Hub {
     return true;
   }
 
-  /** Sends new notifications to clients that are up to date. */
   flush(): void {
     this.#fanOut.flush();
   }
@@ -169,7 +171,7 @@ export class Hub {
   /** Tries again to send to a client that is behind, now and until it has caught up. */
   resume(client: HubClient): void {
     this.#fanOut.resume(client);
-    this.delivery.resumeSoon();
+    this.delivery?.resumeSoon();
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
@@ -199,23 +201,23 @@ export class Hub {
     }
   }
 
-  /** Closes the clients of a subscription whose slot another caller gets. */
-  #displace(subscription: HubSubscription): void {
+  /** Closes the clients of a subscription: another caller gets its slot. */
+  #evict(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
       this.#options.events.refused?.("subscription_displaced");
-      this.#close(client, DISPLACED);
+      this.#close(client, EVICTED);
     }
     this.table.retire(subscription); // what its clients only waited for has not ended yet
   }
 
-  /** Answers all who wait for a subscription, by default with it. */
+  /** Answers the clients that wait for a subscription: with its id unless another outcome is given. */
   #endWaits(subscription: HubSubscription, outcome?: SubscribeOutcome): void {
     for (const client of [...subscription.waiters.keys()]) {
       this.#endWait(subscription, client, outcome);
     }
   }
 
-  /** Answers a waiting client, by default with the subscription. */
+  /** Answers one waiting client, in the same way. */
   #endWait(
     subscription: HubSubscription,
     client: HubClient,
@@ -238,7 +240,8 @@ export class Hub {
   }
 
   #leave(client: HubClient, subscription: HubSubscription): void {
-    this.#lagged(client.leave(subscription));
+    const missed = client.leave(subscription);
+    if (missed > 0) this.#options.events.lagged(missed);
     subscription.members.delete(client);
     this.#count(-1);
     this.table.retire(subscription);
@@ -260,7 +263,7 @@ export class Hub {
       return true;
     }
     if (subscription.members.size > 0) {
-      this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));
+      this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }
     return subscription.filtered === undefined || subscription.filtered.isEmpty ||
       this.#filter(subscription, subscription.filtered, frame, text);
@@ -277,7 +280,7 @@ export class Hub {
     if (filters === undefined) return false;
     for (const filter of filters) {
       for (const subscription of filtered.of(filter)) {
-        this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));
+        this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
       }
     }
     return true;
@@ -291,9 +294,5 @@ export class Hub {
   #count(change: 1 | -1): void {
     this.#subscriptions += change;
     this.#options.events.subscribed(this.#subscriptions);
-  }
-
-  #lagged(count: number): void {
-    if (count > 0) this.#options.events.lagged(count);
   }
 }

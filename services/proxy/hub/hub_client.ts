@@ -21,7 +21,7 @@ export interface ClientSink {
    * Bytes that it accepts in spite of a full queue, so that they are not missed; 0 or less: none, as
    * for a client that does not read.
    */
-  spareRoom(): number;
+  extraRoom(): number;
   /** Sends messages of together `bytes` in order; at least the first is always accepted. */
   send(messages: readonly OutgoingMessage[], bytes: number): void;
   /** Ends the connection with a WebSocket close code. */
@@ -30,13 +30,11 @@ export interface ClientSink {
 
 /** Events for metrics and the head watch. */
 export interface HubEvents {
-  /** A message came from the node. */
   received(): void;
   sent(count: number): void;
   /** A client that was too slow missed `count` notifications. */
   lagged(count: number): void;
   subscribed(total: number): void;
-  /** A subscription was refused because of a limit. */
   refused?(limit: Limit): void;
   /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
   announced?(head: Head | undefined): boolean | void;
@@ -49,9 +47,6 @@ export interface Delivery {
   flushSoon(): void;
   resumeSoon(): void;
 }
-
-/** For a hub whose owner calls it. */
-export const BY_OWNER: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
 
 /** A notification, encoded once for all its readers. */
 export interface Notification {
@@ -111,7 +106,6 @@ export class HubClient {
     this.#pauses += 1;
   }
 
-  /** Ends one {@link pauseDelivery}. */
   resumeDelivery(): void {
     this.#pauses -= 1;
   }
@@ -167,9 +161,9 @@ export class HubClient {
   }
 
   #missedOf(subscription: HubSubscription): number {
-    const due = this.#due.get(subscription) ?? subscription.evicted;
-    if (due >= subscription.evicted) return 0;
-    this.#due.set(subscription, subscription.evicted);
-    return subscription.evicted - due;
+    const due = this.#due.get(subscription) ?? subscription.overwritten;
+    if (due >= subscription.overwritten) return 0;
+    this.#due.set(subscription, subscription.overwritten);
+    return subscription.overwritten - due;
   }
 }

@@ -75,7 +75,7 @@ export function parseNodeFrame(text: string): NodeFrame | undefined {
 }
 
 /** A notification with the clients' id; everything else stays as the node wrote it. */
-export function underPublicId(
+export function withPublicId(
   text: string,
   upstreamId: string,
   publicId: string | undefined,

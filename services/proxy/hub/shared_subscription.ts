@@ -18,8 +18,8 @@ export interface Waiter {
 
 /**
  * One subscription, shared by all clients that requested it. At the node its state is one of: wanted
- * (neither id is set), asked (`askedAs` is set) or live (`upstreamId` is set). The hub filters some
- * subscriptions from the {@link feed} of another one; they are live while that is.
+ * (neither id is set), asked (`requestId` is set) or live (`upstreamId` is set). The hub filters some
+ * subscriptions from another one, their {@link feed}, and these are live while the feed is.
  */
 export class SharedSubscription<Client> {
   readonly request: SubscriptionRequest;
@@ -31,15 +31,14 @@ export class SharedSubscription<Client> {
   /** The node's id on the present connection. */
   upstreamId: string | undefined;
   /** Id of the request to the node that is not answered yet. */
-  askedAs: number | undefined;
+  requestId: number | undefined;
   /** Refusals in a row by a node that had granted the subscription before. */
   refusals = 0;
   emitted = 0;
   /** Number of notifications that the ring no longer has: always the first ones. */
-  evicted = 0;
+  overwritten = 0;
   /** The newest notifications, those since the last flush of the hub. */
   fresh: OutgoingMessage[] = [];
-  /** Bytes of {@link fresh}. */
   freshBytes = 0;
   /** The client whose address this counts for: one that uses it, or the last one that used it. */
   quotaOwner: Client;
@@ -58,7 +57,7 @@ export class SharedSubscription<Client> {
   }
 
   /** How many clients use it or wait for it. */
-  get users(): number {
+  get userCount(): number {
     return this.members.size + this.waiters.size;
   }
 
@@ -77,8 +76,8 @@ export class SharedSubscription<Client> {
   }
 
   /** Whether nobody uses this subscription or waits for it. */
-  get idle(): boolean {
-    return this.users === 0 && this.filtered?.isEmpty !== false;
+  get isIdle(): boolean {
+    return this.userCount === 0 && this.filtered?.isEmpty !== false;
   }
 }
 

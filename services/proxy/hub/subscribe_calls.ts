@@ -59,7 +59,7 @@ export class SubscribeCalls {
     const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
     if (id === undefined) return;
-    subscription.askedAs = id;
+    subscription.requestId = id;
     this.#pending.set(id, { namespace, subscription, sentAtMs: nowMs });
   }
 
@@ -80,7 +80,7 @@ export class SubscribeCalls {
       if (upstreamId !== undefined) this.unsubscribe(namespace, upstreamId);
       return undefined;
     }
-    subscription.askedAs = undefined;
+    subscription.requestId = undefined;
     return upstreamId === undefined
       ? { subscription, errorText: errorOf(text) }
       : { subscription, upstreamId };
@@ -91,7 +91,7 @@ export class SubscribeCalls {
     const late: HubSubscription[] = [];
     for (const call of this.#pending.values()) {
       if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
-      call.subscription.askedAs = undefined;
+      call.subscription.requestId = undefined;
       late.push(call.subscription);
       call.subscription = undefined;
     }
@@ -143,10 +143,10 @@ function resultId(text: string): string | undefined {
 
 function errorOf(text: string): string {
   return memberText(text, "error") ??
-    internalError("The node answered a subscribe with neither an id nor an error");
+    internalErrorText("The node answered a subscribe with neither an id nor an error");
 }
 
 /** The JSON text of an error of the node's behaviour. */
-export function internalError(message: string): string {
+export function internalErrorText(message: string): string {
   return JSON.stringify({ code: RpcCode.internalError, message });
 }

@@ -3,7 +3,7 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { FairShares, type QuotaReached } from "./fair_shares.ts";
 import type { HubSubscription } from "./hub_client.ts";
 import type { SubscribeError } from "./shared_subscription.ts";
-import { PINNED_KEYS } from "./subscription_request.ts";
+import { SHARED_FEED_KEYS } from "./subscription_request.ts";
 
 /**
  * Most equal subscriptions: a client that subscribes twice needs a second id. Each adds a message to
@@ -15,10 +15,10 @@ const COPIES_MAX = 2;
 const FILTERS_PER_SLOT = 16;
 
 /** How long a request that made the node close the socket is refused, in milliseconds. */
-const CLOSED_ON_MS = 600_000;
+const REFUSED_FOR_MS = 600_000;
 
 /** Most such requests that are cached; the oldest is evicted first. */
-const CLOSED_ON_MAX = 256;
+const REFUSED_KEYS_MAX = 256;
 
 export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "closed_the_socket";
 
@@ -41,8 +41,8 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   ),
 };
 
-/** Why a client is closed whose slot another caller gets: clients report this, but no errors of one. */
-export const DISPLACED = "Too many subscriptions: connect again with fewer";
+/** Why the clients of an evicted subscription are closed: libraries report that, but no error of one. */
+export const EVICTED = "Too many subscriptions: connect again with fewer";
 
 /** Why a client is closed if the node does not grant a subscription again that it had granted. */
 export const NOT_RESTORED = "The read node refuses a subscription: connect again";
@@ -59,18 +59,18 @@ function failure(code: number, message: string): SubscribeError {
 
 /** Decides which subscriptions may be made. Feeds that have no parameters are not counted. */
 export class SubscriptionLimits {
-  readonly #displace: (subscription: HubSubscription) => void;
+  readonly #evict: (subscription: HubSubscription) => void;
   readonly #atNode: FairShares;
   readonly #inHub: FairShares;
   /** Requests that made the node close the socket, and until when they are refused. */
-  readonly #closedOn = new NewestMap<string, number>(CLOSED_ON_MAX);
+  readonly #refusedUntilMs = new NewestMap<string, number>(REFUSED_KEYS_MAX);
 
   /**
    * @param max Most subscriptions at the node, without those that everybody shares.
-   * @param displace Ends a subscription whose slot another caller gets.
+   * @param evict Ends a subscription, so that another caller gets its slot.
    */
-  constructor(max: number, displace: (subscription: HubSubscription) => void) {
-    this.#displace = displace;
+  constructor(max: number, evict: (subscription: HubSubscription) => void) {
+    this.#evict = evict;
     this.#atNode = new FairShares(max);
     this.#inHub = new FairShares(max * FILTERS_PER_SLOT);
   }
@@ -86,14 +86,14 @@ export class SubscriptionLimits {
     { copies, nowMs }: { copies: number; nowMs: number },
   ): SubscriptionRefusal | undefined {
     const { request: { key }, feed, quotaOwner } = subscription;
-    if ((this.#closedOn.get(feed?.request.key ?? key) ?? -Infinity) > nowMs) {
+    if ((this.#refusedUntilMs.get(feed?.request.key ?? key) ?? -Infinity) > nowMs) {
       return "closed_the_socket";
     }
     if (copies >= COPIES_MAX) return "equal_subscriptions";
-    if (PINNED_KEYS.has(key)) return;
+    if (SHARED_FEED_KEYS.has(key)) return;
     const shares = this.#sharesOf(subscription);
     const slot = shares.slotFor(quotaOwner);
-    if (typeof slot === "object") this.#displace(slot);
+    if (typeof slot === "object") this.#evict(slot);
     else if (slot !== "free") return slot;
     shares.add(subscription);
   }
@@ -107,9 +107,9 @@ export class SubscriptionLimits {
     this.#sharesOf(subscription).handOver(subscription);
   }
 
-  /** Refuses a request from now on: the node closed the socket on it. */
-  remember(key: string, nowMs: number): void {
-    this.#closedOn.set(key, nowMs + CLOSED_ON_MS);
+  /** Refuses a request for {@link REFUSED_FOR_MS}: the node closed the socket on it. */
+  refuseLater(key: string, nowMs: number): void {
+    this.#refusedUntilMs.set(key, nowMs + REFUSED_FOR_MS);
   }
 
   #sharesOf({ feed }: HubSubscription): FairShares {

@@ -32,7 +32,7 @@ export const ALL_THESES: SubscriptionRequest = {
 };
 
 /** Feeds without parameters, of this chain and of Ethereum: so few that everybody may use them. */
-export const PINNED_KEYS: ReadonlySet<string> = new Set([
+export const SHARED_FEED_KEYS: ReadonlySet<string> = new Set([
   ALL_THESES.key,
   ...[...KINDS_WITHOUT_FILTER, "logs", "newPendingTransactions", "syncing"]
     .map((kind) => keyOf("eth", [kind])),

@@ -1,7 +1,7 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { HubClient, HubSubscription } from "./hub_client.ts";
 import { SharedSubscription, SubscriptionsByKey } from "./shared_subscription.ts";
-import { internalError, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
+import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
@@ -13,8 +13,8 @@ export interface SubscriptionTableOptions {
   askTimeoutMs: number;
   /** Most subscriptions at the node, without those that everybody shares. */
   maxSubscriptions: number;
-  /** Ends a subscription whose slot another caller gets. */
-  displace: (subscription: HubSubscription) => void;
+  /** Ends a subscription, so that another caller gets its slot. */
+  evict: (subscription: HubSubscription) => void;
 }
 
 /** The subscriptions at the node, live or requested, and their ids. */
@@ -30,7 +30,7 @@ export class SubscriptionTable {
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
     this.calls = new SubscribeCalls(options.upstream);
-    this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.displace);
+    this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.evict);
   }
 
   get count(): number {
@@ -99,12 +99,10 @@ export class SubscriptionTable {
     this.#publicIds.add(subscription.publicId);
   }
 
-  /** The subscription behind an id of the node. */
   byUpstreamId(id: string): HubSubscription | undefined {
     return this.#byUpstreamId.get(id);
   }
 
-  /** Whether the node has granted a subscription with this key. */
   isLive(key: string): boolean {
     return this.#byKey.of(key).some(({ isLive }) => isLive);
   }
@@ -112,14 +110,14 @@ export class SubscriptionTable {
   /** Requests a subscription from the node, unless it is already requested or live. */
   ask(wanted: HubSubscription, nowMs: number): void {
     const subscription = wanted.feed ?? wanted;
-    if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
+    if (subscription.requestId !== undefined || subscription.upstreamId !== undefined) return;
     this.calls.subscribe(subscription, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
-    if (!subscription.idle) return this.#limits.handOver(subscription);
-    if (subscription.askedAs !== undefined) return;
+    if (!subscription.isIdle) return this.#limits.handOver(subscription);
+    if (subscription.requestId !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
       this.calls.unsubscribe(subscription.request.namespace, subscription.upstreamId);
@@ -144,7 +142,9 @@ export class SubscriptionTable {
     const suspects = this.calls.firstAsked;
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
-    if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key, nowMs);
+    if (only !== undefined && suspects.length === 1) {
+      this.#limits.refuseLater(only.request.key, nowMs);
+    }
     this.closed();
     return suspects;
   }
@@ -154,7 +154,7 @@ export class SubscriptionTable {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
-      subscription.upstreamId = subscription.askedAs = undefined;
+      subscription.upstreamId = subscription.requestId = undefined;
       this.retire(subscription);
     }
   }
@@ -168,7 +168,7 @@ export class SubscriptionTable {
     if (answer === undefined || "errorText" in answer) return answer;
     const { subscription, upstreamId } = answer;
     if (this.#byUpstreamId.has(upstreamId)) {
-      const errorText = internalError("The node gave one id to two subscriptions");
+      const errorText = internalErrorText("The node gave one id to two subscriptions");
       return { subscription, errorText };
     }
     this.#goLive(subscription, upstreamId);

@@ -14,7 +14,7 @@ export class FairQueue<T> {
   /** Slots in use by caller. */
   readonly #used = new Map<string, number>();
   #usedInAll = 0;
-  /** What waits by caller, those whose turn is next first. */
+  /** Waiting items by caller; the caller whose turn is next comes first. */
   readonly #waiting = new Map<string, T[]>();
   #waitingInAll = 0;
 

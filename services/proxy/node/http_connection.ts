@@ -47,7 +47,6 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   readonly #client: Client;
   readonly #body: ReplyBody;
   #socket: Socket | undefined;
-  /** The answer to the present request. */
   #reply: PromiseWithResolvers<NodeReply> | undefined;
   #status = 0;
   /** What it means if the present request fails now. */

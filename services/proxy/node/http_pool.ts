@@ -19,7 +19,7 @@ import { ReplyError } from "./reply_body.ts";
 const log = serviceLog("proxy");
 
 /** Most connections to one node, and so open requests: the default of an nginx worker. */
-export const CONNECTIONS_MAX = 1_024;
+export const HTTP_CONNECTIONS_MAX = 1_024;
 
 export interface NodePort {
   /**
@@ -143,8 +143,8 @@ export class HttpPool implements NodePort {
     kept: HttpConnection[] = [],
   ): Promise<NodeReply> {
     if (this.#isStopped) throw new ConnectionError("connecting", new Error("The proxy stops"));
-    if (this.#open.size >= CONNECTIONS_MAX) {
-      const busy = new ReplyError("busy", `${CONNECTIONS_MAX} requests are open`);
+    if (this.#open.size >= HTTP_CONNECTIONS_MAX) {
+      const busy = new ReplyError("busy", `${HTTP_CONNECTIONS_MAX} requests are open`);
       throw new ConnectionError("connecting", busy);
     }
     const { url, budget } = this.#options;

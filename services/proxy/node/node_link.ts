@@ -14,7 +14,7 @@ import { Upstream } from "./upstream.ts";
 
 const log = serviceLog("proxy");
 
-/** What the hub is for the socket that it shares to the leading read node. */
+/** The hub, as the socket to the leading read node calls it. */
 export interface NodeListener {
   /** Whether the node has granted a subscription to `newHeads`. */
   readonly followsHeads: boolean;
@@ -58,8 +58,8 @@ export class NodeLink {
       maxLag: options.readNodeMaxLag,
       clock,
       random: Math.random,
-      moved: (leader, reason) => this.#moved(names[leader] ?? "", reason),
-      changed(node, reason) {
+      onLeaderChange: (leader, reason) => this.#leaderChanged(names[leader] ?? "", reason),
+      onMembershipChange(node, reason) {
         const facts = { node: names[node], reason };
         if (reason === undefined) log.info("Read node {node} added to the read group", facts);
         else log.warn("Read node {node} removed from the read group: {reason}", facts);
@@ -77,7 +77,7 @@ export class NodeLink {
         lost: (node, reason) => this.#lost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
         refused: () => this.#listener?.upstreamRefused(clock.now()),
-        moved: () => this.#listener?.upstreamClosed(),
+        leaderChanged: () => this.#listener?.upstreamClosed(),
         received: (text) => this.#listener?.receive(text) ?? true,
       },
     });
@@ -158,9 +158,9 @@ export class NodeLink {
     this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
   }
 
-  #moved(node: string, reason: string): void {
+  #leaderChanged(node: string, reason: string): void {
     log.warn("Read node {node} is now the leader: {reason}", { node, reason });
-    this.#upstream.move();
-    this.#readSocket?.move();
+    this.#upstream.followLeader();
+    this.#readSocket?.followLeader();
   }
 }

@@ -1,10 +1,10 @@
-import type { Answer } from "../call_envelope.ts";
+import type { CallAnswer } from "../call_envelope.ts";
 
 /** A plain read: it changes nothing, so it may be sent twice. */
 export interface Read {
   method: string;
   /** The call behind its id. */
-  rest: string;
+  textAfterId: string;
   node: number;
   /** Key of the caller, who takes turns with others. */
   caller: string;
@@ -14,8 +14,8 @@ export interface Read {
 }
 
 export class OpenRead {
-  readonly answer: Promise<Answer>;
-  readonly resolve: (answer: Answer) => void;
+  readonly answer: Promise<CallAnswer>;
+  readonly resolve: (answer: CallAnswer) => void;
   readonly reject: (error: unknown) => void;
   /** Its id on the socket; 0 while it waits for a slot. */
   id = 0;
@@ -23,14 +23,14 @@ export class OpenRead {
   isRepeated = false;
 
   constructor(readonly read: Read, readonly startedAtMs: number) {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
     this.answer = promise;
     this.resolve = resolve;
     this.reject = reject;
   }
 
-  /** Takes the answer, or the failure, from another way. Never rejects. */
-  async follow(answer: Promise<Answer>): Promise<void> {
+  /** Settles with the answer, or the failure, that came another way. Never rejects. */
+  async settleWith(answer: Promise<CallAnswer>): Promise<void> {
     try {
       this.resolve(await answer);
     } catch (error) {

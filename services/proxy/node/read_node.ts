@@ -3,7 +3,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
 
 /** Waits before a node that does not answer is tried again. */
-const RETRY = { initialMs: 1_000, maxMs: 10_000 };
+const RECONNECT_WAIT = { initialMs: 1_000, maxMs: 10_000 };
 
 /** Weight of the newest probe in a node's average time. */
 const NEWEST_WEIGHT = 0.3;
@@ -44,7 +44,7 @@ export class ReadNode {
   /** @param random For the waits before it is tried again. */
   constructor(name: string, random: RandomSource) {
     this.name = name;
-    this.retry = new Backoff({ ...RETRY, random });
+    this.retry = new Backoff({ ...RECONNECT_WAIT, random });
   }
 
   /** Whether it is in the read group and responds. */
@@ -57,7 +57,7 @@ export class ReadNode {
     return this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
   }
 
-  reached(head: Head, nowMs: number): void {
+  setHead(head: Head, nowMs: number): void {
     this.head = head;
     this.#headAtMs = nowMs;
   }
@@ -69,7 +69,7 @@ export class ReadNode {
 
   /** It answered a probe with its newest block. */
   answeredProbe(head: Head, tookMs: number, nowMs: number): void {
-    this.reached(head, nowMs);
+    this.setHead(head, nowMs);
     this.probed = head;
     const before = this.tookMs === Infinity ? tookMs : this.tookMs;
     this.tookMs = before + (tookMs - before) * NEWEST_WEIGHT;
@@ -89,7 +89,7 @@ export class ReadNode {
 }
 
 /** Consecutive rounds a node must lag, or keep up, before it is removed or added. */
-export const ROUNDS = 3;
+export const ROUNDS_TO_CHANGE = 3;
 
 /** Consecutive rounds a node must be far above all others before it is removed. */
 const ROUNDS_ABOVE = 2;
@@ -117,7 +117,7 @@ export interface Verdict {
   isUrgent: boolean;
 }
 
-/** Judges a node by a round. @returns Undefined if it did not answer, which shows nothing. */
+/** Decides about a node after a round. @returns Undefined if it did not answer, which shows nothing. */
 export function verdictOf(
   { probed, reads, errors }: RoundReport,
   others: readonly RoundReport[],
@@ -129,7 +129,7 @@ export function verdictOf(
   if (probed === undefined) return undefined;
   const lag = blocksBehind(probed, others.map(({ probedBefore }) => probedBefore), nowMs);
   if (lag > maxLag) {
-    return { fault: `it is ${lag} blocks behind`, rounds: ROUNDS, isUrgent: false };
+    return { fault: `it is ${lag} blocks behind`, rounds: ROUNDS_TO_CHANGE, isUrgent: false };
   }
   // One that is back after an outage may still be far behind.
   const up = others.filter(({ isUp }) => isUp);
@@ -138,7 +138,7 @@ export function verdictOf(
     const fault = `it is ${above} blocks above all others`;
     return { fault, rounds: ROUNDS_ABOVE, isUrgent: true };
   }
-  return { fault: undefined, rounds: ROUNDS, isUrgent: false };
+  return { fault: undefined, rounds: ROUNDS_TO_CHANGE, isUrgent: false };
 }
 
 /**

@@ -1,12 +1,12 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
-import { blocksAbove, ReadNode, ROUNDS, type Verdict, verdictOf } from "./read_node.ts";
+import { blocksAbove, ReadNode, ROUNDS_TO_CHANGE, type Verdict, verdictOf } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
 
 /** Minimum time between two leader changes, unless the leader is dead. */
-export const MOVE_EVERY_MS = 30_000;
+export const LEADER_KEPT_MS = 30_000;
 
 /** How long another node may announce lower heads; after that its chain counts as another one. */
 export const BEHIND_MS = 120_000;
@@ -15,7 +15,7 @@ export const BEHIND_MS = 120_000;
 const SLOWER_LEADER_MS = 50;
 
 /** Nodes this close to the fastest count as equally fast; one of them is chosen at random. */
-const AS_FAST_MS = 5;
+const EQUALLY_FAST_MS = 5;
 
 export interface ReadNodesOptions {
   /** Names for logs, metrics and people, one per node. */
@@ -25,9 +25,9 @@ export interface ReadNodesOptions {
   clock: Clock;
   random: RandomSource;
   /** Called when another node becomes the leader. */
-  moved?: (leader: number, reason: string) => void;
+  onLeaderChange?: (leader: number, reason: string) => void;
   /** Called when a node is removed from the read group, with the reason, or added, without one. */
-  changed?: (node: number, reason: string | undefined) => void;
+  onMembershipChange?: (node: number, reason: string | undefined) => void;
 }
 
 /**
@@ -116,7 +116,7 @@ export class ReadNodes {
     const nowMs = this.#options.clock.now();
     const others = this.#othersThan(index).map((node) => node.recentHead(nowMs));
     if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
-    this.#at(index).reached(head, nowMs);
+    this.#at(index).setHead(head, nowMs);
     if (index !== this.#announcer) this.#behindUntilMs = nowMs + BEHIND_MS;
     this.#announcer = index;
     if (head.number <= this.#announced && nowMs < this.#behindUntilMs) return false;
@@ -214,7 +214,7 @@ export class ReadNodes {
     node.rounds = 0;
     node.removedFor = reason;
     node.removalsTotal += 1;
-    this.#options.changed?.(index, reason);
+    this.#options.onMembershipChange?.(index, reason);
   }
 
   #addBack(index: number): void {
@@ -222,16 +222,16 @@ export class ReadNodes {
     if (node.removedFor === undefined) return;
     node.removedFor = undefined;
     node.rounds = 0;
-    this.#options.changed?.(index, undefined);
+    this.#options.onMembershipChange?.(index, undefined);
   }
 
   /**
-   * Makes another node the leader. One that works leads on if none serves as well, or if it has only
-   * just become the leader; one that cannot be used is replaced by any that answers.
+   * Makes another node the leader. A leader that works is kept if no other is as good, or if it has
+   * only just become the leader; one that cannot be used is replaced by any node that answers.
    */
   #replaceLeader(reason: string, { isUrgent }: { isUrgent: boolean }): void {
     const nowMs = this.#options.clock.now();
-    if (!isUrgent && nowMs - this.#movedAtMs < MOVE_EVERY_MS) return;
+    if (!isUrgent && nowMs - this.#movedAtMs < LEADER_KEPT_MS) return;
     const alive = () => this.#best((index) => index !== this.#leader && !this.#at(index).isDead);
     const next = this.alternativeTo(this.#leader) ?? (isUrgent ? alive() : undefined);
     if (next === undefined) return;
@@ -239,7 +239,7 @@ export class ReadNodes {
     this.#movedAtMs = nowMs;
     this.#slowRounds = 0;
     this.#addBack(next); // it may lag, but no better node is available
-    this.#options.moved?.(next, reason);
+    this.#options.onLeaderChange?.(next, reason);
   }
 
   #replaceSlowLeader(): void {
@@ -253,7 +253,9 @@ export class ReadNodes {
       this.#serves(index, -1) && this.#at(index).tookMs < limitMs
     );
     this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
-    if (this.#slowRounds >= ROUNDS) this.#replaceLeader("it is slow", { isUrgent: false });
+    if (this.#slowRounds >= ROUNDS_TO_CHANGE) {
+      this.#replaceLeader("it is slow", { isUrgent: false });
+    }
   }
 
   #serves(index: number, block: number): boolean {
@@ -271,7 +273,9 @@ export class ReadNodes {
       return candidates.toSorted((a, b) => (this.headOf(b) ?? -1) - (this.headOf(a) ?? -1))[0];
     }
     const fastestMs = Math.min(...candidates.map((index) => this.#at(index).tookMs));
-    const fast = candidates.filter((index) => this.#at(index).tookMs - AS_FAST_MS <= fastestMs);
+    const fast = candidates.filter((index) =>
+      this.#at(index).tookMs - EQUALLY_FAST_MS <= fastestMs
+    );
     return fast[Math.floor(this.#options.random() * fast.length)];
   }
 

@@ -2,13 +2,13 @@ import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
 import {
-  type Answer,
-  answerTo,
+  type CallAnswer,
   callText,
-  firstId,
   type NodeReply,
+  randomFirstId,
   readAnswer,
-  restOf,
+  requireAnswer,
+  textAfterIdOf,
 } from "../call_envelope.ts";
 import { ProxyError } from "../failures.ts";
 import type { Read } from "./open_reads.ts";
@@ -19,7 +19,7 @@ import { HttpPool, type HttpPoolOptions, type NodePort, type PostOptions } from 
 export const PROBE_TIMEOUT_MS = 2_000;
 
 /** Asks a node for its newest block. */
-const PROBE = callText(restOf("eth_getBlockByNumber", '["latest",false]'), 1);
+const PROBE = callText(textAfterIdOf("eth_getBlockByNumber", '["latest",false]'), 1);
 
 /** Limits that a caller can reach with a slow or large read, at any node. */
 const OWN_LIMITS: ReadonlySet<unknown> = new Set(["timeout", "memory"]);
@@ -35,7 +35,7 @@ export class ReadPool implements NodePort {
   readonly #pools: readonly HttpPool[];
   readonly #probes: readonly HttpPool[];
   readonly #clock: Clock;
-  #lastId = firstId();
+  #lastId = randomFirstId();
   #stopped = false;
 
   constructor({ urls, nodes, ...options }: ReadPoolOptions) {
@@ -64,7 +64,7 @@ export class ReadPool implements NodePort {
     } catch (thrown) {
       failure = thrown;
     }
-    const isFailed = reply === undefined ? mayMove(failure) : isRefusal(reply.status);
+    const isFailed = reply === undefined ? mayRetryElsewhere(failure) : isRefusal(reply.status);
     const other = isFailed ? this.#alternativeTo(node) : undefined;
     if (other !== undefined) return await other.post(text, options);
     if (reply === undefined) throw failure;
@@ -72,7 +72,7 @@ export class ReadPool implements NodePort {
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
-  ask(read: Read): Promise<Answer> {
+  ask(read: Read): Promise<CallAnswer> {
     return askOverHttp(this, read, this.#lastId += 1);
   }
 
@@ -131,7 +131,7 @@ function isRefusal(status = 0): boolean {
 }
 
 /** Whether another node may answer a read that failed. */
-function mayMove(failure: unknown): boolean {
+function mayRetryElsewhere(failure: unknown): boolean {
   const error = failure instanceof ProxyError ? failure.cause : undefined;
   return error instanceof ConnectionError && !OWN_LIMITS.has(error.ownReason);
 }
@@ -148,10 +148,10 @@ function isRefused({ stage, ownReason }: ConnectionError): boolean {
  */
 export async function askOverHttp(
   nodes: NodePort,
-  { rest, node, forwardedFor }: Read,
+  { textAfterId, node, forwardedFor }: Read,
   id: number,
-): Promise<Answer> {
+): Promise<CallAnswer> {
   const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
   const options = { forwardedFor, node, isPlain: true, isAnswer };
-  return answerTo(id, await nodes.post(callText(rest, id), options), "read");
+  return requireAnswer(id, await nodes.post(callText(textAfterId, id), options), "read");
 }

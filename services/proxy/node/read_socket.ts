@@ -4,9 +4,10 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { type Answer, callText, idNumber, idSpan, restOf } from "../call_envelope.ts";
+import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../call_envelope.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
+import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
 import { FairQueue } from "./fair_queue.ts";
 
@@ -22,40 +23,37 @@ export const READS_OPEN = { slots: 64, perCaller: 32, waitingMax: 8_192 };
  * Reads that go over HTTP because they waited too long for a slot, of all callers and of one: a tenth
  * of the connections to a node for one caller, half of them for all.
  */
-const READS_SPILLED = { slots: 512, perCaller: 100, waitingMax: 0 };
+const OVERFLOW_READS = { slots: 512, perCaller: 100, waitingMax: 0 };
 
 /**
- * Interval at which reads without an answer are looked at. Those that waited for a slot for so long
- * go over HTTP: more of them at a time are worth more than the CPU that they cost.
+ * Interval at which reads without an answer are checked. Those that waited for a slot for so long go
+ * over HTTP: more of them at a time are worth more than the CPU that they cost.
  */
-export const LOOK_INTERVAL_MS = 250;
+export const TICK_INTERVAL_MS = 250;
 
 /** A read without an answer for this long is sent over HTTP too: the longest `eth_call` of geth. */
 export const LATE_MS = 5_000;
-
-/** The largest answer over the socket; larger ones are expected over HTTP. */
-const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Errors are short: only in answers up to this length is one looked for. */
 const ERROR_LENGTH_MAX = 512;
 
 /** The check of {@link SocketHealth}: a small call that every node answers at once. */
-const CHECK = {
+const CHECK_CALL = {
   method: "eth_chainId",
-  rest: restOf("eth_chainId", "[]"),
+  textAfterId: textAfterIdOf("eth_chainId", "[]"),
   caller: "proxy",
   forwardedFor: "127.0.0.1",
   fitsSocket: false,
 };
 
 /** Its id on the socket: no read has it. */
-const CHECK_ID = 0;
+const CHECK_CALL_ID = 0;
 
 export interface ReadSocketOptions {
   nodes: readonly { name: string; wsUrl: string }[];
   leader: () => number;
   /** Sends a read over HTTP instead. */
-  overHttp: (read: Read) => Promise<Answer>;
+  overHttp: (read: Read) => Promise<CallAnswer>;
   /** For durations: it must not jump. */
   clock: Clock;
   random: RandomSource;
@@ -76,11 +74,11 @@ export class ReadSocket {
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
   readonly #open = new OpenReads(READS_OPEN.slots);
-  readonly #turns = new FairQueue<OpenRead>(READS_OPEN);
-  readonly #spilled = new FairQueue<OpenRead>(READS_SPILLED);
+  readonly #queue = new FairQueue<OpenRead>(READS_OPEN);
+  readonly #overflow = new FairQueue<OpenRead>(OVERFLOW_READS);
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
-  #cancelLook: CancelTimer | undefined;
+  #cancelTick: CancelTimer | undefined;
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
@@ -89,8 +87,8 @@ export class ReadSocket {
     this.#observe = metrics.upstreamLatency("read");
     this.#health = new SocketHealth({
       clock,
-      askOverSocket: () => this.#socket.send(callText(CHECK.rest, CHECK_ID)),
-      askOverHttp: () => overHttp({ ...CHECK, node: leader() }),
+      askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),
+      askOverHttp: () => overHttp({ ...CHECK_CALL, node: leader() }),
       paused: (reason) => {
         const facts = { node: nodes[leader()]?.name, reason, minutes: PAUSE_MS / 60_000 };
         log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
@@ -99,7 +97,7 @@ export class ReadSocket {
     });
     this.#socket = new ReconnectingSocket({
       url: () => nodes[leader()]?.wsUrl ?? "",
-      connect: (url) => new BoundedSocket(url, { maxMessageBytes: FRAME_BYTES_MAX, clock }),
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
@@ -108,7 +106,7 @@ export class ReadSocket {
         onDown: () => this.#lost(),
       },
     });
-    metrics.showGauge(
+    metrics.scrapedGauge(
       "proxy_read_socket_connected",
       "1 while reads go over a WebSocket to the leading read node, 0 while they go over HTTP.",
       () => this.#isUsable ? 1 : 0,
@@ -121,7 +119,7 @@ export class ReadSocket {
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too many
    *   reads wait.
    */
-  ask(read: Read): Promise<Answer> {
+  ask(read: Read): Promise<CallAnswer> {
     const { overHttp, leader, clock, metrics } = this.#options;
     if (!read.fitsSocket || read.node !== leader()) return overHttp(read);
     if (!this.#isUsable) {
@@ -129,9 +127,9 @@ export class ReadSocket {
       return overHttp(read);
     }
     const open = new OpenRead(read, clock.now());
-    this.#scheduleLook();
-    if (this.#turns.tryStart(read.caller)) this.#send(open);
-    else if (!this.#turns.wait(read.caller, open)) {
+    this.#scheduleTick();
+    if (this.#queue.tryStart(read.caller)) this.#send(open);
+    else if (!this.#queue.wait(read.caller, open)) {
       metrics.countRefusal("waiting_reads");
       open.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
     }
@@ -139,7 +137,7 @@ export class ReadSocket {
   }
 
   /** Another node leads: connects to it. */
-  move(): void {
+  followLeader(): void {
     if (!this.#isStarted) return;
     this.#health.clear();
     this.#socket.drop("another node leads");
@@ -148,7 +146,7 @@ export class ReadSocket {
 
   stop(): void {
     this.#socket.stop();
-    this.#cancelLook?.();
+    this.#cancelTick?.();
     this.#lost();
   }
 
@@ -164,7 +162,7 @@ export class ReadSocket {
 
   #send(open: OpenRead): void {
     this.#open.add(open);
-    this.#socket.send(callText(open.read.rest, open.id));
+    this.#socket.send(callText(open.read.textAfterId, open.id));
   }
 
   #received(text: string): void {
@@ -173,7 +171,7 @@ export class ReadSocket {
     const id = span ? idNumber(text, span) : NaN;
     // An error without an id is about one of the open reads.
     if (Number.isNaN(id)) return this.#faulted();
-    if (id === CHECK_ID) return void this.#health.answered(this.#socket.lastFrameAtMs);
+    if (id === CHECK_CALL_ID) return void this.#health.answered(this.#socket.lastFrameAtMs);
     const open = this.#open.get(id);
     if (open === undefined) return; // it is late
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
@@ -185,16 +183,16 @@ export class ReadSocket {
   /** Ends a read on the socket; the next one takes its slot. */
   #close(open: OpenRead): void {
     this.#open.delete(open);
-    const next = this.#turns.finish(open.read.caller);
+    const next = this.#queue.finish(open.read.caller);
     if (next !== undefined) this.#send(next);
   }
 
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
   #repeat(open: OpenRead): Promise<void> {
-    return open.follow(this.#options.overHttp(open.read));
+    return open.settleWith(this.#options.overHttp(open.read));
   }
 
-  /** Which read the node could not answer is unknown: all of them go over HTTP. */
+  /** It is unknown which read the node could not answer: all of them go over HTTP. */
   #faulted(): void {
     this.#health.faulted("it answers with errors without an id");
     for (const open of this.#open.all()) {
@@ -207,25 +205,25 @@ export class ReadSocket {
     const open = this.#open.all();
     for (const read of open) this.#open.delete(read);
     this.#health.restart();
-    for (const read of [...open, ...this.#turns.clear()]) void this.#repeat(read);
+    for (const read of [...open, ...this.#queue.clear()]) void this.#repeat(read);
   }
 
-  #scheduleLook(): void {
-    this.#cancelLook ??= this.#options.clock.after(
-      Math.min(LOOK_INTERVAL_MS, this.#options.timeoutMs),
+  #scheduleTick(): void {
+    this.#cancelTick ??= this.#options.clock.after(
+      Math.min(TICK_INTERVAL_MS, this.#options.timeoutMs),
       () => {
-        this.#cancelLook = undefined;
-        this.#lookAtOpen();
-        this.#lookAtWaiting();
+        this.#cancelTick = undefined;
+        this.#checkOpenReads();
+        this.#checkWaitingReads();
         if (this.#open.size === 0) return;
-        this.#health.look();
-        this.#scheduleLook();
+        this.#health.tick();
+        this.#scheduleTick();
       },
     );
   }
 
   /** A read without an answer is sent over HTTP too, and ends with the timeout. */
-  #lookAtOpen(): void {
+  #checkOpenReads(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
     for (const open of this.#open.all()) {
@@ -241,18 +239,18 @@ export class ReadSocket {
   }
 
   /** Reads that waited long for a slot go over HTTP, some of each caller's. */
-  #lookAtWaiting(): void {
+  #checkWaitingReads(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
-    for (const open of this.#turns.items()) {
+    for (const open of this.#queue.items()) {
       const { caller } = open.read;
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
-        this.#turns.remove(caller, open);
+        this.#queue.remove(caller, open);
         this.#timeOut(open);
-      } else if (ageMs >= LOOK_INTERVAL_MS && this.#spilled.tryStart(caller)) {
-        this.#turns.remove(caller, open);
-        void this.#repeat(open).then(() => this.#spilled.finish(caller));
+      } else if (ageMs >= TICK_INTERVAL_MS && this.#overflow.tryStart(caller)) {
+        this.#queue.remove(caller, open);
+        void this.#repeat(open).then(() => this.#overflow.finish(caller));
       }
     }
   }
@@ -265,7 +263,7 @@ export class ReadSocket {
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
   async #race(open: OpenRead): Promise<void> {
-    let answer: Answer;
+    let answer: CallAnswer;
     try {
       answer = await this.#options.overHttp(open.read);
     } catch {

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 
-/** The largest answer of a node: the same as over its WebSocket. */
+/** The largest answer of a node, over HTTP and over its WebSocket. */
 export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
 
 const FIRST_CAPACITY = 4_096;

@@ -6,8 +6,8 @@ const SLOWER_THAN_HTTP_MS = 5;
 /** Checks in a row that are slow before reads go over HTTP. */
 const SLOW_CHECKS_MAX = 10;
 
-/** Looks without any frame, while a check is unanswered, before reads go over HTTP. */
-const SILENT_LOOKS_MAX = 4;
+/** Ticks without any frame, while a check is unanswered, before reads go over HTTP. */
+const SILENT_TICKS_MAX = 4;
 
 /** Faults within {@link FAULTS_MS} after which reads go over HTTP. */
 const FAULTS_MAX = 3;
@@ -37,9 +37,9 @@ export class SocketHealth {
   #pausedUntilMs = 0;
   #slowChecks = 0;
   #faultsAtMs: number[] = [];
-  /** Whether a frame came since the last look, and looks in a row before which none came. */
+  /** Whether a frame came since the last tick, and ticks in a row before which none came. */
   #isAlive = false;
-  #silentLooks = 0;
+  #silentTicks = 0;
   /** The check that is unanswered over the socket: when it was sent, and how long HTTP takes. */
   #check: { atMs: number; httpMs: Promise<number> } | undefined;
 
@@ -62,7 +62,7 @@ export class SocketHealth {
   /** A new connection: what was sent over the last one is not answered any more. */
   restart(): void {
     this.#check = undefined;
-    this.#silentLooks = 0;
+    this.#silentTicks = 0;
   }
 
   received(): void {
@@ -70,13 +70,13 @@ export class SocketHealth {
   }
 
   /** Reads are open: call it regularly. A node that answers nothing works on one call at a time. */
-  look(): void {
-    this.#silentLooks = this.#isAlive ? 0 : this.#silentLooks + 1;
+  tick(): void {
+    this.#silentTicks = this.#isAlive ? 0 : this.#silentTicks + 1;
     this.#isAlive = false;
     if (this.#check === undefined) {
       this.#check = { atMs: this.#options.clock.now(), httpMs: this.#timeOverHttp() };
       this.#options.askOverSocket();
-    } else if (this.#silentLooks >= SILENT_LOOKS_MAX) {
+    } else if (this.#silentTicks >= SILENT_TICKS_MAX) {
       this.pause("one read over its WebSocket keeps the others waiting");
     }
   }

@@ -14,7 +14,7 @@ export interface UpstreamEvents {
   /** The node closed the connection because of what it was sent. */
   refused(): void;
   /** The connection was closed because another node leads. */
-  moved(): void;
+  leaderChanged(): void;
   /** A frame of the node. @returns False if it is malformed. */
   received(text: string): boolean;
 }
@@ -86,7 +86,7 @@ export class Upstream {
         },
         onDown: (reason, _cause, closeCode) => {
           metrics.upstreamConnected.set(0);
-          if (this.#isMoving) return events.moved();
+          if (this.#isMoving) return events.leaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
           if (!isLost) {
             const facts = { event: "node_lost", url: this.#url, reason };
@@ -130,7 +130,7 @@ export class Upstream {
   }
 
   /** The leader changed: connects to it now. */
-  move(): void {
+  followLeader(): void {
     if (this.#node === this.#options.leader()) return;
     this.#isMoving = true;
     this.#socket.drop("another node leads");

@@ -1,5 +1,5 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { TapeError, type TapeRow } from "../../../lib/prices/tape.ts";
 
 /** The backtest cannot run with these options or prices. */
@@ -40,8 +40,8 @@ const PIECE_SLOTS = 10_000;
  * @throws {TapeError} If the tape is longer than {@link SLOTS_MAX} slots.
  */
 export function tradeSlots(rows: readonly TapeRow[]): SlotSource {
-  const first = slotFrom(rows[0]?.timeMs ?? 0);
-  const end = slotFrom(rows.at(-1)?.timeMs ?? 0) + 1;
+  const first = slotAtOrAfter(rows[0]?.timeMs ?? 0);
+  const end = slotAtOrAfter(rows.at(-1)?.timeMs ?? 0) + 1;
   if (end - first > SLOTS_MAX) {
     throw new TapeError(`Expected at most ${SLOTS_MAX} slots of 100 ms: received ${end - first}`);
   }

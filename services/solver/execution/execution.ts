@@ -20,7 +20,6 @@ export const executionRequestSchema = z.object({
   userSignature: described(signatureSchema, "The user's signature over the quote hash"),
 }).meta({ id: "Execution" });
 
-/** A quote and its user's signature. */
 export type ExecutionRequest = z.output<typeof executionRequestSchema>;
 
 const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
@@ -33,7 +32,6 @@ const storedExecutionSchema = executionSchema.extend({
   probability: z.number().min(0).max(1).optional(),
 });
 
-/** Writes the payload of an intent. */
 export function encodeExecution(
   { quote, userSignature }: Execution,
   probability?: number,

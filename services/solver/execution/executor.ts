@@ -13,7 +13,11 @@ import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
-import { requireSignerOn, SignatureError, type Signer } from "../../../lib/protocol/signature.ts";
+import {
+  type LocalSigner,
+  requireSignerForChain,
+  SignatureError,
+} from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
   encodeExecution,
@@ -25,7 +29,7 @@ import {
 } from "./execution.ts";
 import { businessLog } from "../business_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
-import type { ExposureLimit, Funds } from "../risk/exposure_limit.ts";
+import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { Hedge } from "./hedge.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
@@ -39,7 +43,7 @@ export interface ExecutorOptions {
   releaseSettled(): Promise<number>;
   hedge: Hedge;
   quoteSigner: Pick<QuoteSigner, "require" | "probabilityOf">;
-  signer: Pick<Signer, "address">;
+  signer: Pick<LocalSigner, "address">;
   chainId: number;
   clock: Clock;
   /** Reports each recheck of a recorded execution: the code of a refusal, or `passed`. */
@@ -86,7 +90,7 @@ export class Executor {
     this.#requireUserSignature(execution);
     let running = this.#running.get(quoteHash);
     if (running === undefined) {
-      running = this.#carryOut(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
+      running = this.#runOnce(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
       this.#running.set(quoteHash, running);
     }
     return resultOf(await running);
@@ -97,14 +101,14 @@ export class Executor {
     const { chainId } = this.#options;
     const hashFor = (chainId: number) => hashQuote(quote, chainId);
     try {
-      requireSignerOn(chainId, "User signature", hashFor, userSignature, quote.user);
+      requireSignerForChain(chainId, "User signature", hashFor, userSignature, quote.user);
     } catch (thrown) {
       if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);
       throw thrown;
     }
   }
 
-  async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
+  async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { intents, clock } = this.#options;
     const { store } = intents;
     // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
@@ -119,13 +123,13 @@ export class Executor {
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
-  async #record(quoteHash: Hex, execution: Execution, before: InFlight): Promise<Intent> {
+  async #record(quoteHash: Hex, execution: Execution, inFlightBefore: InFlight): Promise<Intent> {
     const { checks, limit, intents } = this.#options;
     const { quote } = execution;
     await intents.requireChain();
     try {
-      const balances = await checks.checkAndReadBalances(quote);
-      const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
+      const facts = { balances: await checks.checkAndReadBalances(quote), inFlightBefore };
+      const { intent, inserted } = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted it.
       if (inserted) {
         this.#verified.set(intent, execution);
@@ -140,10 +144,10 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, funds: Funds): Promise<Insertion> {
+  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
     const { intents, limit, releaseSettled, quoteSigner, clock } = this.#options;
     const { quote } = execution;
-    const admission = limit.admission(quoteHash, quote, funds);
+    const admission = limit.admission(quoteHash, quote, facts);
     const insert = () =>
       intents.store.insert({
         key: quoteHash,
@@ -181,11 +185,11 @@ export class Executor {
     // Clocks of other processes may differ.
     const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
     if (leftMs > 0) await waitMs(clock, leftMs);
-    await finalUnlessRetryable(() => this.#coverBetweenChecks(intent, quote));
+    await finalUnlessRetryable(() => this.#hedgeBetweenChecks(intent, quote));
   }
 
   /** Rechecks before and after the hedge: a price may have arrived meanwhile. */
-  async #coverBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
+  async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
     await this.#options.hedge.cover(hash32Schema.parse(key), quote);
     businessLog.hedged(key, quote);

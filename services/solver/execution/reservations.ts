@@ -36,16 +36,16 @@ export class Reservations {
   }
 
   /** An execution has ended. The store has released the reservation of one that failed. */
-  ended({ key, state }: Intent): void {
+  onExecutionFinished({ key, state }: Intent): void {
     const { book } = this.#options;
     if (state === "failed") book.release(key);
     // A bet can be settled before its receipt is read; until then it could not be released.
     const thesis = book.thesisOf(key);
-    if (thesis !== undefined) void this.settled(thesis);
+    if (thesis !== undefined) void this.onThesisChanged(thesis);
   }
 
   /** A thesis changed its state: releases it if it is settled. {@link reconcile} retries a failure. */
-  async settled(thesis: Thesis): Promise<void> {
+  async onThesisChanged(thesis: Thesis): Promise<void> {
     if (isUnsettled(thesis.status)) return;
     const { quoteHash } = thesis;
     await this.#orLog(() => this.#release(quoteHash, thesis), { quoteHash });
@@ -78,7 +78,7 @@ export class Reservations {
     return released;
   }
 
-  /** As {@link reconcile}; a failure is logged. The next pass tries again. */
+  /** Reconciles; a failure is logged, and the next pass tries again. */
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
     await this.#orLog(() => this.reconcile(signal), {}, signal);
   }

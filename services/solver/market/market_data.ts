@@ -60,7 +60,7 @@ export class MarketPrices implements MarketView {
 }
 
 export class MarketData {
-  readonly #prices: ReadonlyMap<Market, MarketPrices>;
+  readonly #pricesByMarket: ReadonlyMap<Market, MarketPrices>;
 
   /** @param volatilities Restored volatilities by market; the others start empty. */
   constructor(
@@ -70,28 +70,28 @@ export class MarketData {
   ) {
     const pricesOf = (market: Market) =>
       new MarketPrices(volatilities.get(market) ?? new MarketVolatility(options));
-    this.#prices = new Map(list.map((market) => [market, pricesOf(market)]));
+    this.#pricesByMarket = new Map(list.map((market) => [market, pricesOf(market)]));
   }
 
-  /** The markets, in order. */
   get markets(): Iterable<Market> {
-    return this.#prices.keys();
+    return this.#pricesByMarket.keys();
   }
 
-  of(market: Market): MarketPrices {
-    const prices = this.#prices.get(market);
+  pricesOf(market: Market): MarketPrices {
+    const prices = this.#pricesByMarket.get(market);
     if (prices === undefined) throw new TypeError(`${market.symbol} is not one of the markets`);
     return prices;
   }
 
-  /** Symbols of the markets without a fresh price. */
-  unpriced(): string[] {
-    return [...this.#prices].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) => symbol);
+  symbolsWithoutPrice(): string[] {
+    return [...this.#pricesByMarket].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) =>
+      symbol
+    );
   }
 
   /** How often hypothetical boxes held, compared with what was predicted. */
   calibration(): MarketCalibration[] {
-    return [...this.#prices].map(([{ symbol }, { volatility }]) => ({
+    return [...this.#pricesByMarket].map(([{ symbol }, { volatility }]) => ({
       symbol,
       horizons: volatility.calibrations.filter(({ windows }) => windows > 0)
         .map(({ boxes, ...horizon }) => ({ ...horizon, boxes: [...boxes] })),
@@ -100,7 +100,7 @@ export class MarketData {
 
   /** Records a notification of the node's `prices` subscription, by symbol. */
   setSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
-    for (const [market, known] of this.#prices) {
+    for (const [market, known] of this.#pricesByMarket) {
       const price = prices[market.symbol];
       if (price !== undefined) known.setSpot(price, nowMs);
     }
@@ -108,13 +108,13 @@ export class MarketData {
 }
 
 /** Time between two reads of the node's price history. */
-const INTERVAL_MS = 1_000;
+const HISTORY_INTERVAL_MS = 1_000;
 
 /** A slot without a price is read again for this long: the node may still record it. */
 const SETTLE_MS = 3_000;
 
 /** Most pages of one read of one market: the whole ring has 11. */
-const PAGES_MAX = 16;
+const HISTORY_PAGES_MAX = 16;
 
 export interface HistoryReaderOptions {
   node: Pick<CoreClient, "getPriceHistory">;
@@ -123,7 +123,9 @@ export interface HistoryReaderOptions {
 }
 
 /** Keeps a {@link MarketData} up to date: reads the node's whole history, then its additions. */
-export function historyReader({ node, marketData, clock }: HistoryReaderOptions): PollingLoop {
+export function createHistoryReader(
+  { node, marketData, clock }: HistoryReaderOptions,
+): PollingLoop {
   const log = serviceLog("solver");
   /** The first unknown slot of each market. */
   const nextFromMs = new Map<Market, number>();
@@ -133,16 +135,16 @@ export function historyReader({ node, marketData, clock }: HistoryReaderOptions)
     const from = nextFromMs.get(market) ?? Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
     let newestMs = from - SLOT_MS;
     const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
-    for await (const { prices } of pagesOf(read, PAGES_MAX)) {
+    for await (const { prices } of pagesOf(read, HISTORY_PAGES_MAX)) {
       newestMs = prices.at(-1)?.time ?? newestMs;
-      marketData.of(market).addHistory(prices, newestMs + SLOT_MS);
+      marketData.pricesOf(market).addHistory(prices, newestMs + SLOT_MS);
       if (signal.aborted) return;
     }
     nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));
   };
   return new PollingLoop({
     clock,
-    intervalMs: INTERVAL_MS,
+    intervalMs: HISTORY_INTERVAL_MS,
     async poll(signal) {
       for (const market of marketData.markets) await readMarket(market, signal);
     },

@@ -1,4 +1,4 @@
-import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { shiftedDistance } from "./barrier_shift.ts";
 import { noTouchByStep } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
@@ -59,8 +59,8 @@ const STILL_SHARE_MAX = 0.9999;
 export function priceChecksOf(
   { spot, lower, upper, nowMs, startMs, endMs }: OpenBox,
 ): Checks | undefined {
-  const firstSlot = Math.max(slotFrom(startMs), slotFrom(nowMs));
-  const lastSlot = slotFrom(endMs) - 1;
+  const firstSlot = Math.max(slotAtOrAfter(startMs), slotAtOrAfter(nowMs));
+  const lastSlot = slotAtOrAfter(endMs) - 1;
   if (lastSlot < firstSlot) return undefined;
   const price = Number(spot);
   return {

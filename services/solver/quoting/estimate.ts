@@ -32,12 +32,8 @@ export function estimateToWire({ betAmount, payout }: Estimate): EstimateAnswer[
   return {
     betAmount: betAmount.toString(),
     payout: payout.toString(),
-    multiplier: formatRatio(payout, betAmount),
+    // Both are below 2^53, so they convert to numbers without loss.
+    multiplier: (Number(payout) / Number(betAmount)).toFixed(MULTIPLIER_DECIMALS),
     solverCollateral: (payout - betAmount).toString(),
   };
-}
-
-/** Bet and payout are below 2^53, so both convert to numbers without loss. */
-function formatRatio(numerator: bigint, denominator: bigint): string {
-  return (Number(numerator) / Number(denominator)).toFixed(MULTIPLIER_DECIMALS);
 }

@@ -1,6 +1,6 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
+import { type LocalSigner, requireSigner } from "../../../lib/protocol/signature.ts";
 
 /** Quotes in the cache: about 8 MB, or those of 20 s at the default `--rate-limit-total`. */
 const CACHED_MAX = 20_000;
@@ -12,13 +12,13 @@ const CACHED_MAX = 20_000;
  * the same result.
  */
 export class QuoteSigner {
-  readonly #signer: Pick<Signer, "address" | "sign">;
+  readonly #signer: Pick<LocalSigner, "address" | "sign">;
   /** By quote hash. */
   readonly #cached: NewestMap<Hex, { signature: Hex; probability: number | undefined }>;
 
   /** @param cachedMax Size of the cache; the oldest quote is evicted. */
   constructor(
-    signer: Pick<Signer, "address" | "sign">,
+    signer: Pick<LocalSigner, "address" | "sign">,
     cachedMax: number = CACHED_MAX,
   ) {
     this.#signer = signer;

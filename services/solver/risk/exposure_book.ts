@@ -90,7 +90,6 @@ export class ExposureBook implements ReservationBook {
     return bets;
   }
 
-  /** Counts a reservation that was read from the database. */
   addReservation({ key, payload }: Reservation): void {
     if (!this.isReserved(key)) this.reserve(key, this.#decode(payload));
   }

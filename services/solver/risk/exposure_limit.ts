@@ -20,9 +20,9 @@ export interface ExposureLimitOptions {
 const NEAR_PERCENT = { from: 80n, until: 70n };
 
 /** Balances of both sides, and the intents under way before the node was asked. */
-export interface Funds {
+export interface AdmissionFacts {
   balances: Balances;
-  before: InFlight;
+  inFlightBefore: InFlight;
 }
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
@@ -42,11 +42,15 @@ export class ExposureLimit {
    * The decision throws a RangemakerError: `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
    * bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
-  admission(quoteHash: string, bet: ReservedBet, { balances, before }: Funds): Admission {
+  admission(
+    quoteHash: string,
+    bet: ReservedBet,
+    { balances, inFlightBefore }: AdmissionFacts,
+  ): Admission {
     const { book } = this.#options;
     return {
       book,
-      before,
+      inFlightBefore,
       decide: (inFlight, isRefreshed) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
         if (book.max !== undefined) this.#requireRoom(bet, book.max, isRefreshed);

@@ -17,7 +17,6 @@ interface BoxInNumbers {
 export class OverlapIndex {
   readonly #markets = new Map<string, Map<string, BoxInNumbers>>();
 
-  /** Adds a bet that is not there yet. */
   add(quoteHash: string, bet: BetAtRisk): void {
     const key = marketKey(bet);
     const boxes = this.#markets.get(key) ?? new Map<string, BoxInNumbers>();

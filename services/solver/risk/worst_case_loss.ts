@@ -1,4 +1,4 @@
-import { slotFrom } from "../../../lib/prices/price_slots.ts";
+import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
 /** A bet for the measure: times in slots of 100 ms, both included. */
@@ -36,8 +36,8 @@ export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
 
 function boxOf(bet: BetAtRisk): BoxInSlots {
   const { lowerPrice, upperPrice, startTime, endTime } = bet;
-  const firstSlot = slotFrom(startTime);
-  const lastSlot = slotFrom(endTime) - 1;
+  const firstSlot = slotAtOrAfter(startTime);
+  const lastSlot = slotAtOrAfter(endTime) - 1;
   return { firstSlot, lastSlot, lowerPrice, upperPrice, risk: riskOf(bet) };
 }
 

@@ -6,7 +6,7 @@ const lib = new URL("../../../lib/cli/", import.meta.url);
 
 /** A program that keeps what some options name, and then says what it may read and write. */
 const PROGRAM = `
-import { confineFiles } from ${JSON.stringify(new URL("file_access.ts", lib).href)};
+import { restrictFileAccess } from ${JSON.stringify(new URL("file_access.ts", lib).href)};
 import * as kinds from ${JSON.stringify(new URL("option_kinds.ts", lib).href)};
 const row = (flags, kind) => ({ flags, kind, description: "" });
 const table = {
@@ -14,7 +14,7 @@ const table = {
   svg: row("--svg", kinds.outputFile),
   database: row("--database", kinds.database),
 };
-confineFiles("sample", table, JSON.parse(Deno.args[0]));
+restrictFileAccess("sample", table, JSON.parse(Deno.args[0]));
 const may = (name, path) => Deno.permissions.querySync({ name, path }).state === "granted";
 console.log(JSON.stringify(
   ["/t/tape.csv", "/t", "/p/x.svg", "/db/other", "/etc"]
@@ -48,7 +48,7 @@ async function accessLeft(flags: readonly string[], values: Record<string, strin
 
 const files = { tape: "/t/tape.csv", svg: "/p/x.svg", database: "/db/bridge.sqlite" };
 
-Deno.test("confineFiles: of the whole file system a command keeps what its options name", async () => {
+Deno.test("restrictFileAccess: of the whole file system a command keeps what its options name", async () => {
   assert.deepEqual(await accessLeft(["--allow-read=/", "--allow-write=/"], files), [
     ["/t/tape.csv", true, false],
     ["/t", false, false],
@@ -60,7 +60,7 @@ Deno.test("confineFiles: of the whole file system a command keeps what its optio
   for (const [, ...may] of none) assert.deepEqual(may, [false, false]);
 });
 
-Deno.test("confineFiles: a database in the root folder keeps working, and so does --allow-all", async () => {
+Deno.test("restrictFileAccess: a database in the root folder keeps working, and so does --allow-all", async () => {
   const rooted = await accessLeft(["--allow-read=/", "--allow-write=/"], { database: "/x.sqlite" });
   assert.deepEqual(rooted.at(-1), ["/etc", true, true]);
   assert.deepEqual((await accessLeft(["--allow-all"], files)).at(-1), ["/etc", true, true]);

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { Wallet } from "ethers";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
-import { KeystoreError, signerFrom } from "../../../lib/cli/keystore.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
+import { KeystoreError, openLocalSigner } from "../../../lib/cli/keystore.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import { withFolder } from "../../support/files.ts";
 
 const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
-const privateKey = new Signer(key);
+const privateKey = new LocalSigner(key);
 const LABEL = "--private-key or BRIDGE_PRIVATE_KEY";
 
-Deno.test("signerFrom: a keystore that another library wrote gives its key; nothing leaks", () =>
+Deno.test("openLocalSigner: a keystore that another library wrote gives its key; nothing leaks", () =>
   withFolder(async (directory) => {
     const wallet = new Wallet(key);
     const scrypt = { N: 1 << 10, r: 8, p: 1 };
@@ -21,10 +21,10 @@ Deno.test("signerFrom: a keystore that another library wrote gives its key; noth
     const source = { privateKey: undefined, keystore, keystorePasswordFile };
     await Deno.writeTextFile(keystore, text);
     await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
-    assert.equal((await signerFrom(source, LABEL)).address, address);
+    assert.equal((await openLocalSigner(source, LABEL)).address, address);
 
     await Deno.writeTextFile(keystorePasswordFile, "wrung");
-    await assert.rejects(() => signerFrom(source, LABEL), (thrown) => {
+    await assert.rejects(() => openLocalSigner(source, LABEL), (thrown) => {
       assert.ok(thrown instanceof KeystoreError);
       assert.equal(thrown.cause, undefined);
       assert.match(thrown.message, /relayer\.json does not open: the password is wrong$/);
@@ -32,62 +32,66 @@ Deno.test("signerFrom: a keystore that another library wrote gives its key; noth
       return true;
     });
     await Deno.writeTextFile(keystorePasswordFile, "\n");
-    await assert.rejects(() => signerFrom(source, LABEL), /^KeystoreError: .*password is empty/);
+    await assert.rejects(
+      () => openLocalSigner(source, LABEL),
+      /^KeystoreError: .*password is empty/,
+    );
     await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
     for (const other of ["{}", "nonsense", text.replace('"version":3', '"version":1')]) {
       await Deno.writeTextFile(keystore, other);
       await assert.rejects(
-        () => signerFrom(source, LABEL),
+        () => openLocalSigner(source, LABEL),
         /^KeystoreError: File \S+relayer\.json is not a keystore: expected JSON of version 3$/,
       );
     }
     await Deno.writeTextFile(keystore, text.replace('"scrypt"', '"other"'));
     await assert.rejects(
-      () => signerFrom(source, LABEL),
+      () => openLocalSigner(source, LABEL),
       /its encryption is not one of version 3$/,
     );
     await Deno.remove(keystore);
     await assert.rejects(
-      () => signerFrom(source, LABEL),
+      () => openLocalSigner(source, LABEL),
       /^KeystoreError: File \S+relayer\.json cannot be read: it does not exist$/,
     );
     await Deno.mkdir(keystore);
-    await assert.rejects(() => signerFrom(source, LABEL), /cannot be read: Is a directory/);
+    await assert.rejects(() => openLocalSigner(source, LABEL), /cannot be read: Is a directory/);
   }));
 
-Deno.test("signerFrom: a key given as the name of a file shows in no error", async () => {
+Deno.test("openLocalSigner: a key given as the name of a file shows in no error", async () => {
   const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };
   await assert.rejects(
-    () => signerFrom(source, LABEL),
+    () => openLocalSigner(source, LABEL),
     /^KeystoreError: File … cannot be read: it does not exist$/,
   );
 });
 
 Deno.test({
-  name: "signerFrom: a file that this process may not read says how to start it",
+  name: "openLocalSigner: a file that this process may not read says how to start it",
   permissions: { read: ["data"] },
   async fn() {
     const keystore = "/etc/hostname";
     await assert.rejects(
-      () => signerFrom({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, LABEL),
+      () =>
+        openLocalSigner({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, LABEL),
       /hostname cannot be read: this process may not read it; start .* by its task, or add --allow-read$/,
     );
   },
 });
 
-Deno.test("signerFrom: exactly one key has to be given", async () => {
+Deno.test("openLocalSigner: exactly one key has to be given", async () => {
   const none = { privateKey: undefined };
-  assert.equal(await signerFrom({ privateKey }, LABEL), privateKey);
-  await assert.rejects(() => signerFrom(none, LABEL), {
+  assert.equal(await openLocalSigner({ privateKey }, LABEL), privateKey);
+  await assert.rejects(() => openLocalSigner(none, LABEL), {
     name: UsageError.name,
     message: `Missing key: give ${LABEL}, or --keystore`,
   });
   await assert.rejects(
-    () => signerFrom({ privateKey, keystore: "k" }, LABEL),
+    () => openLocalSigner({ privateKey, keystore: "k" }, LABEL),
     /^UsageError: Two keys/,
   );
   await assert.rejects(
-    () => signerFrom({ ...none, keystore: "k" }, LABEL),
+    () => openLocalSigner({ ...none, keystore: "k" }, LABEL),
     /keystore-password-file/,
   );
 });

@@ -1,11 +1,11 @@
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 export const clock = new FakeClock();
-export const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
+export const solver = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 
 /** A bet on ETH/USDT that begins in a second. */
 export const bet = {
@@ -33,7 +33,7 @@ export const terms = {
 };
 
 /** A signed offer of these terms on a chain. */
-export function offerOn(chainId: number, signer: Signer = solver) {
+export function offerOn(chainId: number, signer: LocalSigner = solver) {
   const offered = { ...terms, solver: signer.address };
   const quoteHash = hashQuote(offered, chainId);
   return { quote: { ...offered, signature: signer.sign(quoteHash) }, quoteHash };

@@ -16,12 +16,12 @@ import {
 } from "../../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { quoteToWire } from "../../../lib/protocol/quote.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { bet, clock, offerOn, solver } from "./bet_terms.ts";
 import { CHAIN_ID, type Claims, HONEST, type Routes, withServices } from "./fake_services.ts";
 
 const PRODUCTION = 4_242;
-const other = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+const other = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 const { address, privateKey } = DEV_ACCOUNTS.admin;
 const account = privateKeyToAccount(privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;

@@ -4,12 +4,12 @@ import { checkOffer, checkTerms } from "../../../lib/client/offer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { solver, terms } from "./bet_terms.ts";
 
 const CHAIN_ID = 1337;
 
-function signed(terms: QuoteTerms, signer: Signer = solver): Quote {
+function signed(terms: QuoteTerms, signer: LocalSigner = solver): Quote {
   return { ...terms, signature: signer.sign(hashQuote(terms, CHAIN_ID)) };
 }
 
@@ -56,7 +56,7 @@ for (const change of CHANGES) {
 }
 
 Deno.test("checkOffer: a signature by another key, a broken one and another solver are refused", () => {
-  const stranger = new Signer(DEV_ACCOUNTS.admin.privateKey);
+  const stranger = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
   for (
     const quote of [
       signed(terms, stranger),

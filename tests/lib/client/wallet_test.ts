@@ -4,7 +4,7 @@ import { createWalletClient, custom, type Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { type ProviderWallet, type Wallet, WalletError } from "../../../lib/client/mod.ts";
 import { type TypedData, typedDataOf } from "../../../lib/client/typed_data.ts";
-import { signingOf } from "../../../lib/client/wallet.ts";
+import { adaptWallet } from "../../../lib/client/wallet.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 
@@ -98,10 +98,10 @@ const PROMPTING = [
 ];
 
 for (const [name, make] of Object.entries(WALLETS)) {
-  Deno.test(`signingOf: ${name} signs full typed data with decimal strings`, async () => {
+  Deno.test(`adaptWallet: ${name} signs full typed data with decimal strings`, async () => {
     const provider = new FakeProvider();
     const { wallet, prompts } = make(provider);
-    const signing = signingOf(wallet);
+    const signing = adaptWallet(wallet);
     assert.equal(await signing.address(), address);
     assert.deepEqual(provider.asked, wallet === provider ? ["eth_requestAccounts"] : []);
     const signature = await signing.sign(address, typedData);
@@ -112,7 +112,7 @@ for (const [name, make] of Object.entries(WALLETS)) {
   });
 }
 
-Deno.test("signingOf: a value that is not a wallet is refused at once", () => {
+Deno.test("adaptWallet: a value that is not a wallet is refused at once", () => {
   const noSigner = { address, signTypedData: "no function" };
   const getAddress = () => address;
   const refused: [unknown, RegExp][] = [
@@ -131,12 +131,12 @@ Deno.test("signingOf: a value that is not a wallet is refused at once", () => {
   ];
   for (const [value, message] of refused) {
     // The types forbid these; JavaScript callers have no types.
-    const make = () => signingOf(value as unknown as Wallet);
+    const make = () => adaptWallet(value as unknown as Wallet);
     assert.throws(make, { code: "UNSUPPORTED_WALLET", message });
   }
 });
 
-Deno.test("signingOf: a signer without a provider that can be asked signs by itself", async () => {
+Deno.test("adaptWallet: a signer without a provider that can be asked signs by itself", async () => {
   const wallet = new EthersWallet(privateKey);
   const own = {
     getAddress: () => wallet.getAddress(),
@@ -147,14 +147,14 @@ Deno.test("signingOf: a signer without a provider that can be asked signs by its
     .map((provider) => ({ ...own, sendUncheckedTransaction: send, provider }));
   const expected = await account.signTypedData(typedData);
   for (const signer of [own, { ...own, provider: { send } }, ...remote]) {
-    assert.equal(await signingOf(signer).sign(address, typedData), expected);
+    assert.equal(await adaptWallet(signer).sign(address, typedData), expected);
   }
 });
 
 Deno.test("ProviderWallet: a wallet on another chain is not asked to sign, and can be switched", async () => {
   const provider = new FakeProvider();
   provider.chainId = 1;
-  const signing = signingOf(provider);
+  const signing = adaptWallet(provider);
   await assert.rejects(signing.sign(address, typedData), (thrown) => {
     return thrown instanceof WalletError && thrown.code === "WRONG_CHAIN" &&
       thrown.details.expected === CHAIN_ID && thrown.details.actual === 1;
@@ -170,7 +170,7 @@ for (const name of PROMPTING) {
     const provider = new FakeProvider();
     provider.chainId = 1;
     provider.knownChains = [1];
-    await signingOf(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
+    await adaptWallet(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
     assert.equal(provider.chainId, CHAIN_ID);
     assert.equal(provider.asked.filter((one) => one === "wallet_addEthereumChain").length, 1);
   });
@@ -195,7 +195,7 @@ for (const [what, failure, code, retryable] of FAILURES) {
     Deno.test(`ProviderWallet: ${what} of ${name} is ${code}`, async () => {
       const provider = new FakeProvider();
       provider.failure = failure;
-      const signing = signingOf(WALLETS[name]!(provider).wallet); // of the table above
+      const signing = adaptWallet(WALLETS[name]!(provider).wallet); // of the table above
       const calls = [
         () => signing.sign(address, typedData),
         () => signing.switchChain(CHAIN_ID, chain),
@@ -215,7 +215,7 @@ Deno.test("ProviderWallet: a wallet that shares no account says so", async () =>
   const provider = new FakeProvider();
   for (const accounts of [[], ["me"]]) {
     provider.accounts = accounts;
-    await assert.rejects(signingOf(provider).address(), { code: "NO_ACCOUNT" });
+    await assert.rejects(adaptWallet(provider).address(), { code: "NO_ACCOUNT" });
   }
 });
 
@@ -225,7 +225,7 @@ Deno.test("ProviderWallet: v 0 and 1 of hardware wallets become 27 and 28", asyn
     return `${signature.slice(0, 130)}0${Number.parseInt(signature.slice(130), 16) - 27}`;
   };
   const expected = await account.signTypedData(typedData);
-  assert.equal(await signingOf(provider).sign(address, typedData), expected);
+  assert.equal(await adaptWallet(provider).sign(address, typedData), expected);
 });
 
 Deno.test("ProviderWallet: a signature by another account or of another form is refused", async () => {
@@ -241,6 +241,6 @@ Deno.test("ProviderWallet: a signature by another account or of another form is 
   }
   for (const [signature, refusal] of refusals) {
     provider.edit = () => signature;
-    await assert.rejects(signingOf(provider).sign(address, typedData), refusal);
+    await assert.rejects(adaptWallet(provider).sign(address, typedData), refusal);
   }
 });

@@ -30,20 +30,20 @@ Deno.test("callerAddress: the last entry of X-Forwarded-For if the peer is trust
   ];
   for (const [header, trusted, shown, next, key] of rows) {
     const address = addressOf(header, trusted);
-    assert.deepEqual([address.shown, address.forwardedFor, address.key], [shown, next, key]);
+    assert.deepEqual([address.display, address.forwardedFor, address.key], [shown, next, key]);
     assert.equal(address.peerKey, PEER);
   }
 });
 
 Deno.test("Caller address: of a header that is too long, the nearest hops are kept", () => {
   const long = "203.0.113.1, ".repeat(1_000) + "198.51.100.7";
-  const { shown, forwardedFor, key } = addressOf(long, true);
+  const { display, forwardedFor, key } = addressOf(long, true);
   assert(forwardedFor.length <= 800 + PEER.length + 2);
   assert.match(forwardedFor, /^203\.0\.113\.1, .*, 198\.51\.100\.7, 192\.0\.2\.1$/);
-  assert.deepEqual([shown, key], ["198.51.100.7", `198.51.100.7 via ${PEER}`]);
+  assert.deepEqual([display, key], ["198.51.100.7", `198.51.100.7 via ${PEER}`]);
   const solid = addressOf("x".repeat(1_000), true);
   assert.deepEqual([solid.forwardedFor, solid.key], [PEER, `unknown via ${PEER}`]);
-  assert(addressOf(`${"x".repeat(700)}, 198.51.100.7`, true).shown.length <= 64);
+  assert(addressOf(`${"x".repeat(700)}, 198.51.100.7`, true).display.length <= 64);
 });
 
 Deno.test("Address key: an IPv6 /64 is one caller, however its address is written", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
-import { answering, type Operation, serveDocument } from "../../../lib/http/openapi.ts";
+import { jsonHandler, type Operation, serveDocument } from "../../../lib/http/openapi.ts";
 
 const amountSchema = z.string().regex(/^\d+$/).transform(BigInt)
   .meta({ id: "Amount", description: "An amount" });
@@ -27,7 +27,7 @@ async function documentOf(app: Hono) {
 Deno.test("serveDocument: shows what goes over the wire, and what each field is for beside its schema", async () => {
   const app = new Hono();
   serveDocument(app, service);
-  app.post("/pay/:amount", answering(operation, () => ({ paid: "1" })));
+  app.post("/pay/:amount", jsonHandler(operation, () => ({ paid: "1" })));
   const { paths, components } = await documentOf(app);
   const { parameters, requestBody, operationId } = paths["/pay/{amount}"].post;
   assert.equal(operationId, "pay");

@@ -87,9 +87,9 @@ const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND", retryable: tru
 
 Deno.test("ChainGuard: a store learns the first chain it meets, and refuses every other one", () =>
   withWorld(async (world) => {
-    await world.newGuard().require();
+    await world.newGuard().requireChain();
     world.genesis = TWO;
-    await assert.rejects(world.newGuard().require(), (thrown) => {
+    await assert.rejects(world.newGuard().requireChain(), (thrown) => {
       assert.ok(thrown instanceof WrongChainError);
       assert.equal(thrown.code, "CHAIN_MISMATCH");
       assert.match(thrown.message, new RegExp(`begins with ${TWO}, but .* begins with ${ONE}`));
@@ -98,80 +98,80 @@ Deno.test("ChainGuard: a store learns the first chain it meets, and refuses ever
       return true;
     });
     world.genesis = ONE;
-    await world.newGuard().require();
+    await world.newGuard().requireChain();
   }));
 
 Deno.test("ChainGuard: a chain that changes while the process runs is noticed within 100 ms", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
-    await guard.require();
+    await guard.requireChain();
     world.genesis = TWO;
-    await guard.require();
+    await guard.requireChain();
     assert.equal(world.asked, 1);
     world.clock.advance(100);
-    await assert.rejects(guard.require(), WrongChainError);
+    await assert.rejects(guard.requireChain(), WrongChainError);
     world.genesis = ONE;
     world.clock.advance(100);
-    await guard.require();
+    await guard.requireChain();
   }));
 
 Deno.test("ChainGuard: a node that does not report its chain serves only a store that has none", () =>
   withWorld(async (world) => {
     world.genesis = null;
     const guard = world.newGuard();
-    await guard.require();
+    await guard.requireChain();
     world.genesis = ONE;
     world.clock.advance(100);
-    await guard.require();
+    await guard.requireChain();
     world.genesis = null;
     world.clock.advance(100);
-    await assert.rejects(guard.require(), /does not report its first block/);
+    await assert.rejects(guard.requireChain(), /does not report its first block/);
   }));
 
 Deno.test("ChainGuard: services that share a database have a chain each", () =>
   withWorld(async (world) => {
-    await world.newGuard().require();
+    await world.newGuard().requireChain();
     world.genesis = TWO;
-    await world.newGuard(new IntentStore(world.driver, "other")).require();
-    await assert.rejects(world.newGuard().require(), WrongChainError);
+    await world.newGuard(new IntentStore(world.driver, "other")).requireChain();
+    await assert.rejects(world.newGuard().requireChain(), WrongChainError);
   }));
 
 Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", () =>
   withWorld(async (world) => {
     world.failure = new NodeUnreachableError("http://node", "test");
-    await assert.rejects(world.newGuard().require(), NodeUnreachableError);
-    assert.equal((await world.store.remember()).genesis, null);
+    await assert.rejects(world.newGuard().requireChain(), NodeUnreachableError);
+    assert.equal((await world.store.updateRecord()).genesis, null);
   }));
 
 Deno.test("ChainGuard: a node below the highest block that the store remembers is CHAIN_REWOUND", () =>
   withWorld(async (world) => {
     await world.newGuard().refresh();
     world.head = 950;
-    await world.newGuard().require(); // a read node may lag by 50 blocks
+    await world.newGuard().requireChain(); // a read node may lag by 50 blocks
     world.head = 949;
-    await assert.rejects(world.newGuard().require(), (thrown) => {
+    await assert.rejects(world.newGuard().requireChain(), (thrown) => {
       assert.ok(thrown instanceof WrongChainError);
       assert.equal(thrown.code, "CHAIN_REWOUND");
       assert.match(thrown.message, /is at block 949, but was at block 1000 before/);
       return true;
     });
-    assert.equal((await world.store.remember()).highestBlock, 1_000);
-    await world.store.remember({ resetBlock: 949 });
-    await world.newGuard().require();
+    assert.equal((await world.store.updateRecord()).highestBlock, 1_000);
+    await world.store.updateRecord({ resetBlock: 949 });
+    await world.newGuard().requireChain();
   }));
 
 Deno.test("ChainGuard: a process learns a higher block that another one saw", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.refresh();
-    await world.store.remember({ highestBlock: 2_000 });
+    await world.store.updateRecord({ highestBlock: 2_000 });
     world.clock.advance(100);
     await assert.rejects(guard.refresh(), rewound);
   }));
 
 Deno.test("ChainGuard: a node that does not report blocks is judged by its receipts alone", () =>
   withWorld(async (world) => {
-    await world.store.remember({ genesis: ONE, highestBlock: 2_000 });
+    await world.store.updateRecord({ genesis: ONE, highestBlock: 2_000 });
     world.isOld = true;
     const guard = world.newGuard();
     await guard.refresh();
@@ -184,42 +184,42 @@ Deno.test("ChainGuard: a node that does not report blocks is judged by its recei
 Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWOUND, also at start", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
-    await guard.require();
-    guard.committed(await world.commit("1"));
+    await guard.requireChain();
+    guard.onCommitted(await world.commit("1"));
     world.clock.advance(2_000);
     await guard.refresh();
     world.receipts.clear();
     await assert.rejects(guard.refresh(), rewound);
     world.clock.advance(100);
-    await assert.rejects(guard.require(), rewound);
-    await assert.rejects(world.newGuard().require(), rewound);
+    await assert.rejects(guard.requireChain(), rewound);
+    await assert.rejects(world.newGuard().requireChain(), rewound);
     // The receipt may have been dropped, but its effect is there.
     world.onChain = true;
-    await world.newGuard().require();
+    await world.newGuard().requireChain();
   }));
 
 Deno.test("ChainGuard: after a failed refresh, a request does not go by a success that is cached", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
-    guard.committed(await world.commit("1"));
+    guard.onCommitted(await world.commit("1"));
     world.clock.advance(2_000);
     await guard.refresh();
     world.receipts.clear();
-    await guard.require();
+    await guard.requireChain();
     await assert.rejects(guard.refresh(), rewound);
-    await assert.rejects(guard.require(), rewound);
+    await assert.rejects(guard.requireChain(), rewound);
   }));
 
 Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewound chain", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
-    await guard.require();
-    guard.committed(await world.commit("1"));
+    await guard.requireChain();
+    guard.onCommitted(await world.commit("1"));
     world.clock.advance(500);
     world.receipts.clear();
     await guard.refresh(); // a read node may lag by 2 s
     world.clock.advance(700);
-    guard.committed(await world.commit("2"));
+    guard.onCommitted(await world.commit("2"));
     world.clock.advance(800);
     await assert.rejects(guard.refresh(), rewound);
   }));
@@ -227,16 +227,16 @@ Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewou
 Deno.test("ChainGuard: requests check blocks and receipts again only 10 s after they were found complete", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
-    await guard.require();
-    guard.committed(await world.commit("1"));
+    await guard.requireChain();
+    guard.onCommitted(await world.commit("1"));
     for (let asked = 0; asked < 99; asked++) {
       world.clock.advance(100);
-      await guard.require();
+      await guard.requireChain();
     }
     assert.deepEqual([world.asked, world.askedHead], [100, 1]);
     world.receipts.clear();
     world.clock.advance(100);
-    await assert.rejects(guard.require(), rewound);
+    await assert.rejects(guard.requireChain(), rewound);
     assert.equal(world.askedHead, 2);
   }));
 
@@ -246,37 +246,37 @@ Deno.test("ChainGuard: the first request after the node was unreachable checks b
     await guard.refresh();
     world.failure = new NodeTimeoutError("http://node", "test", 1_000);
     world.clock.advance(100);
-    await assert.rejects(guard.require(), NodeTimeoutError);
+    await assert.rejects(guard.requireChain(), NodeTimeoutError);
     world.failure = undefined;
     world.clock.advance(100);
-    await guard.require();
+    await guard.requireChain();
     assert.equal(world.askedHead, 1, "a busy node was not restarted");
     world.failure = new NodeUnreachableError("http://node", "test");
     world.clock.advance(100);
-    await assert.rejects(guard.require(), NodeUnreachableError);
+    await assert.rejects(guard.requireChain(), NodeUnreachableError);
     world.failure = undefined;
     world.head = 10;
     world.clock.advance(100);
-    await assert.rejects(guard.require(), rewound);
+    await assert.rejects(guard.requireChain(), rewound);
   }));
 
 Deno.test("ChainGuard: a development chain may be reverted, and is watched again after it", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
-    guard.committed(await world.commit("1"));
+    guard.onCommitted(await world.commit("1"));
     await guard.refresh();
     world.clock.advance(2_000);
     world.receipts.clear();
     world.head = 10;
     world.allowsReverts = true;
     await guard.refresh();
-    assert.equal((await world.store.remember()).highestBlock, 10);
+    assert.equal((await world.store.updateRecord()).highestBlock, 10);
     assert.equal((await world.store.find("1"))?.state, "committed");
     // What was forgotten stays so, even if the node no longer allows reverts.
     world.allowsReverts = false;
     world.clock.advance(10_000);
     await guard.refresh();
-    guard.committed(await world.commit("2"));
+    guard.onCommitted(await world.commit("2"));
     world.clock.advance(2_000);
     await guard.refresh();
     world.receipts.clear();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
-import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
+import { inspectStore, openIntentStore } from "../../../lib/intents/open_store.ts";
 import { testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
 import { freePort } from "../../support/ports.ts";

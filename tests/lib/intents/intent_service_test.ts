@@ -5,14 +5,14 @@ import { createRegistry } from "../../../lib/http/metrics.ts";
 import { IntentService, type IntentServiceOptions } from "../../../lib/intents/intent_service.ts";
 import { StoreError } from "../../../lib/intents/intent.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeNode } from "../../support/fake_node.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withFolder } from "../../support/files.ts";
 
-const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
-const other = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
+const other = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 
 interface World {
   service: IntentService;
@@ -52,14 +52,14 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
 Deno.test("IntentService: a full disk fails the health, and is logged once until it is over", () =>
   withService(async ({ service, clock, records }) => {
     assert.equal(await service.problem(), undefined);
-    const { check } = service.store;
+    const { checkWritable } = service.store;
     const full = new StoreError("Database failed: database or disk is full");
-    service.store.check = () => Promise.reject(full);
+    service.store.checkWritable = () => Promise.reject(full);
     for (let turn = 0; turn < 3; turn += 1) {
       clock.advance(1_000);
       assert.equal(await service.problem(), full);
     }
-    service.store.check = check;
+    service.store.checkWritable = checkWritable;
     clock.advance(1_000);
     assert.equal(await service.problem(), undefined);
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
@@ -84,7 +84,7 @@ Deno.test("IntentService: a failure is logged though nobody asks, checked once a
     });
     await Promise.all([service.problem(), service.problem()]);
     let checks = 0;
-    service.store.check = () => {
+    service.store.checkWritable = () => {
       checks += 1;
       return Promise.reject(new StoreError("disk I/O error"));
     };

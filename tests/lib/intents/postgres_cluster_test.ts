@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { StoreConnectionLostError } from "../../../lib/intents/intent.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   NEEDS_PGBOUNCER,
@@ -57,7 +57,7 @@ Deno.test({
           addReservation() {},
           release() {},
         };
-        const admission = { book, before, decide() {} };
+        const admission = { book, inFlightBefore: before, decide() {} };
         const inserted = await Promise.all(keys.flatMap((key) =>
           stores.map((store) => store.insert(newIntent(key), { reserves: true, admission }))
         ));

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import postgres from "postgres";
 import { StoreConnectionLostError, StoreError } from "../../../lib/intents/intent.ts";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
@@ -155,11 +155,11 @@ testStore(
 );
 
 testStore("the check fails on a server that has become read-only", async (store, admin) => {
-  await store.check();
+  await store.checkWritable();
   // Makes the session of the insert read-only from then on, like a demoted primary.
   await onInsert(admin, "PERFORM set_config('default_transaction_read_only', 'on', false)");
   await store.insert(intent);
-  await assert.rejects(() => store.check(), /read-only transaction$/);
+  await assert.rejects(() => store.checkWritable(), /read-only transaction$/);
 });
 
 testStore("a close waits for the running statements", async (store, admin) => {

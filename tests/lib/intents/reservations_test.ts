@@ -8,7 +8,7 @@ import type {
   Reservation,
   ReservationBook,
 } from "../../../lib/intents/intent.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -60,7 +60,7 @@ class Count implements ReservationBook {
   admission(key: string, amount: number): Admission {
     return {
       book: this,
-      before: { keys: new Set(), newest: 0 },
+      inFlightBefore: { keys: new Set(), newest: 0 },
       decide: () => {
         const sum = this.sum + amount;
         if (sum > this.#max) throw new RangeError(`${sum} is above ${this.#max}`);
@@ -207,7 +207,10 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
           seen.push([...inFlight].sort());
           admission.decide(inFlight, isRefreshed);
         };
-        const options = { reserves: true, admission: { ...admission, before, decide } };
+        const options = {
+          reserves: true,
+          admission: { ...admission, inFlightBefore: before, decide },
+        };
         await store.insert(newIntent(key), options);
       };
       const record = async (key: string) => (await count.reserve(other, key, 1)).intent;

@@ -14,7 +14,7 @@ class World {
   readonly clock = new FakeClock();
   readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly retried: string[] = [];
-  nodeLost = false;
+  isNodeLost = false;
   submit = (intent: Intent): Promise<Intent> => {
     return this.store.finish(intent, COMMITTED, this.clock.now());
   };
@@ -90,7 +90,7 @@ Deno.test("retryLoop: a pass ends with its page once the node is lost", () =>
   withWorld(async (world) => {
     await world.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
     world.submit = () => {
-      world.nodeLost = true;
+      world.isNodeLost = true;
       return Promise.reject(new Error("away"));
     };
     world.loop.start();
@@ -142,11 +142,11 @@ Deno.test("retryLoop: each retry is logged with its result, but not those of a n
     world.loop.start();
     await world.untilScheduled();
     assert.deepEqual(levels(), { info: 1, warning: 1 });
-    world.nodeLost = true;
+    world.isNodeLost = true;
     assert.deepEqual([await world.nextPass(), levels()], [["stuck"], { warning: 1 }], "it is lost");
     assert.deepEqual([await world.nextPass(), levels()], [["stuck"], {}]);
     world.submit = () => {
-      world.nodeLost = false;
+      world.isNodeLost = false;
       return Promise.reject(new Error("stuck"));
     };
     await world.nextPass();
@@ -170,8 +170,8 @@ Deno.test("retryLoop: passes come every second, back off while the node is lost,
     world.loop.start();
     await world.untilScheduled();
     const waitsMs: number[] = [];
-    for (const nodeLost of [false, false, true, true, true, false, false]) {
-      world.nodeLost = nodeLost;
+    for (const isNodeLost of [false, false, true, true, true, false, false]) {
+      world.isNodeLost = isNodeLost;
       const fromMs = world.clock.now();
       await world.nextPass();
       waitsMs.push(world.clock.now() - fromMs);
@@ -184,7 +184,7 @@ Deno.test("retryLoop: a node that is away gets one intent every 2 s, and all wit
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.record(...keys);
     const { submit } = world;
-    world.nodeLost = true;
+    world.isNodeLost = true;
     world.submit = () => Promise.reject(new Error("away"));
     world.loop.start();
     await world.untilScheduled();
@@ -196,7 +196,7 @@ Deno.test("retryLoop: a node that is away gets one intent every 2 s, and all wit
     }
     assert.ok(world.retried.length <= 31, `${world.retried.length} attempts in a minute`);
     world.submit = (intent) => {
-      world.nodeLost = false;
+      world.isNodeLost = false;
       return submit(intent);
     };
     const backAtMs = world.clock.now();

@@ -1,14 +1,14 @@
 /** The behaviour of the intent store, on each database. */
 import assert from "node:assert/strict";
 import {
+  acceptedIntent,
   type IntentOutcome,
   type NewIntent,
-  recordedIntent,
   StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/intent.ts";
 import { checksumOf } from "../../../lib/intents/sql.ts";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -221,7 +221,7 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "an unknown key is an error and changes nothing"(store) {
-    const none = recordedIntent(newIntent("none"), 1);
+    const none = acceptedIntent(newIntent("none"), 1);
     for (
       const update of [
         () => store.get("none"),
@@ -232,7 +232,7 @@ const contract: Record<string, StoreTest> = {
     ) {
       await assert.rejects(update, new StoreError("No intent has the key none"));
     }
-    await store.check();
+    await store.checkWritable();
     assert.equal(await store.countUnfinished(), 0);
   },
 
@@ -264,7 +264,7 @@ const contract: Record<string, StoreTest> = {
     await store.close();
     await assert.rejects(() => store.insert(newIntent("a")), StoreError);
     await assert.rejects(() => store.find("a"), StoreError);
-    await assert.rejects(() => store.check(), StoreError);
+    await assert.rejects(() => store.checkWritable(), StoreError);
     await store.close();
   },
 };
@@ -334,7 +334,7 @@ async function insertOver(
 
 Deno.test("IntentStore: an insert whose answer was lost is looked for", async () => {
   const lost = new StoreConnectionLostError("test");
-  const recorded = recordedIntent(newIntent("a"), 1);
+  const recorded = acceptedIntent(newIntent("a"), 1);
   // The look is a write that notes an attempt.
   const intent = { ...recorded, state: "submitted" };
   assert.deepEqual(await insertOver(lost, true), { inserted: true, intent });

@@ -151,7 +151,7 @@ for (
         details: { reason: "Not a transaction", rpcCode },
       });
       assert.equal(world.node.lookups, 1, "it might have been taken before");
-      assert.equal(world.submitter.nodeLost, false);
+      assert.equal(world.submitter.isNodeLost, false);
     }));
 }
 
@@ -171,10 +171,10 @@ Deno.test("Submitter: a node that answers a lookup is back, though it knows noth
     world.node.onSend = away;
     const intent = await world.record({ lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
-    assert.equal(world.submitter.nodeLost, true);
+    assert.equal(world.submitter.isNodeLost, true);
     world.clock.advance(1_001);
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
-    assert.equal(world.submitter.nodeLost, false);
+    assert.equal(world.submitter.isNodeLost, false);
   }));
 
 for (
@@ -250,13 +250,13 @@ for (
         return true;
       });
       assert.deepEqual([world.node.sent.length, world.node.lookups], before);
-      assert.equal(world.submitter.nodeLost, isLost);
+      assert.equal(world.submitter.isNodeLost, isLost);
       assert.deepEqual(world.events, ["retry accepted"]);
       world.node.onSend = (tx) => world.node.commit(tx);
       world.requireChain = () => Promise.resolve();
       const finished = await world.submitter.submit(intent);
       assert.equal(finished.state, "committed");
-      assert.equal(world.submitter.nodeLost, false);
+      assert.equal(world.submitter.isNodeLost, false);
       world.requireChain = () => Promise.reject(error);
       assert.equal(
         await world.submitter.submit(finished),
@@ -272,7 +272,7 @@ Deno.test("Submitter: a store that does not report its chain leaves the outcome 
     world.requireChain = () => Promise.reject(new StoreError("Database failed: test"));
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     assert.deepEqual(world.events, [], "nothing can be recorded either");
-    assert.equal(world.submitter.nodeLost, false);
+    assert.equal(world.submitter.isNodeLost, false);
   }));
 
 Deno.test("Submitter: an error of another class is thrown unchanged", () =>
@@ -297,7 +297,7 @@ Deno.test("Submitter: a node that is lost between a refusal and the lookup leave
     world.node.onLookup = away;
     const intent = await world.record();
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
-    assert.equal(world.submitter.nodeLost, true);
+    assert.equal(world.submitter.isNodeLost, true);
     const mistake = new TypeError("test");
     world.node.onLookup = () => {
       throw mistake;

@@ -58,7 +58,7 @@ Deno.test("Submitter: without an answer the same bytes are sent until one arrive
     const intent = await world.record();
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
     assert.equal((await world.store.find("k"))?.state, "submitted");
-    assert.equal(world.submitter.nodeLost, true);
+    assert.equal(world.submitter.isNodeLost, true);
     world.submitter.start();
     await world.untilIdle();
     world.node.onSend = (tx) => world.node.commit(tx);
@@ -66,7 +66,7 @@ Deno.test("Submitter: without an answer the same bytes are sent until one arrive
     world.clock.advance(5_000);
     await committed;
     assert.equal((await world.store.find("k"))?.state, "committed");
-    assert.equal(world.submitter.nodeLost, false);
+    assert.equal(world.submitter.isNodeLost, false);
     const bytes = new Set(world.node.sent.map((tx) => JSON.stringify(toWire(tx))));
     assert.equal(bytes.size, 1);
     assert.equal(world.node.sent.length, 5, "twice in each attempt without an answer");
@@ -126,7 +126,7 @@ Deno.test("Submitter: temporary errors of the node are retried", () =>
       const intent = await world.record();
       await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
       // That code is of a node that has paused, or of a proxy that has none: it is not pressed.
-      assert.equal(world.submitter.nodeLost, code === -32002);
+      assert.equal(world.submitter.isNodeLost, code === -32002);
     }
     assert.equal(await world.store.countUnfinished(), 1);
     assert.deepEqual(world.ended, []);

@@ -6,7 +6,7 @@ import { setImmediate } from "node:timers/promises";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import {
   signTransaction,
   type Transaction,
@@ -18,7 +18,7 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 
 /** How long the node keeps receipts. */
 export const RECEIPTS_KEPT_MS = 86_400_000;
@@ -92,19 +92,19 @@ export class World {
       clock: this.clock,
       random: () => 1,
       log: getLogger("test"),
-      transactions: { sign: async () => await this.sign(), require: () => this.verify() },
+      transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       receiptsKeptMs: RECEIPTS_KEPT_MS,
       guard: {
-        require: () => this.requireChain(),
-        committed() {},
-        clocksDiffer: (problem) => this.clockProblem = problem,
-        clocksAgree: () => this.clockProblem = undefined,
+        requireChain: () => this.requireChain(),
+        onCommitted() {},
+        onClocksDiffer: (problem) => this.clockProblem = problem,
+        onClocksAgree: () => this.clockProblem = undefined,
       },
-      work: {
+      handler: {
         termsOf: () => TERMS,
         onRetry: (intent) => this.#report("retry", intent),
-        onFinished: (intent) => this.#report("final", intent),
-        onFinal: ({ state }) => this.ended.push(state),
+        onFinishedHere: (intent) => this.#report("final", intent),
+        onFinished: ({ state }) => this.ended.push(state),
       },
     });
   }

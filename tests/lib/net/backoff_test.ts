@@ -3,7 +3,7 @@ import { withDefaults } from "../../../lib/cli/options.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import { ReconnectingSocket, type SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 import { options as proxyOptions } from "../../../services/proxy/options.ts";
-import { RECONNECT } from "../../../services/solver/follow_node.ts";
+import { FEED_RECONNECT } from "../../../services/solver/follow_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
 
@@ -28,7 +28,7 @@ const { reconnectInitialMs, reconnectMaxMs } = withDefaults(proxyOptions, {});
 /** Who follows a node's WebSocket, and the waits between attempts. */
 const FOLLOWERS = {
   proxy: { initialMs: reconnectInitialMs, maxMs: reconnectMaxMs },
-  solver: RECONNECT,
+  solver: FEED_RECONNECT,
 };
 
 /** A node that loses every connection after a second for a minute, is away for one, and is back. */

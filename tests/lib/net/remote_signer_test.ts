@@ -8,7 +8,7 @@ import {
 } from "../../../lib/net/remote_signer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { requireSigner, Signer, toStrictForm } from "../../../lib/protocol/signature.ts";
+import { LocalSigner, normalizeSignature, requireSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
   signTransaction,
@@ -61,7 +61,7 @@ for (const [library, sign] of Object.entries(SIGNERS)) {
       withSigner(async (call) => ({ result: await sign(privateKey, call) }), async (signer) => {
         for (const tx of transactions) {
           const { tx: signed } = await signTransactionBy(tx, signer(method), CHAIN_ID);
-          assert.deepEqual(signed, signTransaction(tx, new Signer(privateKey), CHAIN_ID).tx);
+          assert.deepEqual(signed, signTransaction(tx, new LocalSigner(privateKey), CHAIN_ID).tx);
         }
       }));
   }
@@ -82,8 +82,8 @@ async function refusal(answer: (call: SignerCall) => Promise<unknown>) {
 }
 
 Deno.test("RemoteSigner: a signature by another key or of another message is refused", async () => {
-  const byAnother = new Signer(DEV_ACCOUNTS.solver.privateKey).sign(digest);
-  const ofAnother = new Signer(privateKey).sign(`0x${"11".repeat(32)}`);
+  const byAnother = new LocalSigner(DEV_ACCOUNTS.solver.privateKey).sign(digest);
+  const ofAnother = new LocalSigner(privateKey).sign(`0x${"11".repeat(32)}`);
   for (const result of [byAnother, ofAnother]) {
     assert.match(await refusal(() => Promise.resolve({ result })), /is by another key/);
   }
@@ -120,15 +120,15 @@ Deno.test("RemoteSigner: more than 32 requests at a time are refused at once", a
   );
 });
 
-Deno.test("toStrictForm: v 0 or 1 and the high s become the accepted form", () => {
-  const strict = new Signer(privateKey).sign(digest);
+Deno.test("normalizeSignature: v 0 or 1 and the high s become the accepted form", () => {
+  const strict = new LocalSigner(privateKey).sign(digest);
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
   const [r, s, v] = [strict.slice(0, 66), BigInt(`0x${strict.slice(66, 130)}`), strict.slice(130)];
   const low = `${s.toString(16).padStart(64, "0")}`;
   const high = (order - s).toString(16).padStart(64, "0");
   const other = v === "1b" ? "1c" : "1b";
   for (const same of [strict, r + low + (v === "1b" ? "00" : "01"), r + high + other]) {
-    assert.equal(toStrictForm(same as Hex), strict); // all are 65 bytes of hex
+    assert.equal(normalizeSignature(same as Hex), strict); // all are 65 bytes of hex
   }
 });
 

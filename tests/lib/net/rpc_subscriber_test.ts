@@ -4,7 +4,7 @@ import { z } from "zod";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import {
-  CATCH_UP_MS,
+  CATCH_UP_INTERVAL_MS,
   RpcSubscriber,
   type RpcSubscriberOptions,
   subscription,
@@ -172,10 +172,10 @@ Deno.test("RpcSubscriber: reads missed events after each connect and at interval
   clock.advance(500);
   await answer();
   assert.deepEqual(events.slice(1), ["too slow", "subscribed"]);
-  clock.advance(CATCH_UP_MS);
+  clock.advance(CATCH_UP_INTERVAL_MS);
   await answer();
   assert.deepEqual([reads.length, events.length], [4, 3], "it is live already");
   subscriber.stop();
-  clock.advance(CATCH_UP_MS);
+  clock.advance(CATCH_UP_INTERVAL_MS);
   assert.equal(reads.length, 4);
 });

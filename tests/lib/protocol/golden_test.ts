@@ -9,7 +9,7 @@ import { hashDepositRequest, hashQuote } from "../../../lib/protocol/hashes.ts";
 import { DEPOSIT_REQUEST_TYPE, depositRequestSchema } from "../../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE, quoteSchema, type QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner, recoverSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
   TRANSACTION_TYPES,
@@ -61,7 +61,7 @@ for (const [index, vector] of vectors.entries()) {
 
   Deno.test(`${name}: digest and signature are the committed ones`, () => {
     assert.equal(digestOf(vector), vector.digest);
-    const signer = new Signer(account.privateKey);
+    const signer = new LocalSigner(account.privateKey);
     assert.equal(signer.sign(vector.digest as Hex), vector.signature);
     assert.equal(recoverSigner(vector.digest as Hex, vector.signature as Hex), account.address);
   });

@@ -5,14 +5,14 @@ import fc from "fast-check";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import {
+  LocalSigner,
   recoverSigner,
   requireSigner,
   SignatureError,
-  Signer,
 } from "../../../lib/protocol/signature.ts";
 
 const digest: Hex = `0x${"5a".repeat(32)}`;
-const signer = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const signer = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 const good = signer.sign(digest);
 
 function word(value: bigint): string {
@@ -63,7 +63,7 @@ Deno.test("recoverSigner: the highest low s is accepted", () => {
 
 for (const bytes of [31, 33]) {
   const other: Hex = `0x${"5a".repeat(bytes)}`;
-  Deno.test(`Signer, recoverSigner, requireSigner: a digest of ${bytes} bytes throws a TypeError`, () => {
+  Deno.test(`LocalSigner, recoverSigner, requireSigner: a digest of ${bytes} bytes throws a TypeError`, () => {
     const mistake = { name: "TypeError", message: `Digest has ${bytes} bytes: expected 32` };
     assert.throws(() => signer.sign(other), mistake);
     assert.throws(() => recoverSigner(other, good), mistake);
@@ -77,7 +77,7 @@ Deno.test("recoverSigner: agrees with ethers on any digest and key", () => {
     fc.property(bytes, fc.bigInt(1n, secp256k1.CURVE.n - 1n), (message, key) => {
       const hash: Hex = `0x${new Uint8Array(message).toHex()}`;
       const privateKey: Hex = `0x${word(key)}`;
-      const ours = new Signer(privateKey);
+      const ours = new LocalSigner(privateKey);
       const signature = ours.sign(hash);
       assert.equal(signature, new SigningKey(privateKey).sign(hash).serialized);
       assert.equal(recoverSigner(hash, signature), ours.address);
@@ -108,12 +108,12 @@ Deno.test("requireSigner: the error for a malformed signature has reason, digest
   });
 });
 
-Deno.test("Signer: printing, JSON and errors do not show the key", () => {
+Deno.test("LocalSigner: printing, JSON and errors do not show the key", () => {
   const key = DEV_ACCOUNTS.solver.privateKey.slice(2);
   const shown = [Deno.inspect(signer, { depth: 10 }), JSON.stringify(signer), String(signer)];
   for (const text of shown) assert(!text.includes(key));
   const outOfRange: Hex = `0x${"ff".repeat(32)}`;
-  assert.throws(() => new Signer(outOfRange), (thrown) => {
+  assert.throws(() => new LocalSigner(outOfRange), (thrown) => {
     assert(thrown instanceof SignatureError);
     assert(!Deno.inspect(thrown).includes("ff".repeat(32)));
     return true;
@@ -129,9 +129,9 @@ for (
     ["a digit that is none", (key: string) => `${key.slice(0, -1)}g`],
   ] as const
 ) {
-  Deno.test(`Signer: a key with ${what} is refused, and not quoted`, () => {
+  Deno.test(`LocalSigner: a key with ${what} is refused, and not quoted`, () => {
     const key = change(DEV_ACCOUNTS.solver.privateKey);
-    assert.throws(() => new Signer(key as Hex), (thrown) => {
+    assert.throws(() => new LocalSigner(key as Hex), (thrown) => {
       assert(thrown instanceof SignatureError);
       assert.match(thrown.message, /^Not a private key: expected 0x and 64 hex digits$/);
       assert(!Deno.inspect(thrown).includes(key.slice(2, 60)));

@@ -4,7 +4,7 @@ import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
-import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner, recoverSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
   quoteTermsOf,
@@ -116,7 +116,7 @@ Deno.test("quoteTermsOf: the quote inside an RfqSubmit has the hash of the quote
 
 Deno.test("signTransaction: signs the hash of the given fields, and changes none of them", () => {
   const { signature: _none, ...unsigned } = transactionSchema.parse(deposit);
-  const { tx, txHash } = signTransaction(unsigned, new Signer(relayer.privateKey), 1337);
+  const { tx, txHash } = signTransaction(unsigned, new LocalSigner(relayer.privateKey), 1337);
   assert.equal(txHash, hashTransaction(unsigned, 1337));
   assert.equal(recoverSigner(txHash, tx.signature), relayer.address);
   assert.deepEqual(tx, { ...unsigned, signature: tx.signature });

@@ -42,7 +42,7 @@ Deno.test("BreachWatch: finds the theses that a scan of all finds, whatever was 
         box.startTime <= time && time < box.endTime &&
         (price < box.lowerPrice || price > box.upperPrice)
       );
-      const broken = watch.broken(time, price);
+      const broken = watch.removeBroken(time, price);
       assert.deepEqual(new Set(broken.map(({ id }) => id)), new Set(expected.map(({ id }) => id)));
       assert.equal(broken.length, expected.length, "each once");
       found += broken.length;

@@ -5,7 +5,7 @@ import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
 import { Permissions } from "../../../services/node/chain/permissions.ts";
-import type { VerifiedTransaction } from "../../../services/node/chain/verify.ts";
+import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, ETH, hashOf } from "../support/actors.ts";
 import { GENESIS, memoryRecords } from "../support/chain_in_memory.ts";
@@ -35,7 +35,7 @@ function newLedger(): Ledger {
 function execute(ledger: Ledger, verified: VerifiedTransaction): Receipt {
   const earlier = ledger.receipt(verified.txHash);
   if (earlier !== undefined) return earlier;
-  const receipt = ledger.judge(verified, context);
+  const receipt = ledger.evaluate(verified, context);
   const { tx, quoteHash } = verified;
   if (receipt.status === "failed") ledger.record(receipt, NOW);
   else ledger.apply({ atMs: NOW, tx, receipt, quoteHash });
@@ -150,7 +150,7 @@ Deno.test("Ledger: slots up to the newest checkpoint can be filled, by an admin,
   const ledger = newLedger();
   const { address } = actors.admin;
   const codeOf = (verified: VerifiedTransaction, newestSlotMs: number) =>
-    ledger.judge(verified, { ...context, newestSlotMs }).error?.code;
+    ledger.evaluate(verified, { ...context, newestSlotMs }).error?.code;
   assert.equal(codeOf(verifiedBackfill(address), NOW), undefined);
   assert.equal(codeOf(verifiedBackfill(address), NOW - 1), "INVALID_TIME_RANGE");
   assert.equal(codeOf(verifiedBackfill(actors.relayer.address), NOW), "PERMISSION_DENIED");

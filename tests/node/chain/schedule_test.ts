@@ -18,7 +18,7 @@ Deno.test("Schedule: after random additions, due items come in the order of a so
       const max = below(5) || Infinity;
       assert.equal(schedule.isDue(step), items.some(({ time }) => time <= step));
       const due = items.filter(({ time }) => time <= step).slice(0, max);
-      assert.deepEqual(schedule.take(step, max), due.map(({ item }) => item));
+      assert.deepEqual(schedule.removeDue(step, max), due.map(({ item }) => item));
       items = items.filter((each) => !due.includes(each));
     }
   }));

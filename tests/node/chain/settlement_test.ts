@@ -5,8 +5,8 @@ import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
+  decideOutcome,
   MISSING_SPANS_MAX,
-  outcomeOf,
   SettlementSchedule,
 } from "../../../services/node/chain/settlement.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
@@ -35,16 +35,16 @@ function hole(number: number) {
   return { from: START + 200 * number, to: START + 200 * number + 100 };
 }
 
-Deno.test("outcomeOf: up to MISSING_SPANS_MAX gaps are listed, each by itself", () => {
+Deno.test("decideOutcome: up to MISSING_SPANS_MAX gaps are listed, each by itself", () => {
   const { prices, box } = pricesWithHoles(MISSING_SPANS_MAX);
   const missing = Array.from({ length: MISSING_SPANS_MAX }, (_, number) => hole(number));
-  assert.deepEqual(outcomeOf(prices, box), { status: "needs_backfill", missing });
+  assert.deepEqual(decideOutcome(prices, box), { status: "needs_backfill", missing });
 });
 
-Deno.test("outcomeOf: gaps beyond the limit are joined, so that all are covered", () => {
+Deno.test("decideOutcome: gaps beyond the limit are joined, so that all are covered", () => {
   const holes = MISSING_SPANS_MAX + 50;
   const { prices, box } = pricesWithHoles(holes);
-  const outcome = outcomeOf(prices, box);
+  const outcome = decideOutcome(prices, box);
   assert.ok(outcome.status === "needs_backfill");
   assert.equal(outcome.missing.length, MISSING_SPANS_MAX);
   assert.deepEqual(outcome.missing.slice(0, -1), Array.from({ length: 255 }, (_, n) => hole(n)));
@@ -53,20 +53,20 @@ Deno.test("outcomeOf: gaps beyond the limit are joined, so that all are covered"
   for (let number = 0; number < holes - 1; number++) {
     prices.backfilled.put(hole(number).from, INSIDE);
   }
-  const last = outcomeOf(prices, box, outcome.missing);
+  const last = decideOutcome(prices, box, outcome.missing);
   assert.deepEqual(last, { status: "needs_backfill", missing: [hole(holes - 1)] });
   prices.backfilled.put(hole(holes - 1).from, INSIDE);
-  assert.deepEqual(outcomeOf(prices, box, last.missing), { status: "won" });
+  assert.deepEqual(decideOutcome(prices, box, last.missing), { status: "won" });
 });
 
-Deno.test("outcomeOf: a price outside in a hole past those that are named pays the solver", () => {
+Deno.test("decideOutcome: a price outside in a hole past those that are named pays the solver", () => {
   const holes = MISSING_SPANS_MAX + 50;
   const { prices, box } = pricesWithHoles(holes);
-  const outcome = outcomeOf(prices, box);
+  const outcome = decideOutcome(prices, box);
   assert.ok(outcome.status === "needs_backfill");
   const { from: time } = hole(holes - 1);
   prices.backfilled.put(time, OUTSIDE);
-  assert.deepEqual(outcomeOf(prices, box, outcome.missing), {
+  assert.deepEqual(decideOutcome(prices, box, outcome.missing), {
     status: "lost",
     breach: { time, price: OUTSIDE },
   });
@@ -74,10 +74,10 @@ Deno.test("outcomeOf: a price outside in a hole past those that are named pays t
 
 type Windows = [fields: Partial<Thesis>, fromMs: number, toMs: number][];
 
-/** A settler with a thesis for each of these windows after START. */
-function settlerOf(...windows: Windows) {
+/** A schedule with a thesis for each of these windows after START. */
+function scheduleOf(...windows: Windows) {
   const unsettled = new Map<number, { thesis: Thesis; missing?: TimeSpan[] }>();
-  const settler = new SettlementSchedule(unsettled);
+  const schedule = new SettlementSchedule(unsettled);
   const theses = windows.map(([fields, fromMs, toMs], index) => {
     const tx = rfqSubmit({ timestamp: START, startTime: START + fromMs, endTime: START + toMs });
     const opened = {
@@ -89,10 +89,10 @@ function settlerOf(...windows: Windows) {
     };
     const thesis: Thesis = { ...tx, ...opened, status: "open", ...fields };
     unsettled.set(thesis.id, { thesis });
-    settler.add(thesis);
+    schedule.add(thesis);
     return thesis;
   });
-  return { settler, theses, unsettled };
+  return { schedule, theses, unsettled };
 }
 
 const span = (fromMs: number, toMs: number) => ({ from: START + fromMs, to: START + toMs });
@@ -100,25 +100,25 @@ const OTHER_BASE = { base: BTC.base };
 const OTHER_QUOTE = { quote: BTC.base };
 
 Deno.test("SettlementSchedule: the windows of a market's theses are joined, in order", () => {
-  const { settler } = settlerOf(
+  const { schedule } = scheduleOf(
     ...[[{}, 500, 700], [{}, 0, 300], [{}, 100, 200], [{}, 300, 400]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900]] satisfies Windows,
   );
-  assert.deepEqual(settler.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
+  assert.deepEqual(schedule.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
 });
 
 Deno.test("SettlementSchedule: a backfill retries the theses of its market that lacked one of its slots", () => {
-  const { settler, theses, unsettled } = settlerOf(
+  const { schedule, theses, unsettled } = scheduleOf(
     ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,
   );
-  settler.removeDue(START + 900);
+  schedule.removeDue(START + 900);
   const gaps = [span(0, 200), span(200, 300), span(300, 400), span(400, 500)];
   for (const [index, thesis] of theses.slice(0, 6).entries()) {
     unsettled.set(thesis.id, { thesis, missing: [gaps[index] ?? span(200, 300)] });
   }
-  settler.retryWhere(ETH.base, ETH.quote, span(200, 400));
-  const retried = settler.removeDue(START).map(({ id }) => id);
+  schedule.retryWhere(ETH.base, ETH.quote, span(200, 400));
+  const retried = schedule.removeDue(START).map(({ id }) => id);
   assert.deepEqual(retried, [2, 3, 7], "and one that was not attempted yet");
 });
 
@@ -134,16 +134,16 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
     state.applyTransaction({ atMs: test.now, tx, receipt, quoteHash });
   }
   test.run(2);
-  assert.equal(state.settler.unsettledCount, count);
+  assert.equal(state.settlements.unsettledCount, count);
   test.run(1);
   const endedMs = test.now;
-  assert.equal(state.settler.unsettledCount, count - SETTLEMENTS_PER_SLICE);
+  assert.equal(state.settlements.unsettledCount, count - SETTLEMENTS_PER_SLICE);
   test.clock.advance(50);
   assert.ok(test.chain.settleDue(), "one is left");
-  assert.equal(state.settler.unsettledCount, 1);
+  assert.equal(state.settlements.unsettledCount, 1);
   assert.ok(!test.chain.settleDue());
   assert.ok(!test.chain.settleDue());
-  assert.equal(state.settler.unsettledCount, 0);
+  assert.equal(state.settlements.unsettledCount, 0);
   const { theses } = state.ledger;
   assert.ok(theses.every(({ status, settledAt }) => status === "won" && settledAt === endedMs));
 });

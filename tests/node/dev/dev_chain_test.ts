@@ -43,7 +43,7 @@ const statusOf = (test: TestChain, id: number) => test.chain.state.ledger.thesis
 
 /** Everything that a snapshot has to restore. */
 function fingerprint({ chain, now }: TestChain) {
-  const { ledger, histories, settler } = chain.state;
+  const { ledger, histories, settlements } = chain.state;
   const prices = [...histories].map(([{ symbol }, { ring }]) => {
     const known: [number, bigint][] = [];
     for (let time = chain.head.timestampMs - 30 * MINUTE_MS; time <= now; time += 100) {
@@ -59,7 +59,7 @@ function fingerprint({ chain, now }: TestChain) {
     accounts: [user, solver].map(({ address }) => ledger.account(address)),
     theses: ledger.theses,
     issued: ledger.issued,
-    unsettled: settler.unsettledCount,
+    unsettled: settlements.unsettledCount,
   });
 }
 

@@ -6,7 +6,7 @@ import { toWire } from "../../../lib/protocol/scalars.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
   BATCH_ANSWER_CHARS_MAX,
-  BATCH_MAX,
+  CALLS_PER_BATCH_MAX,
   Dispatcher,
 } from "../../../services/node/rpc/dispatcher.ts";
 import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
@@ -17,13 +17,13 @@ import {
   pageOfTheses,
   THESES_SCANNED_MAX,
 } from "../../../services/node/rpc/query_pages.ts";
-import { SerialQueue, WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
+import { SerialQueue, TASKS_WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
 import { actors } from "../support/actors.ts";
 import { TestChain } from "../support/chain_in_memory.ts";
 
 const PAGE_SLOTS = 6_000;
 
-const path = () => ["192.0.2.1"];
+const groups = () => ["192.0.2.1"];
 
 /** A full page of price history, as `core_getPriceHistory` answers. */
 function fullPage() {
@@ -67,7 +67,7 @@ for (
     let isDone = false;
     const answer = dispatcher.handle(JSON.stringify([call, call, call]), {
       isReadOnly: false,
-      path,
+      groups,
     })
       .finally(() => isDone = true);
     for (let turn = 0; turn < 3; turn++) {
@@ -82,36 +82,47 @@ for (
 Deno.test("Dispatcher: a batch that finds the node busy is refused as a whole, after a turn", async () => {
   let calls = 0;
   const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls++ } });
-  for (let task = 0; task < WAITING_MAX / 2; task++) void queue.run("read", path(), () => {});
+  for (let task = 0; task < TASKS_WAITING_MAX / 2; task++) {
+    void queue.run("read", groups(), () => {});
+  }
   let isDone = false;
-  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: false, path })
+  const answer = dispatcher.handle(batchOf("cheap", CALLS_PER_BATCH_MAX), {
+    isReadOnly: false,
+    groups,
+  })
     .finally(() => isDone = true);
   await settle();
   assert.equal(isDone, false);
   for (const turn of turns.splice(0)) turn();
   const answers: { error: { data: { code: string } } }[] = JSON.parse((await answer).text ?? "");
-  assert.deepEqual(answers.map(({ error }) => error.data.code), Array(BATCH_MAX).fill("NODE_BUSY"));
+  assert.deepEqual(
+    answers.map(({ error }) => error.data.code),
+    Array(CALLS_PER_BATCH_MAX).fill("NODE_BUSY"),
+  );
   assert.equal(calls, 0);
 });
 
 Deno.test("Dispatcher: each call of a batch waits for its turn, however cheap it is", async () => {
   let calls = 0;
   const { dispatcher, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
-  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: true, path });
-  for (let made = 0; made < BATCH_MAX; made++) {
+  const answer = dispatcher.handle(batchOf("cheap", CALLS_PER_BATCH_MAX), {
+    isReadOnly: true,
+    groups,
+  });
+  for (let made = 0; made < CALLS_PER_BATCH_MAX; made++) {
     await settle();
     assert.deepEqual([calls, turns.length], [made, 1], "one call per turn");
     turns.shift()!();
   }
-  assert.equal(JSON.parse((await answer).text!).length, BATCH_MAX);
+  assert.equal(JSON.parse((await answer).text!).length, CALLS_PER_BATCH_MAX);
 });
 
 Deno.test("Dispatcher: no call of a batch runs while the node pulls prices", async () => {
   let calls = 0;
   const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
   const pulled = Promise.withResolvers<void>();
-  const pulling = queue.closedDuring(() => pulled.promise);
-  const answer = dispatcher.handle(batchOf("cheap", 2), { isReadOnly: true, path });
+  const pulling = queue.pausedDuring(() => pulled.promise);
+  const answer = dispatcher.handle(batchOf("cheap", 2), { isReadOnly: true, groups });
   await settle();
   assert.deepEqual([calls, turns.length], [0, 0]);
   pulled.resolve();
@@ -131,7 +142,7 @@ Deno.test("Dispatcher: reads that wait do not keep a write from its turn", async
     write: { isCostly: true, access: "write", call: () => done.push("write") },
   });
   const one = (method: string) =>
-    dispatcher.handle(batchOf(method, 1), { isReadOnly: false, path });
+    dispatcher.handle(batchOf(method, 1), { isReadOnly: false, groups });
   const answers = ["read", "read", "read", "write"].map(one);
   await settle();
   for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
@@ -175,7 +186,10 @@ Deno.test("Dispatcher: a batch stops after its answers are too long", async () =
       },
     },
   });
-  const answer = dispatcher.handle(batchOf("history", BATCH_MAX), { isReadOnly: true, path });
+  const answer = dispatcher.handle(batchOf("history", CALLS_PER_BATCH_MAX), {
+    isReadOnly: true,
+    groups,
+  });
   await settle();
   for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
     task();
@@ -186,9 +200,12 @@ Deno.test("Dispatcher: a batch stops after its answers are too long", async () =
   assert.equal(calls, expected);
   assert(text.length < BATCH_ANSWER_CHARS_MAX + pageChars + 20_000, `${text.length} characters`);
   const answers: { id: number; error?: { code: number } }[] = JSON.parse(text);
-  assert.equal(answers.length, BATCH_MAX);
+  assert.equal(answers.length, CALLS_PER_BATCH_MAX);
   assert.deepEqual(answers.map(({ id, error }) => [id, error?.code]), [
-    ...Array.from({ length: BATCH_MAX }, (_, id) => [id, id < expected ? undefined : -32005]),
+    ...Array.from(
+      { length: CALLS_PER_BATCH_MAX },
+      (_, id) => [id, id < expected ? undefined : -32005],
+    ),
   ]);
 });
 

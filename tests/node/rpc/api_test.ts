@@ -4,9 +4,9 @@ import { type RpcMessage, RpcSocket } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { handshake, WEBSOCKET_KEY } from "../../support/handshake.ts";
 import { withNode } from "../support/running_node.ts";
-import { BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
-import { FRAME_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
-import { BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
+import { RPC_BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
+import { REQUEST_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
+import { CALLS_PER_BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
 
 const { user } = actors;
@@ -138,7 +138,7 @@ Deno.test("Node: unknown methods, wrong parameters and costly messages get the s
       const [seenStatus, { error }] = await post(node.url, body);
       assert.deepEqual([seenStatus, error?.code], [status, code], body.slice(0, 100));
     }
-    const [status, { error }] = await post(node.url, " ".repeat(BODY_BYTES_MAX + 1));
+    const [status, { error }] = await post(node.url, " ".repeat(RPC_BODY_BYTES_MAX + 1));
     assert.deepEqual([status, error?.code], [413, -32005]);
     assert.equal((await fetch(node.url)).body?.cancel() === undefined, false);
     assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
@@ -164,7 +164,7 @@ Deno.test("Node: a batch is answered in its order, each call on its own", () =>
     ]);
     const silent = await post(node.url, JSON.stringify([batch[1]]));
     assert.deepEqual(silent, [204, {}]);
-    const tooMany = Array(BATCH_MAX + 1).fill(batch[0]);
+    const tooMany = Array(CALLS_PER_BATCH_MAX + 1).fill(batch[0]);
     assert.equal((await post(node.url, JSON.stringify(tooMany)))[1].error?.code, -32005);
   }));
 
@@ -215,7 +215,7 @@ Deno.test("Node: a binary frame is read as text, and broken frames are answered"
 Deno.test("Node: a frame that is too long gets an error with its id, and its socket stays open", () =>
   withNode(async ({ node }) => {
     const socket = await RpcSocket.open(node.wsUrl);
-    const padding = "x".repeat(FRAME_CHARS_MAX);
+    const padding = "x".repeat(REQUEST_CHARS_MAX);
     const cases: [start: string, id: unknown][] = [
       ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
       ['{ "jsonrpc" : "2.0", "method" : "core_getThesis", "id" : "a", "params": ', "a"],

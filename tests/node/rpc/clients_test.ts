@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import {
   BURST,
   Clients,
-  QUEUE_BYTES_MAX,
   REQUESTS_UNDER_WAY_MAX,
+  UNSENT_PER_CLIENT_MAX,
 } from "../../../services/node/rpc/clients.ts";
 import type { Method } from "../../../services/node/rpc/method.ts";
 import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
@@ -95,7 +95,7 @@ async function withClients(
     methods: new Map<string, Method>([
       ["echo", { call: (params) => params }],
       ["costly", { isCostly: true, call: (params) => params }],
-      ["long", { call: () => "x".repeat(QUEUE_BYTES_MAX / 4) }],
+      ["long", { call: () => "x".repeat(UNSENT_PER_CLIENT_MAX / 4) }],
       ["subscribe", { call: (_params, client) => client?.subscribe("newHeads") }],
     ]),
     observe: () => {},
@@ -124,7 +124,7 @@ Deno.test("Clients: a burst far over the queue reaches a client that reads", () 
     const socket = await RpcSocket.open(url);
     const id = String((await socket.call("subscribe")).result);
     const events = 4 * SENDS_PER_TURN;
-    const text = "x".repeat(8 * QUEUE_BYTES_MAX / events);
+    const text = "x".repeat(8 * UNSENT_PER_CLIENT_MAX / events);
     for (let n = 0; n < events; n++) subscriptions.publish("newHeads", () => `${n} ${text}`);
     await eventually("all events", () => socket.notifications(id).length === events || undefined);
     const numbers = socket.notifications(id).map((result) => parseInt(String(result)));
@@ -175,7 +175,7 @@ for (const excess of [0, 2]) {
     withClients(async ({ url, queue }) => {
       const socket = await RpcSocket.open(url);
       const open = Promise.withResolvers<void>();
-      const closed = queue.closedDuring(() => open.promise);
+      const closed = queue.pausedDuring(() => open.promise);
       for (let id = 1_001; id <= 1_000 + sent; id++) {
         socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "costly" }));
       }

@@ -3,7 +3,7 @@ import { rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
 import {
   NodeBusyError,
   SerialQueue,
-  WAITING_MAX,
+  TASKS_WAITING_MAX,
 } from "../../../services/node/rpc/serial_queue.ts";
 
 const BRIDGE = ["192.0.2.1"];
@@ -59,7 +59,7 @@ Deno.test("SerialQueue: nothing passes while it is closed", async () => {
   const done: string[] = [];
   const before = queue.run("write", BRIDGE, () => done.push("before"));
   const { promise, resolve } = Promise.withResolvers<void>();
-  const closed = queue.closedDuring(() => promise);
+  const closed = queue.pausedDuring(() => promise);
   const during = queue.run("write", BRIDGE, () => done.push("during"));
   turn();
   assert.deepEqual([done, turns.length], [[], 0]);
@@ -73,7 +73,7 @@ Deno.test("SerialQueue: nothing passes while it is closed", async () => {
 
 Deno.test("SerialQueue: opens again after the task that closed it failed", async () => {
   const { queue, turn } = newQueue();
-  await assert.rejects(queue.closedDuring(() => Promise.reject(new TypeError("pull"))));
+  await assert.rejects(queue.pausedDuring(() => Promise.reject(new TypeError("pull"))));
   const passing = queue.run("write", BRIDGE, () => 1);
   turn();
   assert.equal(await passing, 1);
@@ -101,23 +101,27 @@ function proxied(address: string): string[] {
 
 Deno.test("SerialQueue: one caller gets half of the places, and every other one finds some", () => {
   const { queue } = newQueue();
-  assert.deepEqual(fill(queue, ["192.0.2.9"]), [WAITING_MAX / 2]);
-  assert.deepEqual(fill(queue, BRIDGE), [WAITING_MAX / 4]);
-  assert.deepEqual(fill(queue, ["192.0.2.3"]), [WAITING_MAX / 8]);
+  assert.deepEqual(fill(queue, ["192.0.2.9"]), [TASKS_WAITING_MAX / 2]);
+  assert.deepEqual(fill(queue, BRIDGE), [TASKS_WAITING_MAX / 4]);
+  assert.deepEqual(fill(queue, ["192.0.2.3"]), [TASKS_WAITING_MAX / 8]);
   assert.deepEqual(fill(queue, ["192.0.2.9"], BRIDGE), [0, 0]);
 });
 
 Deno.test("SerialQueue: all callers of a proxy share half of the places, one of them has half of that", () => {
   const { queue } = newQueue();
-  assert.deepEqual(fill(queue, proxied("198.51.100.1")), [WAITING_MAX / 4]);
+  assert.deepEqual(fill(queue, proxied("198.51.100.1")), [TASKS_WAITING_MAX / 4]);
   const [victim = 0, ...forged] = fill(
     queue,
     proxied("198.51.100.2"),
-    ...Array.from({ length: WAITING_MAX }, (_, n) => proxied(`forged ${n}`)),
+    ...Array.from({ length: TASKS_WAITING_MAX }, (_, n) => proxied(`forged ${n}`)),
   );
   assert.equal(victim, 1, "it came before the forged ones took what there was");
-  assert.equal(forged.reduce((sum, one) => sum + one, 0), WAITING_MAX / 4 - 1);
-  assert.deepEqual(fill(queue, BRIDGE), [WAITING_MAX / 4], "a direct caller finds as much as ever");
+  assert.equal(forged.reduce((sum, one) => sum + one, 0), TASKS_WAITING_MAX / 4 - 1);
+  assert.deepEqual(
+    fill(queue, BRIDGE),
+    [TASKS_WAITING_MAX / 4],
+    "a direct caller finds as much as ever",
+  );
 });
 
 Deno.test("SerialQueue: callers take turns, those of a proxy too, and each keeps its order", async () => {
@@ -145,7 +149,7 @@ Deno.test("SerialQueue: a place is free again once its task has run, also if it 
   const failing = run(() => {
     throw new TypeError("no");
   });
-  const others = Array.from({ length: WAITING_MAX / 2 - 1 }, () => run(() => {}));
+  const others = Array.from({ length: TASKS_WAITING_MAX / 2 - 1 }, () => run(() => {}));
   await assert.rejects(run(() => {}), (thrown) => {
     assert.ok(thrown instanceof NodeBusyError);
     return rpcErrorBody(thrown).code === -32005;
@@ -154,21 +158,21 @@ Deno.test("SerialQueue: a place is free again once its task has run, also if it 
   await assert.rejects(failing, TypeError);
   const next = run(() => {});
   await assert.rejects(run(() => {}), NodeBusyError);
-  for (let turns = 0; turns < WAITING_MAX / 2; turns++) turn();
+  for (let turns = 0; turns < TASKS_WAITING_MAX / 2; turns++) turn();
   await Promise.all([...others, next]);
   assert.equal(queue.waiting, 0);
 });
 
 Deno.test("SerialQueue: no callers together get more places than there are", () => {
   const { queue } = newQueue();
-  fill(queue, ...Array.from({ length: WAITING_MAX }, (_, n) => [`caller ${n}`]));
-  assert.equal(queue.waiting, WAITING_MAX);
+  fill(queue, ...Array.from({ length: TASKS_WAITING_MAX }, (_, n) => [`caller ${n}`]));
+  assert.equal(queue.waiting, TASKS_WAITING_MAX);
 });
 
 Deno.test("SerialQueue: reads do not displace writes, and writes do not stop reads", async () => {
   const { queue, turn } = newQueue();
   const done: string[] = [];
-  const share = WAITING_MAX / 2;
+  const share = TASKS_WAITING_MAX / 2;
   const run = (lane: "read" | "write") => queue.run(lane, BRIDGE, () => done.push(lane[0]!));
   const reads = Array.from({ length: share }, () => run("read"));
   await assert.rejects(run("read"), NodeBusyError);

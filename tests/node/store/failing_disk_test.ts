@@ -95,7 +95,7 @@ class Node {
 
   async call(method: string, ...params: unknown[]) {
     const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const answer = await this.core.dispatcher.handle(text, { isReadOnly: false, path: () => [] });
+    const answer = await this.core.dispatcher.handle(text, { isReadOnly: false, groups: () => [] });
     return JSON.parse(answer.text ?? "null");
   }
 
@@ -184,7 +184,7 @@ Deno.test("Node: more theses end than one turn settles while the disk is full, a
     node.openTheses(count);
     node.fillDisk(true);
     node.second();
-    const unsettled = () => node.core.chain.state.settler.unsettledCount;
+    const unsettled = () => node.core.chain.state.settlements.unsettledCount;
     assert.equal(unsettled(), count);
     assert.equal((await node.health()).status, "failed");
     node.fillDisk(false);
@@ -220,7 +220,7 @@ Deno.test("Node: theses that end together are settled in turns, but not when the
     const count = 4 * SETTLEMENTS_PER_SLICE + 1;
     node.openTheses(count);
     const { chain } = node.core;
-    const { settler } = chain.state;
+    const { settlements } = chain.state;
     const checkpoint = async (lateMs: number) => {
       node.clock.advance(100 - node.clock.now() % 100);
       const dueMs = node.clock.now();
@@ -230,7 +230,7 @@ Deno.test("Node: theses that end together are settled in turns, but not when the
     };
     node.core.start();
     for (const lateMs of [0, 0, SETTLEMENT_MS]) await checkpoint(lateMs);
-    const left = () => settler.unsettledCount;
+    const left = () => settlements.unsettledCount;
     await eventually("a turn", () => left() <= count - 2 * SETTLEMENTS_PER_SLICE || undefined);
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
     assert.equal(left(), count - 2 * SETTLEMENTS_PER_SLICE);

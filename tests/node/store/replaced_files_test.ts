@@ -1,7 +1,7 @@
 /** Files of a data directory that are older, of another chain, moved or missing. */
 import assert from "node:assert/strict";
 import { APPLICATION_ID } from "../../../services/node/store/data_dir.ts";
-import { checkInBackground } from "../../../services/node/store/verify.ts";
+import { checkInBackground } from "../../../services/node/store/damage_check.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";

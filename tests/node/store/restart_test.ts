@@ -306,7 +306,7 @@ Deno.test("Data directory: settled theses and receipts are deleted when they are
     disk.run(3);
     const { theses, unsettled, ...after } = {
       ...disk.view([]),
-      unsettled: disk.chain.state.settler.unsettledCount,
+      unsettled: disk.chain.state.settlements.unsettledCount,
     };
     const { theses: _, ...rest } = before;
     assert.deepEqual(after, rest, "accounts and what was issued");

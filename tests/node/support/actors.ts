@@ -1,7 +1,7 @@
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { Signer } from "../../../lib/protocol/signature.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import {
   type BackfillOracle,
   type Deposit,
@@ -16,8 +16,8 @@ export const CHAIN_ID = 1337;
 /** ETH/USDT: the market of most tests. */
 export const ETH = MARKETS[1]!; // the table has three rows
 
-function signerOf(byte: string): Signer {
-  return new Signer(`0x${byte.repeat(32)}`);
+function signerOf(byte: string): LocalSigner {
+  return new LocalSigner(`0x${byte.repeat(32)}`);
 }
 
 /** Everybody in these tests. */
@@ -36,7 +36,13 @@ export function hashOf(number: number): Hex {
 
 /** A signed `Deposit`. */
 export function deposit(
-  fields: { timestamp: number; user: Address; amount: bigint; externalTxHash: Hex; by?: Signer },
+  fields: {
+    timestamp: number;
+    user: Address;
+    amount: bigint;
+    externalTxHash: Hex;
+    by?: LocalSigner;
+  },
 ): Deposit {
   const { by = actors.relayer, ...rest } = fields;
   return signTransaction({ type: "Deposit", from: by.address, ...rest }, by, CHAIN_ID).tx;
@@ -45,12 +51,12 @@ export function deposit(
 /** What a test says of a quote; the rest is a box of ±5 % around 3,000 for a bet of 1 USDC. */
 export interface QuoteFields extends Partial<Omit<RfqSubmit, "type" | "from" | "user">> {
   timestamp: number;
-  user?: Signer;
-  solver?: Signer;
+  user?: LocalSigner;
+  solver?: LocalSigner;
   /** Signs in place of the solver or the user. */
-  solverSigner?: Signer;
-  userSigner?: Signer;
-  from?: Signer;
+  solverSigner?: LocalSigner;
+  userSigner?: LocalSigner;
+  from?: LocalSigner;
 }
 
 /** A signed `RfqSubmit`: from now for a second, by default. */
@@ -84,7 +90,7 @@ export function rfqSubmit(fields: QuoteFields): RfqSubmit {
 /** A signed `BackfillOracle` of ETH/USDT. */
 export function backfill(
   fields:
-    & { timestamp: number; startTime: number; prices: bigint[]; by?: Signer }
+    & { timestamp: number; startTime: number; prices: bigint[]; by?: LocalSigner }
     & Partial<
       Pick<BackfillOracle, "base" | "quote">
     >,

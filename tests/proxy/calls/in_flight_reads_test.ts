@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Answer } from "../../../services/proxy/call_envelope.ts";
+import type { CallAnswer } from "../../../services/proxy/call_envelope.ts";
 import { InFlightReads } from "../../../services/proxy/calls/in_flight_reads.ts";
 
 const keys = Array.from(
@@ -9,10 +9,10 @@ const keys = Array.from(
 
 Deno.test("InFlightReads: of 1,000 reads each equal one gets the same answer", async () => {
   const reads = new InFlightReads();
-  const asked: PromiseWithResolvers<Answer>[] = [];
+  const asked: PromiseWithResolvers<CallAnswer>[] = [];
   const share = (key: string) =>
     reads.share(key, () => {
-      const question = Promise.withResolvers<Answer>();
+      const question = Promise.withResolvers<CallAnswer>();
       asked.push(question);
       return question.promise;
     });

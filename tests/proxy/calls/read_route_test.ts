@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { answerLost, nodeTimeout, type ProxyError } from "../../../services/proxy/failures.ts";
 import { type Call, readMessage } from "../../../services/proxy/calls/message.ts";
 import {
+  answerForClient,
   blockOf,
-  clientFailure,
-  clientText,
+  failureForClient,
   routeOf,
 } from "../../../services/proxy/calls/read_route.ts";
 import { call, readNodesOf } from "../support.ts";
@@ -29,8 +29,8 @@ Deno.test("routeOf: a read goes to the leader, or to a node that has its block, 
   const { nodes, routed } = scene();
   const route = (block: string) => routed(callOf("eth_getLogs", [{ toBlock: block }]));
   assert.deepEqual([route("latest").node, route("0xa").node, route("0xb").node], [0, 0, 1]);
-  const { rest } = callOf("eth_chainId");
-  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, rest });
+  const { textAfterId } = callOf("eth_chainId");
+  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, textAfterId });
   nodes.onDied(1, "gone");
   assert.throws(() => route("0xb"), { status: 503, rpcCode: -32002 });
 });
@@ -51,10 +51,10 @@ Deno.test("routeOf: the id of a new filter gets two digits for its node, other a
   for (const [method, node, result, shown] of rows) {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result });
     const wanted = JSON.stringify({ jsonrpc: "2.0", id: 1, result: shown });
-    assert.equal(clientText(callOf(method), node, body), wanted, method);
+    assert.equal(answerForClient(callOf(method), node, body), wanted, method);
   }
   const failure = '{"jsonrpc":"2.0","id":1,"error":{}}';
-  assert.equal(clientText(callOf("eth_newFilter"), 1, failure), failure);
+  assert.equal(answerForClient(callOf("eth_newFilter"), 1, failure), failure);
 });
 
 Deno.test("routeOf: a filter is used at its node, under the node's own id", () => {
@@ -68,7 +68,7 @@ Deno.test("routeOf: a filter is used at its node, under the node's own id", () =
   ) {
     const route = routed(callOf(method, params));
     assert.equal(route.node, node, method);
-    assert.deepEqual(route.rest, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
+    assert.deepEqual(route.textAfterId, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
   }
 });
 
@@ -92,7 +92,7 @@ Deno.test("routeOf: a filter id that names no node is not found", () => {
 Deno.test("routeOf: a filter of an unreachable node is not found; other failures are unchanged", () => {
   const away = answerLost("read", "gone");
   const late = nodeTimeout("read", 1);
-  const { status, rpcCode, message } = clientFailure(callOf("eth_getFilterLogs"), away);
+  const { status, rpcCode, message } = failureForClient(callOf("eth_getFilterLogs"), away);
   assert.deepEqual({ status, rpcCode, message }, notFound);
   const rows: [method: string, error: ProxyError][] = [
     ["eth_getFilterLogs", late],
@@ -100,7 +100,7 @@ Deno.test("routeOf: a filter of an unreachable node is not found; other failures
     ["eth_newFilter", away],
   ];
   for (const [method, error] of rows) {
-    assert.equal(clientFailure(callOf(method), error), error, method);
+    assert.equal(failureForClient(callOf(method), error), error, method);
   }
 });
 

@@ -7,7 +7,7 @@ import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
-import type { Answer } from "../../../services/proxy/call_envelope.ts";
+import type { CallAnswer } from "../../../services/proxy/call_envelope.ts";
 import { eventually } from "../../support/eventually.ts";
 import { call, readNodesOf, routerTo } from "../support.ts";
 
@@ -362,7 +362,7 @@ Deno.test("Router: plain reads are sent as such, each with its node and whether 
   for (const coalesceReads of [true, false]) {
     const asked: Read[] = [];
     const plainReads = {
-      ask(read: Read): Promise<Answer> {
+      ask(read: Read): Promise<CallAnswer> {
         asked.push(read);
         return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
       },
@@ -397,7 +397,7 @@ Deno.test("Router: plain reads are sent as such, each with its node and whether 
       assert.deepEqual({ node, fitsSocket }, wanted);
       assert.equal((await answer).body, '{"id":1}');
     }
-    const { method, rest: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
+    const { method, textAfterId: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
     assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
     assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
   }

@@ -93,7 +93,7 @@ Deno.test("ClientBuffers: notifications may use half of the budget", () => {
   const { buffers } = scene();
   const deaf = Array.from({ length: 4 }, (_, n) => new Connection(buffers, `${n}`, false));
   for (const client of deaf) {
-    while (client.free(MIB) >= MIB) client.notify(MIB);
+    while (client.sharedRoom(MIB) >= MIB) client.notify(MIB);
   }
   assert.equal(deaf[0]?.unsentBytes, MAX / 2);
   const honest = new Connection(buffers, "honest", false);
@@ -113,8 +113,8 @@ Deno.test("ClientBuffers: spare room is at most what stays free for others", () 
   const { buffers } = scene();
   const free = [1, 2, 3].map((n) => {
     const client = new Connection(buffers, `${n}`, true);
-    client.notify(client.spareRoom() / 2);
-    assert.equal(client.spareRoom(), 0);
+    client.notify(client.extraRoom() / 2);
+    assert.equal(client.extraRoom(), 0);
     return client.unsentBytes / MIB;
   });
   assert.deepEqual(free, [4, 2, 1], "of 8 MiB for notifications");
@@ -125,20 +125,20 @@ Deno.test("ClientBuffers: a client that read nothing for a second has no spare r
   const client = new Connection(buffers, "a", true);
   clock.advance(60_000); // nothing to read is no reason
   client.notify(1_000);
-  assert(client.spareRoom() > 0);
+  assert(client.extraRoom() > 0);
   clock.advance(999);
   client.notify(1_000);
-  assert(client.spareRoom() > 0);
+  assert(client.extraRoom() > 0);
   clock.advance(1);
-  assert.equal(client.spareRoom(), 0);
+  assert.equal(client.extraRoom(), 0);
   client.unsentBytes -= 1;
-  assert(client.spareRoom() > 0);
+  assert(client.extraRoom() > 0);
   clock.advance(1_000);
-  assert.equal(client.spareRoom(), 0);
+  assert.equal(client.extraRoom(), 0);
   client.unsentBytes = 0;
   clock.advance(60_000);
   client.notify(1_000);
-  assert(client.spareRoom() > 0);
+  assert(client.extraRoom() > 0);
 });
 
 Deno.test("ClientBuffers: a connection that is not registered has only its own bounds", () => {
@@ -147,7 +147,7 @@ Deno.test("ClientBuffers: a connection that is not registered has only its own b
   ended.end();
   for (const client of [ended, new Connection(undefined, "b", true)]) {
     assert(client.answer(2 * MAX));
-    assert.deepEqual([client.free(1), client.spareRoom()], [Infinity, 0]);
+    assert.deepEqual([client.sharedRoom(1), client.extraRoom()], [Infinity, 0]);
     client.unsentBytes = 7;
     client.recount();
     assert.deepEqual([client.unsentAtMost, budget.used], [7, 0]);
@@ -159,18 +159,22 @@ Deno.test("ClientBuffers: unsent bytes are read again when needed, at most every
   const client = new Connection(buffers, "a", false);
   client.notify(MAX / 2);
   client.unsentBytes = 0;
-  assert.equal(client.free(1), MAX / 2);
+  assert.equal(client.sharedRoom(1), MAX / 2);
   client.notify(MAX / 2);
   client.unsentBytes = 0;
   clock.advance(9);
-  assert.equal(client.free(1), 0, "it was looked for a moment ago");
+  assert.equal(client.sharedRoom(1), 0, "it was looked for a moment ago");
   clock.advance(1);
-  assert.equal(client.free(1), MAX / 2);
+  assert.equal(client.sharedRoom(1), MAX / 2);
   client.notify(1_000);
   client.unsentBytes = 0;
   clock.advance(10);
-  assert.equal(client.free(MAX / 2 - 1_000), MAX / 2 - 1_000, "that much is free in any case");
-  assert.equal(client.free(MAX / 2), MAX / 2);
+  assert.equal(
+    client.sharedRoom(MAX / 2 - 1_000),
+    MAX / 2 - 1_000,
+    "that much is free in any case",
+  );
+  assert.equal(client.sharedRoom(MAX / 2), MAX / 2);
 });
 
 Deno.test("ClientBuffers: no connection is cut for one that would have as many unsent bytes", () => {

@@ -97,7 +97,7 @@ Deno.test("NativeConnection: reports text and binary messages, and its end", () 
   const texts: string[] = [];
   let gone = 0;
   connection.onText = (text) => texts.push(text);
-  connection.onGone = () => gone += 1;
+  connection.onClosed = () => gone += 1;
   const deliver = (data: unknown) =>
     socket.onmessage?.call(socket as never, new MessageEvent("message", { data }));
   assert.equal(socket.binaryType, "arraybuffer");
@@ -199,7 +199,7 @@ Deno.test("TcpConnection: reports messages, frames over the limits, and its end"
   const events: string[] = [];
   connection.onText = (text) => events.push(text);
   connection.onTooLarge = () => events.push("too large");
-  connection.onGone = () => events.push("gone");
+  connection.onClosed = () => events.push("gone");
   socket.emit("message", Buffer.from("€"));
   for (
     const code of [

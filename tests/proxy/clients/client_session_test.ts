@@ -20,7 +20,7 @@ const BUDGET = 400_000;
 
 function scene(
   maxMessageBytes = MAX_MESSAGE_BYTES,
-  overRate?: () => Promise<number | undefined>,
+  checkRate?: () => Promise<number | undefined>,
 ) {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
@@ -52,7 +52,7 @@ function scene(
     router: routerTo({ read: node, write: node }, { budget, metrics }),
     sink: {
       room: () => admits.room,
-      spareRoom: () => 0,
+      extraRoom: () => 0,
       admit: (bytes) => bytes <= admits.bytes,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
       close: (code) => closed.push(code),
@@ -61,7 +61,7 @@ function scene(
     metrics,
     address: caller,
     budget,
-    overRate,
+    checkRate,
     maxMessageBytes,
     maxSubscriptionsPerClient: 2,
   });

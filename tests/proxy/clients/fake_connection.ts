@@ -11,8 +11,9 @@ export class FakeConnection extends ClientConnection {
   readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
 
-  constructor(readonly isCuttable = false) {
+  constructor(isCuttable = false) {
     super();
+    if (isCuttable) this.cut = () => this.isCut = true;
   }
 
   send(messages: readonly OutgoingMessage[]): void {
@@ -21,10 +22,6 @@ export class FakeConnection extends ClientConnection {
 
   close(code: number): void {
     this.closed.push(code);
-  }
-
-  cut(): void {
-    this.isCut = true;
   }
 
   protected freeQueueBytes(): number {

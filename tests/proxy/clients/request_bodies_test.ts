@@ -4,12 +4,12 @@ import { ProxyError } from "../../../services/proxy/failures.ts";
 import {
   BYTES_PER_S,
   FIRST_BYTES,
-  FIRST_MS,
+  FIRST_BYTES_MS,
   RequestBodies,
   RUNTIME_BYTES_MAX,
 } from "../../../services/proxy/clients/request_bodies.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { nextTurn } from "../../support/turns.ts";
+import { nextTurn } from "../../support/next_turn.ts";
 
 const MAX_BYTES = 4 * FIRST_BYTES;
 
@@ -132,7 +132,7 @@ Deno.test("Request bodies: the first 64 KiB have five seconds, then 128 KiB a se
     const body = new SlowBody(declared);
     const outcome = scene.refused(body.request);
     await body.send(90);
-    scene.clock.advance(FIRST_MS - 1);
+    scene.clock.advance(FIRST_BYTES_MS - 1);
     assert.deepEqual(scene.refusals, []);
     scene.clock.advance(1);
     assert.equal(await outcome, 408);
@@ -145,7 +145,7 @@ Deno.test("Request bodies: the first 64 KiB have five seconds, then 128 KiB a se
     const body = new SlowBody(MAX_BYTES);
     const read = scene.read(body.request).catch(({ status }) => status);
     await body.send(FIRST_BYTES + BYTES_PER_S - (isSlower ? 1 : 0));
-    scene.clock.advance(FIRST_MS);
+    scene.clock.advance(FIRST_BYTES_MS);
     assert.deepEqual(scene.refusals, []);
     scene.clock.advance(1_000 - 1);
     if (isSlower) scene.clock.advance(1);

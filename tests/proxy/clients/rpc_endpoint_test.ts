@@ -14,7 +14,7 @@ import {
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import { call, routerTo } from "../support.ts";
-import { nextTurn } from "../../support/turns.ts";
+import { nextTurn } from "../../support/next_turn.ts";
 
 const GOOD = "https://good.example";
 const READ = call(1, "eth_getLogs");
@@ -127,7 +127,7 @@ Deno.test("RpcEndpoint: answers are JSON with the headers of CORS, and are count
 Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open requests has not", async () => {
   let waitS: number | undefined = 7;
   const { post, refusals, openRequests, held } = scene({
-    overRate: () => Promise.resolve(waitS),
+    checkRate: () => Promise.resolve(waitS),
   });
   const text = JSON.stringify(READ);
   const refused = await post(text);

@@ -51,7 +51,7 @@ function scene() {
   });
   const adopt = (from = address()) => {
     const connection = new FakeConnection();
-    clients.adopt(connection, from);
+    clients.serve(connection, from);
     return connection;
   };
   const metric = async (series: string) => seriesIn(await registry.metrics(), series);
@@ -92,7 +92,7 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
   assert.deepEqual(await refusal(address("third")), [429, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="connections_per_address"}'), 1);
   assert.equal(await metric('proxy_refusals_total{limit="connections"}'), 1);
-  first.onGone();
+  first.onClosed();
   assert.equal(await refusal(), undefined, "one has left");
   void clients.drain();
   assert.deepEqual(await refusal(), [503, -32002]);
@@ -119,7 +119,7 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   assert.deepEqual(resumed, [client]);
   client.count(100);
   assert.equal(budget.used, 100);
-  client.onGone();
+  client.onClosed();
   assert.deepEqual([...hub.connected], [other]);
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
 });
@@ -138,10 +138,10 @@ Deno.test("WsClients: draining closes every client with 1012, and does not wait 
   let isOver = false;
   const drained = clients.drain().then(() => isOver = true);
   assert.deepEqual(connections.map(({ closed }) => closed), [[1012], [1012]]);
-  for (const { onGone } of connections) {
+  for (const { onClosed } of connections) {
     await turn();
     assert.equal(isOver, false);
-    onGone();
+    onClosed();
   }
   await drained;
   assert.equal(clock.pending, 0);
@@ -153,7 +153,7 @@ Deno.test("WsClients: draining waits a second for clients that do not answer the
   const [polite] = [adopt(), adopt()];
   let isOver = false;
   const drained = clients.drain().then(() => isOver = true);
-  polite.onGone();
+  polite.onClosed();
   clock.advance(999);
   await turn();
   assert.equal(isOver, false);

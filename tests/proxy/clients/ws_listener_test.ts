@@ -44,7 +44,7 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
       assert.equal(remote, "127.0.0.1");
       const entry = { connection, headers, texts: [] as string[], gone: false };
       connection.onText = (text) => entry.texts.push(text);
-      connection.onGone = () => entry.gone = true;
+      connection.onClosed = () => entry.gone = true;
       accepted.push(entry);
     },
   });

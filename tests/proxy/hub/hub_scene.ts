@@ -8,7 +8,7 @@ export const NO_EVENTS: HubEvents = { received() {}, sent() {}, lagged() {}, sub
 /** A connection that takes everything. */
 export const OPEN_SINK: ClientSink = {
   room: () => Infinity,
-  spareRoom: () => 0,
+  extraRoom: () => 0,
   send() {},
   close() {},
 };

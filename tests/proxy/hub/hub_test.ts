@@ -57,7 +57,7 @@ class Client {
     this.#scene = scene;
     this.client = scene.hub.connect({
       room: () => this.room,
-      spareRoom: () => this.spare,
+      extraRoom: () => this.spare,
       send: (messages) => this.lists.push(messages),
       close: () => assert.fail("Not closed"),
     }, address());

@@ -4,7 +4,7 @@ import {
   FrameJoiner,
   OutgoingMessage,
   parseNodeFrame,
-  underPublicId,
+  withPublicId,
 } from "../../../services/proxy/hub/messages.ts";
 
 /** The text messages in some bytes, read by the letter of RFC 6455, section 5.2. */
@@ -74,10 +74,10 @@ Deno.test("parseNodeFrame: undefined unless the text is a JSON object", () => {
   }
 });
 
-Deno.test("underPublicId: changes only the subscription id", () => {
+Deno.test("withPublicId: changes only the subscription id", () => {
   const frame = (id: string) =>
     `{ "method":"eth_subscription", "params":{"result":{"subscription":"0x1","n":1.0}, "subscription": "${id}"} }`;
-  assert.equal(underPublicId(frame("0x1"), "0x1", "0x2"), frame("0x2"));
-  assert.equal(underPublicId(frame("0x1"), "0x1", "0x1"), frame("0x1"));
-  assert.equal(underPublicId(frame("0x1"), "0x1", undefined), frame("0x1"));
+  assert.equal(withPublicId(frame("0x1"), "0x1", "0x2"), frame("0x2"));
+  assert.equal(withPublicId(frame("0x1"), "0x1", "0x1"), frame("0x1"));
+  assert.equal(withPublicId(frame("0x1"), "0x1", undefined), frame("0x1"));
 });

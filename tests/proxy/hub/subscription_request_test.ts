@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readMessage } from "../../../services/proxy/calls/message.ts";
 import {
   NEW_HEADS_KEY,
-  PINNED_KEYS,
+  SHARED_FEED_KEYS,
   SUBSCRIPTION_PARAMS_BYTES_MAX,
   SubscriptionParamsError,
   subscriptionRequest,
@@ -106,8 +106,10 @@ Deno.test("Subscription: rejects parameters that are too long or nested too deep
 
 Deno.test("Subscription: every feed without parameters is pinned, and none with parameters", () => {
   const feeds = ["newHeads", "prices", "transactions", "theses", "logs", "newPendingTransactions"];
-  for (const feed of [...feeds, "syncing"]) assert(PINNED_KEYS.has(keyOf(`["${feed}"]`)), feed);
+  for (const feed of [...feeds, "syncing"]) {
+    assert(SHARED_FEED_KEYS.has(keyOf(`["${feed}"]`)), feed);
+  }
   for (const params of ['["logs",{}]', '["blocks"]', `["theses",{"user":"${USER}"}]`]) {
-    assert(!PINNED_KEYS.has(keyOf(params)), params);
+    assert(!SHARED_FEED_KEYS.has(keyOf(params)), params);
   }
 });

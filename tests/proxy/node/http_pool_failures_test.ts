@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import { CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
+import { HTTP_CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/ports.ts";
-import { answerUnder } from "../../../services/proxy/call_envelope.ts";
+import { withCallerId } from "../../../services/proxy/call_envelope.ts";
 import { type Asked, poolTo, Server } from "./http_pool_scene.ts";
 import { seriesIn } from "../../support/metrics.ts";
 
@@ -100,7 +100,7 @@ Deno.test("HttpPool: a call is told to wait while every connection to the node h
   const server = new Server((asked) => open.push(asked));
   const node = poolTo(`http://127.0.0.1:${await server.listen()}`, { target: "write" });
   const ask = () => node.post("{}", { forwardedFor: "x" });
-  const answers = Array.from({ length: CONNECTIONS_MAX }, ask);
+  const answers = Array.from({ length: HTTP_CONNECTIONS_MAX }, ask);
   await assert.rejects(ask(), { status: 429, rpcCode: -32005 });
   await eventually("the first request", () => open.length > 0 || undefined);
   open[0]?.response.end("{}");
@@ -108,7 +108,7 @@ Deno.test("HttpPool: a call is told to wait while every connection to the node h
   const further = ask();
   node.stop();
   const ends = await Promise.allSettled([...answers, further]);
-  assert.equal(ends.filter(({ status }) => status === "rejected").length, CONNECTIONS_MAX);
+  assert.equal(ends.filter(({ status }) => status === "rejected").length, HTTP_CONNECTIONS_MAX);
   await server.stop();
 });
 
@@ -122,8 +122,8 @@ Deno.test("askOverHttp: a read may be repeated and moved, and gets its own answe
     },
   };
   const read = { method: "eth_call", node: 1, caller: "a", forwardedFor: "x", fitsSocket: true };
-  const asked = () => askOverHttp(nodes, { ...read, rest: ',"method":"eth_call"}' }, 8);
-  assert.equal(answerUnder(await asked(), "5"), '{"id":5,"result":7}');
+  const asked = () => askOverHttp(nodes, { ...read, textAfterId: ',"method":"eth_call"}' }, 8);
+  assert.equal(withCallerId(await asked(), "5"), '{"id":5,"result":7}');
   const [[text, { isAnswer, ...options }]] = posted as [typeof posted[number]];
   assert.equal(text, '{"jsonrpc":"2.0","id":8,"method":"eth_call"}');
   assert.deepEqual(options, { forwardedFor: "x", node: 1, isPlain: true });

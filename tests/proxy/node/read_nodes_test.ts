@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import {
   BEHIND_MS,
   FAILURES_MAX,
-  MOVE_EVERY_MS,
+  LEADER_KEPT_MS,
   ReadNodes,
 } from "../../../services/proxy/node/read_nodes.ts";
-import { ROUNDS } from "../../../services/proxy/node/read_node.ts";
+import { ROUNDS_TO_CHANGE } from "../../../services/proxy/node/read_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { readNodesOf } from "../support.ts";
 
@@ -23,11 +23,11 @@ function scene(count: number) {
     maxLag: MAX_LAG,
     clock,
     random: () => 0,
-    moved(leader, reason) {
+    onLeaderChange(leader, reason) {
       moves.push([leader, reason]);
       movedAtMs.push(clock.now());
     },
-    changed: (node, reason) => changes.push([node, reason !== undefined]),
+    onMembershipChange: (node, reason) => changes.push([node, reason !== undefined]),
   });
   let number = 1_000;
   /** Plays rounds. Each node is behind by so many blocks, or undefined if it does not answer. */
@@ -56,7 +56,7 @@ Deno.test("ReadNodes: a leader that refuses connections is replaced at once, and
   nodes.onDied(0, "ECONNREFUSED");
   assert.deepEqual(moves, [[2, "ECONNREFUSED"]], "the fastest of the others leads");
   assert.deepEqual(changes, [[0, true]]);
-  play(ROUNDS - 1, [0, 0, 0]);
+  play(ROUNDS_TO_CHANGE - 1, [0, 0, 0]);
   assert.deepEqual(changes, [[0, true]]);
   play(1, [0, 0, 0]);
   assert.deepEqual(changes, [[0, true], [0, false]]);
@@ -86,11 +86,11 @@ Deno.test("ReadNodes: a node is removed after three rounds more than --read-node
   // One block more passes: heads are compared with those of the round before.
   play(20, [0, MAX_LAG + 1, 0]);
   assert.deepEqual(isOut(), [false, false, false]);
-  play(ROUNDS - 1, [0, MAX_LAG + 2, 0]);
+  play(ROUNDS_TO_CHANGE - 1, [0, MAX_LAG + 2, 0]);
   assert.deepEqual(isOut(), [false, false, false]);
   play(1, [0, MAX_LAG + 2, 0]);
   assert.deepEqual(isOut(), [false, true, false]);
-  play(ROUNDS, [0, 0, 0]);
+  play(ROUNDS_TO_CHANGE, [0, 0, 0]);
   assert.deepEqual(isOut(), [false, false, false]);
   assert.deepEqual(moves, []);
 });
@@ -98,13 +98,13 @@ Deno.test("ReadNodes: a node is removed after three rounds more than --read-node
 Deno.test("ReadNodes: a leader that lags or is slow is replaced once in thirty seconds; one that died at once", () => {
   const { nodes, moves, movedAtMs, play } = scene(3);
   play(5, [0, 0, 0]);
-  play(ROUNDS + 1, [9, 0, 0]);
+  play(ROUNDS_TO_CHANGE + 1, [9, 0, 0]);
   assert.deepEqual(moves, [[1, "it is 8 blocks behind"]]);
-  play(ROUNDS + 3, [0, 9, 0]);
+  play(ROUNDS_TO_CHANGE + 3, [0, 9, 0]);
   assert.equal(nodes.leader, 1, "too soon");
   while (moves.length < 2) play(1, [0, 9, 0]);
   const tookMs = (movedAtMs[1] ?? 0) - (movedAtMs[0] ?? 0);
-  assert(tookMs >= MOVE_EVERY_MS && tookMs <= MOVE_EVERY_MS + 2 * ROUND_MS, `${tookMs}`);
+  assert(tookMs >= LEADER_KEPT_MS && tookMs <= LEADER_KEPT_MS + 2 * ROUND_MS, `${tookMs}`);
   nodes.onDied(nodes.leader, "gone");
   assert.equal(moves.length, 3);
 });
@@ -158,7 +158,7 @@ Deno.test("ReadNodes: a read of a block goes to a node that has it, and to none 
   const lost = head() + 5;
   nodes.onHead(1, { number: lost, timestampS: 0 });
   assert.equal(nodes.nodeForBlock(lost), undefined);
-  play(MOVE_EVERY_MS / ROUND_MS - 1, [40, undefined, 40]);
+  play(LEADER_KEPT_MS / ROUND_MS - 1, [40, undefined, 40]);
   assert.equal(nodes.nodeForBlock(lost), undefined);
   play(1, [40, undefined, 40]);
   assert.equal(nodes.nodeForBlock(lost), 0, "the node may never come back");
@@ -220,7 +220,7 @@ Deno.test("ReadNodes: of three, one far above the others is removed after two ro
   play(1, [-1_000, 0, 1]);
   assert.deepEqual(isOut(), [true, false, false]);
   assert.deepEqual(moves, [[1, "it is 1000 blocks above all others"]]);
-  play(ROUNDS, [0, 0, 1]);
+  play(ROUNDS_TO_CHANGE, [0, 0, 1]);
   assert.deepEqual(isOut(), [false, false, false], "it is added once it keeps up");
   play(2, [0, -1_000, 1]);
   assert.notEqual(nodes.leader, 1, "the next one stops leading at once, too");
@@ -283,10 +283,10 @@ Deno.test("ReadNodes: rounds in which a node lags count only in a row", () => {
   const { play, changes } = scene(3);
   play(1, [0, 0, 0]);
   for (let times = 0; times < 4; times += 1) {
-    play(ROUNDS - 1, [0, 9, 0]);
+    play(ROUNDS_TO_CHANGE - 1, [0, 9, 0]);
     play(1, [0, 0, 0]);
   }
-  play(ROUNDS - 1, [0, 9, 0]);
+  play(ROUNDS_TO_CHANGE - 1, [0, 9, 0]);
   play(1, [0, undefined, 0]);
   play(1, [0, 9, 0]);
   assert.deepEqual(changes, []);
@@ -309,9 +309,9 @@ Deno.test("ReadNodes: a leader twice as slow as another and by 50 ms is replaced
 Deno.test("ReadNodes: if only removed nodes answer, the one furthest ahead leads", () => {
   const { nodes, play, isOut } = scene(4);
   play(1, [0, 0, 0, 0]);
-  play(ROUNDS + 1, [0, 9, 7, 8]);
+  play(ROUNDS_TO_CHANGE + 1, [0, 9, 7, 8]);
   assert.deepEqual(isOut(), [false, false, false, false], "one alone is no measure for the others");
-  play(ROUNDS + 1, [0, 0, 9, 7]);
+  play(ROUNDS_TO_CHANGE + 1, [0, 0, 9, 7]);
   assert.deepEqual(isOut(), [false, false, true, true]);
   nodes.onDied(1, "gone");
   nodes.onDied(0, "gone");
@@ -323,7 +323,7 @@ Deno.test("ReadNodes: if only removed nodes answer, the one furthest ahead leads
 Deno.test("ReadNodes: a node without answers for 30 s is the last choice, however fast it was", () => {
   const { nodes, clock, play } = scene(3);
   play(5, [0, 0, 0], [1, 1, 50]);
-  clock.advance(MOVE_EVERY_MS);
+  clock.advance(LEADER_KEPT_MS);
   for (const node of [0, 2]) nodes.onHead(node, { number: 1_020, timestampS: 0 });
   nodes.endRound();
   assert.deepEqual([0, 1, 2].map((node) => nodes.headOf(node)), [1_020, undefined, 1_020]);

@@ -27,7 +27,7 @@ class Scene {
   );
   readonly nodes = readNodesOf("a b", {
     clock: this.clock,
-    moved: (leader) => this.moves.push(leader),
+    onLeaderChange: (leader) => this.moves.push(leader),
   });
   readonly pool = new ReadPool({
     urls: this.servers.map(({ url }) => url),

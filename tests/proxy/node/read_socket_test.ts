@@ -4,12 +4,16 @@ import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import {
   LATE_MS,
-  LOOK_INTERVAL_MS,
   READS_OPEN,
   ReadSocket,
+  TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
 import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
-import { type Answer, answerUnder, restOf } from "../../../services/proxy/call_envelope.ts";
+import {
+  type CallAnswer,
+  textAfterIdOf,
+  withCallerId,
+} from "../../../services/proxy/call_envelope.ts";
 import { ProxyError } from "../../../services/proxy/failures.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -29,7 +33,7 @@ class Scene {
   readonly socket: ReadSocket;
   leader = 0;
   /** What the node answers over HTTP. */
-  overHttp: (method: string) => Promise<Answer> = () =>
+  overHttp: (method: string) => Promise<CallAnswer> = () =>
     Promise.resolve({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
 
   constructor(answer: (text: string) => Reply) {
@@ -49,10 +53,10 @@ class Scene {
 
   /** Reads. @returns The way that the answer came, or the status of an error. */
   async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
-    const read = { method, rest: restOf(method, "[]"), caller, node: 0, fitsSocket };
+    const read = { method, textAfterId: textAfterIdOf(method, "[]"), caller, node: 0, fitsSocket };
     try {
       const answer = await this.socket.ask({ ...read, forwardedFor: "x" });
-      const { result, error } = JSON.parse(answerUnder(answer, "7"));
+      const { result, error } = JSON.parse(withCallerId(answer, "7"));
       return result ?? error.code;
     } catch (error) {
       assert(error instanceof ProxyError);
@@ -135,7 +139,7 @@ Deno.test("ReadSocket: a slow read on a node that works on several at a time cha
     const slow = scene.read("eth_slow");
     const checks = () => scene.asked.filter((method) => method === "eth_chainId").length;
     for (let n = 0; n < 20; n += 1) {
-      scene.clock.advance(LOOK_INTERVAL_MS);
+      scene.clock.advance(TICK_INTERVAL_MS);
       await eventually("the node is asked a small call", () => checks() > n || undefined);
       assert.equal(await scene.read(), "ws");
     }
@@ -153,14 +157,14 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
     };
     const lost = scene.read("eth_lost");
     const pass = async (ms: number) => {
-      for (let passed = 0; passed < ms; passed += LOOK_INTERVAL_MS) {
-        scene.clock.advance(LOOK_INTERVAL_MS);
+      for (let passed = 0; passed < ms; passed += TICK_INTERVAL_MS) {
+        scene.clock.advance(TICK_INTERVAL_MS);
         assert.equal(await scene.read(), "ws", "the node is well otherwise");
       }
     };
-    await pass(LATE_MS - LOOK_INTERVAL_MS);
+    await pass(LATE_MS - TICK_INTERVAL_MS);
     assert.equal(sent, 0);
-    await pass(LOOK_INTERVAL_MS);
+    await pass(TICK_INTERVAL_MS);
     assert.equal(sent, 1);
     await pass(TIMEOUT_MS - LATE_MS);
     assert.equal(await lost, 504);
@@ -170,9 +174,9 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
 Deno.test("ReadSocket: a node that loses answers answers them over HTTP, and then all reads", () =>
   Scene.play(deafTo("eth_lost"), async (scene) => {
     const lost = [1, 2, 3].map(() => scene.read("eth_lost"));
-    for (let passed = 0; passed < LATE_MS; passed += LOOK_INTERVAL_MS) {
+    for (let passed = 0; passed < LATE_MS; passed += TICK_INTERVAL_MS) {
       assert.equal(await scene.read(), "ws");
-      scene.clock.advance(LOOK_INTERVAL_MS);
+      scene.clock.advance(TICK_INTERVAL_MS);
     }
     assert.deepEqual(await Promise.all(lost), ["http", "http", "http"]);
     assert.equal(await scene.read(), "http");
@@ -188,7 +192,7 @@ Deno.test("ReadSocket: a node that works on one call at a time gets all reads ov
     const reads = ["eth_slow", "eth_a", "eth_b"].map((method) => scene.read(method));
     await eventually("they are sent", () => scene.asked.length >= 2 || undefined);
     // It answers nothing, and is asked a small call.
-    for (let look = 0; look < 6; look += 1) scene.clock.advance(LOOK_INTERVAL_MS);
+    for (let look = 0; look < 6; look += 1) scene.clock.advance(TICK_INTERVAL_MS);
     assert.deepEqual(await Promise.all(reads), ["http", "http", "http"]);
     assert.equal(await scene.read(), "http");
   });
@@ -206,7 +210,7 @@ Deno.test("ReadSocket: a node that is slower over its socket gets all reads over
     let reads = 0;
     while (await scene.isConnected()) {
       const read = scene.read();
-      for (let ms = 0; ms < LOOK_INTERVAL_MS; ms += 1) {
+      for (let ms = 0; ms < TICK_INTERVAL_MS; ms += 1) {
         scene.clock.advance(1);
         for (let turn = 0; turn < 5; turn += 1) await Promise.resolve(); // HTTP answers at once
       }
@@ -272,7 +276,7 @@ Deno.test("ReadSocket: callers take turns, and those that wait long at a slow no
       "a place is free for another caller",
     );
     const spilled = Promise.race(greedy);
-    scene.clock.advance(LOOK_INTERVAL_MS);
+    scene.clock.advance(TICK_INTERVAL_MS);
     assert.equal(await spilled, "http");
     assert.equal(await scene.read("eth_call", "honest"), "ws");
     void Promise.allSettled(greedy);

@@ -31,7 +31,7 @@ class Scene {
       opened: (node) => this.happened.push(["opened", node]),
       lost: (node) => this.happened.push(["lost", node]),
       refused: () => this.happened.push(["refused"]),
-      moved: () => this.happened.push(["moved"]),
+      leaderChanged: () => this.happened.push(["moved"]),
       received: (text) => this.frames.push(text) > 0 && text.startsWith("{"),
     },
   });
@@ -138,10 +138,10 @@ Deno.test("Upstream: moves to a new leader at once, without an error for the old
   Scene.play(async (scene) => {
     const { upstream, nodes } = scene;
     await scene.next();
-    upstream.move();
+    upstream.followLeader();
     assert.deepEqual(scene.happened, [], "it is connected to the leader");
     scene.leader = 1;
-    upstream.move();
+    upstream.followLeader();
     assert.deepEqual(await scene.next(2), [["moved"], ["opened", 1]]);
     assert.deepEqual([upstream.connected, upstream.node], [true, 1]);
     assert.deepEqual(await scene.counts(), [1, 1, 0]);
@@ -175,7 +175,7 @@ Deno.test("Upstream: waits grow while no node can be reached, and start over aft
     const waits = [await waitMs(), await waitMs()];
     assert(waits[1]! > waits[0]!, `${waits}`);
     scene.leader = 1;
-    upstream.move();
+    upstream.followLeader();
     assert.deepEqual(await scene.next(), [["opened", 1]], "without waiting");
     nodes[1]!.dropSockets();
     await scene.next();

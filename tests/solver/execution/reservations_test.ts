@@ -90,10 +90,10 @@ function read(book: ExposureBook, theses: readonly Thesis[]): void {
 
 Deno.test("Reservations: a reported settlement releases its reservation, other news does not", () =>
   withReservations(2, async ({ reservations, held }) => {
-    await reservations.settled(thesisOf(1, { status: "needs_backfill" }));
+    await reservations.onThesisChanged(thesisOf(1, { status: "needs_backfill" }));
     assert.deepEqual(await held(), [1, 2]);
-    await reservations.settled(thesisOf(1, { status: "won" }));
-    await reservations.settled(thesisOf(77, { status: "won" }));
+    await reservations.onThesisChanged(thesisOf(1, { status: "won" }));
+    await reservations.onThesisChanged(thesisOf(77, { status: "won" }));
     assert.deepEqual(await held(), [2]);
   }));
 
@@ -131,10 +131,10 @@ Deno.test("Reservations: a store that is away keeps the reservation for the next
         const { release } = store;
         store.release = () => Promise.reject(new StoreError("The store is away"));
         const thesis = thesisOf(1, { status: "won" });
-        await reservations.settled(thesis);
+        await reservations.onThesisChanged(thesis);
         assert.deepEqual(await held(), [1]);
         store.release = () => Promise.reject(new TypeError("A bug"));
-        await assert.rejects(reservations.settled(thesis), TypeError);
+        await assert.rejects(reservations.onThesisChanged(thesis), TypeError);
         const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
         assert.deepEqual(logged(), ["warning solver"]);
         const { quoteHash, reason } = records[0]?.properties ?? {};
@@ -151,9 +151,9 @@ Deno.test("Reservations: a store that is away keeps the reservation for the next
 Deno.test("Reservations: a settlement is released without a listener, and without its execution in the store", () =>
   withReservations(3, async ({ reservations, options, store, held, outcomes }) => {
     const { onOutcome: _, ...silent } = options;
-    await new Reservations(silent).settled(thesisOf(1, { status: "won" }));
+    await new Reservations(silent).onThesisChanged(thesisOf(1, { status: "won" }));
     store.find = () => Promise.resolve(undefined);
-    await reservations.settled(thesisOf(2, { status: "won" }));
+    await reservations.onThesisChanged(thesisOf(2, { status: "won" }));
     assert.deepEqual([await held(), outcomes], [[3], []]);
   }));
 
@@ -186,10 +186,10 @@ Deno.test("Reservations: a bet that failed stops counting at once, one with an u
     await reservations.reconcile();
     assert.equal(book.total, 10n);
     for (const state of ["accepted", "submitted", "committed"] as const) {
-      reservations.ended({ ...intent, state });
+      reservations.onExecutionFinished({ ...intent, state });
     }
     assert.equal(book.total, 10n);
-    reservations.ended({ ...intent, state: "failed" });
+    reservations.onExecutionFinished({ ...intent, state: "failed" });
     assert.equal(book.total, 0n);
   }));
 
@@ -202,7 +202,7 @@ Deno.test("Reservations: a bet lost long before its end frees its risk and its r
     const lost = thesisOf(1, { endTime, status: "lost" });
     book.apply(lost);
     assert.equal(book.total, 0n);
-    await reservations.settled(lost);
+    await reservations.onThesisChanged(lost);
     assert.deepEqual(await held(), []);
     await reservations.reconcile();
     assert.deepEqual(book.reservedKeys, []);
@@ -218,11 +218,11 @@ Deno.test("Reservations: a bet that was lost before its receipt was read is rele
     const lost = thesisOf(2, { status: "lost" });
     onNode.set(2, lost);
     book.apply(lost);
-    await reservations.settled(lost);
+    await reservations.onThesisChanged(lost);
     assert.deepEqual([await held(), book.total], [[1, 2], 10n], "its execution is not finished");
     const { receipt } = committed;
     const outcome = { state: "committed" as const, receipt, failure: null };
-    reservations.ended(await store.finish(intent, outcome, 3));
+    reservations.onExecutionFinished(await store.finish(intent, outcome, 3));
     await eventually("the release", async () => (await held()).length === 1 || undefined);
     assert.deepEqual(outcomes, []);
   }));
@@ -265,9 +265,9 @@ Deno.test("Reservations: outcomes are logged and reported with the probability t
     ({ reservations, book, onNode, outcomes, clock }) =>
       withLogs("info", async (records) => {
         for (const status of ["needs_backfill", "won", "won"] as const) {
-          await reservations.settled(thesisOf(1, { status }));
+          await reservations.onThesisChanged(thesisOf(1, { status }));
         }
-        await reservations.settled(thesisOf(4, { status: "lost" }));
+        await reservations.onThesisChanged(thesisOf(4, { status: "lost" }));
         read(book, [thesisOf(3)]);
         onNode.set(2, thesisOf(2, { status: "lost" }));
         clock.jump(5 - clock.now());

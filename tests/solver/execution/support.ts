@@ -3,7 +3,7 @@ import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { TransactionSigner } from "../../../lib/intents/submission.ts";
+import { TransactionBuilder } from "../../../lib/intents/submission.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
@@ -88,11 +88,11 @@ export async function withExecutor(
     random: () => 0.5,
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
-    transactions: new TransactionSigner(solver, CHAIN_ID, clock),
-    work: {
+    transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
+    handler: {
       termsOf: (intent) => executor.termsOf(intent),
       beforeSigning: (intent) => executor.prepare(intent),
-      onFinal: (intent) => reservations.ended(intent),
+      onFinished: (intent) => reservations.onExecutionFinished(intent),
     },
     node: {
       getTransaction: () => Promise.resolve(null),

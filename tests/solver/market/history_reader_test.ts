@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
 import { setImmediate } from "node:timers/promises";
 import { type HistoryQuery, NodeUnreachableError } from "../../../lib/net/core_client.ts";
-import { historyReader, MarketData } from "../../../services/solver/market/market_data.ts";
+import { createHistoryReader, MarketData } from "../../../services/solver/market/market_data.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
@@ -40,8 +40,8 @@ class FakeHistory {
 
 function reader(node: FakeHistory, clock = new FakeClock()) {
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
-  const prices = marketData.of(market);
-  return { reader: historyReader({ node, marketData, clock }), clock, prices };
+  const prices = marketData.pricesOf(market);
+  return { reader: createHistoryReader({ node, marketData, clock }), clock, prices };
 }
 
 /** Lets everything that is ready happen. */

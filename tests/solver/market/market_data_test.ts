@@ -13,14 +13,22 @@ Deno.test("Market data: prices go to their markets; an update from the future co
   const marketData = new MarketData(settings);
   const stale = { ...price, state: "stale" as const };
   marketData.setSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
-  assert.deepEqual(marketData.of(market).spot, { price: 7n, lastUpdateMs: 1_000, fresh: false });
+  assert.deepEqual(marketData.pricesOf(market).spot, {
+    price: 7n,
+    lastUpdateMs: 1_000,
+    fresh: false,
+  });
   for (const other of MARKETS.filter((one) => one.symbol !== symbol)) {
-    assert.equal(marketData.of(other).spot, undefined);
+    assert.equal(marketData.pricesOf(other).spot, undefined);
   }
-  assert.deepEqual(marketData.unpriced(), MARKETS.map((one) => one.symbol));
+  assert.deepEqual(marketData.symbolsWithoutPrice(), MARKETS.map((one) => one.symbol));
   marketData.setSpots({ [symbol]: price }, 2_000);
-  assert.deepEqual(marketData.of(market).spot, { price: 7n, lastUpdateMs: 1_500, fresh: true });
-  assert.deepEqual(marketData.unpriced(), ["BTC/USDT", "SOL/USDT"]);
+  assert.deepEqual(marketData.pricesOf(market).spot, {
+    price: 7n,
+    lastUpdateMs: 1_500,
+    fresh: true,
+  });
+  assert.deepEqual(marketData.symbolsWithoutPrice(), ["BTC/USDT", "SOL/USDT"]);
 });
 
 Deno.test("Market data: has the markets it is given, with the volatilities of those that have one", () => {
@@ -32,14 +40,14 @@ Deno.test("Market data: has the markets it is given, with the volatilities of th
     new Map([[two, volatility]]),
   );
   assert.deepEqual([...marketData.markets], [one, two]);
-  assert.equal(marketData.of(two).volatility, volatility);
-  assert.notEqual(marketData.of(one).volatility, volatility);
-  assert.throws(() => marketData.of({ ...one, base: user.address }), TypeError);
+  assert.equal(marketData.pricesOf(two).volatility, volatility);
+  assert.notEqual(marketData.pricesOf(one).volatility, volatility);
+  assert.throws(() => marketData.pricesOf({ ...one, base: user.address }), TypeError);
 });
 
 Deno.test("Market data: the calibration has the horizons of each market that have windows", () => {
   const marketData = new MarketData(settings);
-  const { volatility } = marketData.of(market);
+  const { volatility } = marketData.pricesOf(market);
   for (let minute = 0; minute < 6; minute++) {
     const timeMs = minute * 60_000;
     volatility.addCandle({ timeMs, durationMs: 60_000, open: 7, high: 8, low: 6, close: 7 });
@@ -57,7 +65,7 @@ Deno.test("Market data: the calibration has the horizons of each market that hav
 
 Deno.test("Market data: prices of 0, between slots or repeated are left out", () => {
   const marketData = new MarketData(settings);
-  const prices = marketData.of(market);
+  const prices = marketData.pricesOf(market);
   assert.equal(prices.historyEndMs, 0);
   const slots = [[0, 4n], [100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [
     200,
@@ -74,7 +82,7 @@ Deno.test("Market data: prices of 0, between slots or repeated are left out", ()
 });
 
 Deno.test("Market data: recorded prices count in volatility and in how often prices are still", () => {
-  const prices = new MarketData(settings).of(market);
+  const prices = new MarketData(settings).pricesOf(market);
   const before = prices.stillness.share;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
   prices.addHistory(slots, 120_000);

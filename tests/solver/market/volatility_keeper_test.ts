@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { openIntentStore } from "../../../lib/intents/open.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { StoreError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
@@ -34,7 +34,7 @@ async function run(
     SPEC_MARKETS,
     await keeper.load(SPEC_MARKETS, settings),
   );
-  const { volatility } = marketData.of(market);
+  const { volatility } = marketData.pricesOf(market);
   const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
   return { keeper, marketData, clock, volatility, forecast };
 }

@@ -83,10 +83,10 @@ Deno.test("ExposureLimit: without a bound balances alone decide", () => {
 
 Deno.test("ExposureLimit: balances cover all bets under way of the same user, and of the same solver", () => {
   const { limit } = limitOf(undefined);
-  const before = { keys: new Set<string>(), newest: 0 };
+  const inFlightBefore = { keys: new Set<string>(), newest: 0 };
   const inFlight = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
-    const { book, decide } = limit.admission(quoteHashOf(99), bet, { balances, before });
+    const { book, decide } = limit.admission(quoteHashOf(99), bet, { balances, inFlightBefore });
     for (const id of [1, 2, 3]) book.addReservation(reservation(id, 10n));
     decide(inFlight, true);
     book.release(quoteHashOf(99));

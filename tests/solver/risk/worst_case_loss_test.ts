@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { slotFrom } from "../../../lib/prices/price_slots.ts";
+import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { BetAtRisk } from "../../../services/solver/risk/bet_at_risk.ts";
 import { worstCaseLoss } from "../../../services/solver/risk/worst_case_loss.ts";
@@ -62,7 +62,7 @@ function naiveWorst(bets: readonly BetAtRisk[]): bigint {
 }
 
 function slotsOf({ startTime, endTime }: BetAtRisk): number[] {
-  const [first, end] = [slotFrom(startTime), slotFrom(endTime)];
+  const [first, end] = [slotAtOrAfter(startTime), slotAtOrAfter(endTime)];
   return Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
 }
 

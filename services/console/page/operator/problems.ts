@@ -1,7 +1,7 @@
 /** Problems of the services in words. */
 import {
   beyondBound,
-  filledIn,
+  fillPlaceholders,
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
@@ -116,7 +116,7 @@ function measuredOf(
   const worst = worstOf(bound, samples);
   if (worst === undefined) return [];
   // One line, however many markets or exchanges it is about.
-  const text = filledIn(message, (name) => {
+  const text = fillPlaceholders(message, (name) => {
     if (name === "value") return formatValue(worst, problem);
     const labels = samples.map(({ labels }) => labels[name] ?? "");
     const texts = name === "provider" ? labels.map((at) => exchangeOf(at, providers)) : labels;

@@ -55,7 +55,7 @@ Deno.test("runChecks: one that keeps the process busy runs first, and takes no t
   let isOpen = false;
   const run = start(
     checkOf("node", () => Promise.resolve(isOpen ? ok("in time") : fail("too early", ""))),
-    { ...checkOf("key", () => keystore.promise), keepsBusy: true },
+    { ...checkOf("key", () => keystore.promise), blocksEventLoop: true },
   );
   run.clock.advance(10 * DEADLINE_MS);
   isOpen = true;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CATCH_UP_MS, Pump } from "../../services/exchanges/playback.ts";
+import { SKIP_AFTER_MS, TradePlayer } from "../../services/exchanges/playback.ts";
 import type { Trade, TradeSource } from "../../services/exchanges/trades.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
@@ -22,14 +22,14 @@ function startPump(periods: number[]) {
   const clock = new FakeClock(0);
   const played: string[] = [];
   const sources = periods.map((ms) => every(ms, 0, String(ms)));
-  const pump = new Pump(sources, clock, (trade) => {
+  const pump = new TradePlayer(sources, clock, (trade) => {
     played.push(`${trade.market}@${trade.timeMs}`);
   });
   pump.start();
   return { clock, pump, played };
 }
 
-Deno.test("Pump: plays the trades of all sources when their time comes, in order", () => {
+Deno.test("TradePlayer: plays the trades of all sources when their time comes, in order", () => {
   const { clock, pump, played } = startPump([30, 50]);
   clock.advance(29);
   assert.deepEqual(played, []);
@@ -40,11 +40,11 @@ Deno.test("Pump: plays the trades of all sources when their time comes, in order
   assert.equal(played.length, 5);
 });
 
-Deno.test("Pump: skips trades that were due over two seconds ago", () => {
+Deno.test("TradePlayer: skips trades that were due over two seconds ago", () => {
   const { clock, pump, played } = startPump([1_000]);
   clock.jump(3_600_000);
   clock.advance(0);
-  const earliestMs = 3_600_000 - CATCH_UP_MS;
+  const earliestMs = 3_600_000 - SKIP_AFTER_MS;
   assert.deepEqual(played, [earliestMs, earliestMs + 1_000, 3_600_000].map((ms) => `1000@${ms}`));
   pump.stop();
 });

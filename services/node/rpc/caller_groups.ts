@@ -15,11 +15,11 @@ export const FORWARDED_FOR = "x-forwarded-for";
  *
  * @param forwardedFor The header {@link FORWARDED_FOR}; null if there is none.
  */
-export function callerPath(forwardedFor: string | null, remote: string): readonly string[] {
+export function callerGroups(forwardedFor: string | null, remote: string): readonly string[] {
   const peer = addressKey(remote);
   if (forwardedFor === null) return [peer];
-  const path = [`via ${peer}`];
+  const groups = [`via ${peer}`];
   const nearestFirst = forwardedFor.slice(-END_CHARS).split(",").slice(-2).reverse();
-  for (const entry of nearestFirst) path.push(`${addressKey(entry.trim())} ${path.at(-1)}`);
-  return path;
+  for (const entry of nearestFirst) groups.push(`${addressKey(entry.trim())} ${groups.at(-1)}`);
+  return groups;
 }

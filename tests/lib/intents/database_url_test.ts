@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { databaseSchema, postgresServers, withPassword } from "../../../lib/intents/location.ts";
+import {
+  databaseSchema,
+  postgresServers,
+  withPassword,
+} from "../../../lib/intents/database_url.ts";
 
 Deno.test("postgresServers: a URL for each host, with all but the role of the server", () => {
   const url =

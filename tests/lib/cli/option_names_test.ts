@@ -8,7 +8,7 @@ import {
   optionsFor,
   requireKnownVariables,
   variablesOf,
-} from "../../../lib/cli/variables.ts";
+} from "../../../lib/cli/option_names.ts";
 import { commands } from "../../../main.ts";
 import { runHere } from "../../support/command_context.ts";
 

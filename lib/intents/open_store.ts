@@ -5,7 +5,7 @@ import { type Clock, waitMs } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { codeOf, describeCause, StoreError } from "./intent.ts";
-import { IN_MEMORY, POSTGRES_URL } from "./location.ts";
+import { IN_MEMORY, POSTGRES_URL } from "./database_url.ts";
 import { LATEST_VERSION, missingMigrations } from "./migrations.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import type { SqlDriver } from "./sql.ts";
@@ -40,7 +40,7 @@ export async function openIntentStore(database: string, service: string): Promis
   return new IntentStore(await PostgresDriver.open(database), service);
 }
 
-/** It was never answered if the power failed, and it was if the file was damaged otherwise. */
+/** A power failure loses only what was never answered; any other damage may lose more. */
 function warnOfTornLog(database: string, service: string): void {
   serviceLog(service).warn(
     "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +
@@ -91,7 +91,7 @@ export interface StoreInspection {
   version: number;
   latestVersion: number;
   unfinished: number;
-  /** Those of them that were created before the time asked for. */
+  /** Unfinished intents created before `stuckBeforeMs`. */
   stuck: number;
 }
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { callerPath } from "../../../services/node/rpc/caller_path.ts";
+import { callerGroups } from "../../../services/node/rpc/caller_groups.ts";
 
 const PROXY = "192.0.2.2";
 const VIA_PROXY = `via ${PROXY}`;
 
-Deno.test("callerPath: the peer, or behind a proxy all its callers and the last two addresses", () => {
+Deno.test("callerGroups: the peer, or behind a proxy all its callers and the last two addresses", () => {
   const rows: [header: string | null, path: string[]][] = [
     [null, [PROXY]],
     ["198.51.100.1", [VIA_PROXY, `198.51.100.1 ${VIA_PROXY}`]],
@@ -24,14 +24,14 @@ Deno.test("callerPath: the peer, or behind a proxy all its callers and the last 
     ]],
   ];
   for (const [header, path] of rows) {
-    assert.deepEqual(callerPath(header, PROXY), path, header ?? "no header");
+    assert.deepEqual(callerGroups(header, PROXY), path, header ?? "no header");
   }
 });
 
-Deno.test("callerPath: a forged address gets its own queue share", () => {
-  const forged = callerPath("192.0.2.1", "203.0.113.9");
-  const byProxy = callerPath("192.0.2.1", PROXY);
-  const direct = callerPath(null, "192.0.2.1");
+Deno.test("callerGroups: a forged address gets its own queue share", () => {
+  const forged = callerGroups("192.0.2.1", "203.0.113.9");
+  const byProxy = callerGroups("192.0.2.1", PROXY);
+  const direct = callerGroups(null, "192.0.2.1");
   const all = [...forged, ...byProxy, ...direct];
   assert.equal(new Set(all).size, all.length);
 });

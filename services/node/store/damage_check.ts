@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { databasePath } from "./data_dir.ts";
 import { damaged, type Database } from "./database.ts";
-import { SUM_MODULUS } from "./rows.ts";
+import { SUM_MODULUS } from "./table.ts";
 import { TABLE_NAMES } from "./tables.ts";
 
 /** What {@link findDamage} needs; a worker makes its own. */

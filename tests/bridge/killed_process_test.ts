@@ -3,16 +3,16 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
   kill,
-  type MortalService,
-  playUntilDeath,
+  playUntilKilled,
   postUntilRecorded,
-  startMortal,
-  tracePlaces,
-} from "../support/death.ts";
+  type ServiceProcess,
+  startServiceProcess,
+  traceFaultPoints,
+} from "../support/killed_process.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
+import { FAULTY, HEALTHY, makeHealthy, type NodeBehaviour } from "../support/node_behaviours.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { bundledProgram } from "../support/process.ts";
 import { withFolder } from "../support/files.ts";
@@ -45,12 +45,12 @@ type Engine = (test: (database: string) => Promise<void>) => Promise<void>;
 const onSqlite: Engine = (test) => withFolder((folder) => test(`${folder}/bridge.sqlite`));
 
 async function withNode(
-  mood: NodeMood,
+  behaviour: NodeBehaviour,
   engine: Engine,
-  test: (node: FakeNode, service: MortalService, database: string) => Promise<void>,
+  test: (node: FakeNode, service: ServiceProcess, database: string) => Promise<void>,
 ): Promise<void> {
   await using node = FakeNode.start();
-  mood.set(node);
+  behaviour.set(node);
   const noLimits = ["--rate-limit", "0", "--rate-limit-total", "0"];
   const args = ["bridge", "--port", "0", "--rpc-url", node.url, ...noLimits];
   const env = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
@@ -59,12 +59,12 @@ async function withNode(
   );
 }
 
-async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<void> {
-  await withNode(mood, engine, async (node, service, database) => {
+async function killAt(point: string, behaviour: NodeBehaviour, engine: Engine): Promise<void> {
+  await withNode(behaviour, engine, async (node, service, database) => {
     const request = signedRequest();
-    const answer = await playUntilDeath(
+    const answer = await playUntilKilled(
       service,
-      place,
+      point,
       (url) => postUntilRecorded(`${url}/deposit`, request),
     );
     makeHealthy(node);
@@ -77,40 +77,44 @@ async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<voi
     if (first === undefined) {
       assert.notEqual(answer?.status, 200);
       const retry = await post(`${url}/deposit`, request);
-      assert.equal(retry.status, mood.commits ? 200 : 503);
+      assert.equal(retry.status, behaviour.commits ? 200 : 503);
     }
     const view = await finalView(url) ?? assert.fail("The deposit is recorded");
-    assert.equal(view.state, mood.commits ? "committed" : "failed");
+    assert.equal(view.state, behaviour.commits ? "committed" : "failed");
     if (answer?.status === 200) assert.equal(answer.body.txHash, view.txHash);
     await assertFailure(post(`${url}/deposit`, request), 409, view.txHash);
-    assert.equal(node.credited.get(user.address), mood.commits ? 25_000_000n : undefined);
-    assert.equal(node.committed.length, mood.commits ? 1 : 0);
+    assert.equal(node.credited.get(user.address), behaviour.commits ? 25_000_000n : undefined);
+    assert.equal(node.committed.length, behaviour.commits ? 1 : 0);
     assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
   });
 }
 
-async function dieEverywhere(t: Deno.TestContext, mood: NodeMood, engine: Engine): Promise<void> {
-  let places: string[] = [];
-  await withNode(mood, engine, async (_node, service) => {
+async function killEverywhere(
+  t: Deno.TestContext,
+  behaviour: NodeBehaviour,
+  engine: Engine,
+): Promise<void> {
+  let points: string[] = [];
+  await withNode(behaviour, engine, async (_node, service) => {
     const play = (url: string) => postUntilRecorded(`${url}/deposit`, signedRequest());
-    places = await tracePlaces(service, play);
+    points = await traceFaultPoints(service, play);
   });
   for (const needed of ["store.insert:after", "node.sendTransactionText:before"]) {
-    assert.ok(places.includes(needed), `${needed} is passed`);
+    assert.ok(points.includes(needed), `${needed} is passed`);
   }
-  for (const place of places) {
-    // Until the transaction has been sent all moods are the same.
-    const early = places.indexOf(place) <= places.indexOf("node.sendTransactionText:before");
-    if (early && mood !== HEALTHY) continue;
-    await t.step(place, () => dieAt(place, mood, engine));
+  for (const point of points) {
+    // Until the transaction has been sent all behaviours are the same.
+    const early = points.indexOf(point) <= points.indexOf("node.sendTransactionText:before");
+    if (early && behaviour !== HEALTHY) continue;
+    await t.step(point, () => killAt(point, behaviour, engine));
   }
 }
 
-for (const mood of [HEALTHY, ...FAULTY]) {
+for (const behaviour of [HEALTHY, ...FAULTY]) {
   Deno.test(
-    `Bridge: killed at every step with the node ${mood.name}: one deposit, one truth`,
+    `Bridge: killed at every step with the node ${behaviour.name}: one deposit, one truth`,
     { timeout: 180_000 },
-    (t) => dieEverywhere(t, mood, onSqlite),
+    (t) => killEverywhere(t, behaviour, onSqlite),
   );
 }
 
@@ -118,13 +122,13 @@ Deno.test({
   name: `Bridge: killed at every step on PostgreSQL: one deposit, one truth${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
   timeout: 180_000,
-  fn: (t) => dieEverywhere(t, HEALTHY, withSchema),
+  fn: (t) => killEverywhere(t, HEALTHY, withSchema),
 });
 
 Deno.test("Bridge: killed while the node works on the transaction: one deposit, one truth", async () => {
   await withNode(HEALTHY, onSqlite, async (node, service) => {
     const request = signedRequest();
-    const started = await startMortal(service);
+    const started = await startServiceProcess(service);
     let release = () => {};
     const killed = new Promise<void>((resolve) => release = resolve);
     node.behaviour = async (apply) => {
@@ -136,7 +140,7 @@ Deno.test("Bridge: killed while the node works on the transaction: one deposit, 
     await arrived;
     await kill(started);
     assert.equal(await answer, undefined);
-    const again = await startMortal(service);
+    const again = await startServiceProcess(service);
     release();
     try {
       const view = await finalView(again.url);

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
-  type MortalService,
-  playUntilDeath,
+  playUntilKilled,
   postUntilRecorded,
-  tracePlaces,
-} from "../support/death.ts";
+  type ServiceProcess,
+  traceFaultPoints,
+} from "../support/killed_process.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
+import { FAULTY, HEALTHY, makeHealthy, type NodeBehaviour } from "../support/node_behaviours.ts";
 import { bundledProgram } from "../support/process.ts";
 import { solver, SOLVER_BALANCE, startTestSolver, user, USER_BALANCE } from "./support.ts";
 import { executeBody, termsAt } from "./theses.ts";
@@ -19,7 +19,7 @@ const launch = await bundledProgram();
 /** Nothing listens here: the solver has no feed. */
 const NO_FEED = "ws://127.0.0.1:9";
 
-/** The last place before the node hears of the transaction. */
+/** The last point before the node hears of the transaction. */
 const FIRST_SEND = "node.sendTransactionText:before";
 
 /** A body of `POST /execute` that the solver accepts. */
@@ -31,14 +31,14 @@ function freshBody() {
 }
 
 async function withNode(
-  mood: NodeMood,
-  test: (node: FakeNode, service: MortalService, database: string) => Promise<void>,
+  behaviour: NodeBehaviour,
+  test: (node: FakeNode, service: ServiceProcess, database: string) => Promise<void>,
 ): Promise<void> {
   const directory = await Deno.makeTempDir();
   const node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
   node.credited.set(user.address, USER_BALANCE);
-  mood.set(node);
+  behaviour.set(node);
   try {
     const database = `${directory}/solver.sqlite`;
     const args = [
@@ -53,12 +53,12 @@ async function withNode(
   }
 }
 
-async function dieAt(place: string, mood: NodeMood): Promise<void> {
-  await withNode(mood, async (node, service, database) => {
+async function killAt(point: string, behaviour: NodeBehaviour): Promise<void> {
+  await withNode(behaviour, async (node, service, database) => {
     const body = freshBody();
-    const answer = await playUntilDeath(
+    const answer = await playUntilKilled(
       service,
-      place,
+      point,
       (url) => postUntilRecorded(`${url}/execute`, body),
     );
     makeHealthy(node);
@@ -69,7 +69,7 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
     const isFinal = answer?.status === 200 || answer?.body.code === "NODE_REFUSED";
     if (isFinal) assert.deepEqual(result, answer);
     assert.deepEqual(await post(url, body), result, "the same quote has one result");
-    if (mood.commits) {
+    if (behaviour.commits) {
       const [receipt] = node.committed;
       const { txHash, thesisId } = receipt ?? assert.fail("There is a thesis");
       assert.deepEqual(result.body, {
@@ -79,32 +79,33 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
     } else if (result.status !== 200) {
       await assertFailure(Promise.resolve(result), 503, "Core node refused the transaction");
     } else assert.match(JSON.stringify(result.body), /"status":"failed".*PERMISSION_DENIED/);
-    assert.equal(node.committed.length, mood.commits ? 1 : 0);
+    assert.equal(node.committed.length, behaviour.commits ? 1 : 0);
     assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
   });
 }
 
 // What a slow or repeating node does to the shared submitter is shown by the bridge's test.
-const moods = FAULTY.filter(({ name }) => name !== "slow" && name !== "answering twice");
+const behaviours = FAULTY.filter(({ name }) => name !== "slow" && name !== "answering twice");
 
-for (const mood of [HEALTHY, ...moods]) {
-  const name = `Solver: killed at every step with the node ${mood.name}: one thesis, one truth`;
+for (const behaviour of [HEALTHY, ...behaviours]) {
+  const name =
+    `Solver: killed at every step with the node ${behaviour.name}: one thesis, one truth`;
   Deno.test(name, { timeout: 180_000 }, async (t) => {
-    let places: string[] = [];
-    await withNode(mood, async (_node, service) => {
-      places = await tracePlaces(
+    let points: string[] = [];
+    await withNode(behaviour, async (_node, service) => {
+      points = await traceFaultPoints(
         service,
         (url) => postUntilRecorded(`${url}/execute`, freshBody()),
       );
     });
     for (const needed of ["store.insert:after", "hedge.cover:after", FIRST_SEND]) {
-      assert.ok(places.includes(needed), `${needed} is passed`);
+      assert.ok(points.includes(needed), `${needed} is passed`);
     }
-    for (const place of places) {
-      // Until the transaction has been sent all moods are the same.
-      const early = places.indexOf(place) <= places.indexOf(FIRST_SEND);
-      if (early && mood !== HEALTHY) continue;
-      await t.step(place, () => dieAt(place, mood));
+    for (const point of points) {
+      // Until the transaction has been sent all behaviours are the same.
+      const early = points.indexOf(point) <= points.indexOf(FIRST_SEND);
+      if (early && behaviour !== HEALTHY) continue;
+      await t.step(point, () => killAt(point, behaviour));
     }
   });
 }

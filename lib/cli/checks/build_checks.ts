@@ -3,31 +3,31 @@ import type { z } from "zod";
 import { messageOf, RangemakerError } from "../../errors.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
 import type { Address } from "../../protocol/scalars.ts";
-import { inspectStore } from "../../intents/open.ts";
+import { inspectStore } from "../../intents/open_store.ts";
 import { StoreError } from "../../intents/intent.ts";
 import { KeystoreError } from "../keystore.ts";
 import { readMarkets } from "../markets_file.ts";
 import * as kinds from "../option_kinds.ts";
 import { optionLabel, type OptionSpec, type ParsedOptions, UsageError } from "../options.ts";
 import {
-  check,
   type CheckContext,
   fail,
   type Finding,
   ok,
+  optionalCheck,
   type ServiceCheck,
   type ServiceChecks,
   warn,
 } from "./check.ts";
-import { tryNode, tryNodeClock, trySocket, tryWrites } from "./node.ts";
-import { tryPermissions } from "./permissions.ts";
+import { checkNode, checkNodeClock, checkWebSocket, checkWrites } from "./node.ts";
+import { checkPermissions } from "./permissions.ts";
 import { portCheck } from "./port.ts";
 
 /** An intent that is unfinished for longer will not finish without help. */
 const STUCK_AFTER_MS = 300_000;
 
 /** All checks of a service: for each option by its kind, and the service's special ones. */
-export function checksOf(
+export function buildChecks(
   target: ServiceChecks,
   { values: parsed, errors }: ParsedOptions<ServiceChecks["options"]>,
   { clock, timeoutMs }: Omit<CheckContext, "signer">,
@@ -54,56 +54,56 @@ export function checksOf(
   const [host] = ofKind(kinds.host);
   const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
     ({ key, option, value: port }) =>
-      portCheck(wordsOf(key), { host: host.value, port, option, health }, context),
+      portCheck(spacedWords(key), { host: host.value, port, option, health }, context),
   );
   const checks = [
     ...Object.entries(options).map(([key, option]) =>
-      check(
+      optionalCheck(
         "option",
         errors.get(key),
         ({ message }) =>
           fail(message, `Correct ${optionLabel(option)}; see rangemaker ${service} --help`),
       )
     ),
-    check(
+    optionalCheck(
       "permissions",
       target.permissions?.(values) ?? {},
-      (more) => tryPermissions(options, values, more),
+      (more) => checkPermissions(options, values, more),
     ),
     ...Object.entries(options).filter(([key, { kind }]) => kind.role === "key" && key in values)
       .map(([, option]) => ({
         subject: "key",
-        keepsBusy: true,
-        run: () => tryKey(context.signer, option),
+        blocksEventLoop: true,
+        run: () => checkKey(context.signer, option),
       })),
     ...ofKind(kinds.marketsFile).map(({ option, value }) =>
-      check("markets", value, (path) => tryMarkets(path, option))
+      optionalCheck("markets", value, (path) => checkMarkets(path, option))
     ),
     ...nodes.map(({ key, option, value }) =>
-      check(
-        nodes.length === 1 ? "node" : wordsOf(key.replace(/Url$/, "")),
+      optionalCheck(
+        nodes.length === 1 ? "node" : spacedWords(key.replace(/Url$/, "")),
         value,
-        (url) => tryNode(url, option, context, chain?.value),
+        (url) => checkNode(url, option, context, chain?.value),
       )
     ),
     // A service that signs transactions needs the write port of its node, and a clock that agrees with it.
     ...(signs ? nodes : []).flatMap(({ option, value }) => [
-      check("writes", value, (url) => tryWrites(url, option, context)),
-      check("clock", value, (url) => tryNodeClock(url, context)),
+      optionalCheck("writes", value, (url) => checkWrites(url, option, context)),
+      optionalCheck("clock", value, (url) => checkNodeClock(url, context)),
     ]),
     ...target.special?.(values, context) ?? [],
     ...urlsOf(kinds.wsUrl).map(({ option, value }) =>
-      check("websocket", value, (url) => trySocket(url, option, context))
+      optionalCheck("websocket", value, (url) => checkWebSocket(url, option, context))
     ),
     ...ofKind(kinds.database).map(({ option, value }) =>
-      check("store", value, (database) => tryStore(database, service, option, context))
+      optionalCheck("store", value, (database) => checkStore(database, service, option, context))
     ),
     ...ports,
   ];
   return checks.filter((each) => each !== undefined).map((each) => ({ ...each, service }));
 }
 
-async function tryMarkets(path: string, option: OptionSpec): Promise<Finding> {
+async function checkMarkets(path: string, option: OptionSpec): Promise<Finding> {
   try {
     const { symbols } = await readMarkets(path);
     return ok(`${path} has ${symbols.length}: ${symbols.join(", ")}`);
@@ -114,12 +114,12 @@ async function tryMarkets(path: string, option: OptionSpec): Promise<Finding> {
 }
 
 /** `readPort` as `read port`. */
-function wordsOf(key: string): string {
+function spacedWords(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 /** Checks that the service's key opens and is not publicly known. Only its address is shown. */
-async function tryKey(signer: CheckContext["signer"], option: OptionSpec): Promise<Finding> {
+async function checkKey(signer: CheckContext["signer"], option: OptionSpec): Promise<Finding> {
   let address: Address;
   try {
     ({ address } = await signer());
@@ -139,7 +139,7 @@ async function tryKey(signer: CheckContext["signer"], option: OptionSpec): Promi
 }
 
 /** Checks that the service's database opens, and that no intent in it is stuck. */
-async function tryStore(
+async function checkStore(
   database: string,
   service: string,
   option: OptionSpec,

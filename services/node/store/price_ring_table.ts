@@ -4,16 +4,15 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Database } from "./database.ts";
 
-/** Slots of one row. */
+/** Slots of one cell, which is a row of the table. */
 const CELL_SLOTS = 64;
 
 /** Bytes of a slot in a row: its price, then a CRC-32 of market, slot and price. Zeros: no price. */
-const RECORD_BYTES = 12;
+const STORED_SLOT_BYTES = 12;
 
 const TABLE = "prices";
 
-/** The declaration of the table. */
-export const DECLARATION =
+export const PRICES_TABLE_SQL =
   `CREATE TABLE ${TABLE} (market TEXT NOT NULL, cell INTEGER NOT NULL, slots BLOB NOT NULL, ` +
   "PRIMARY KEY (market, cell)) STRICT, WITHOUT ROWID";
 
@@ -21,15 +20,13 @@ export const DECLARATION =
  * The price rings in the database: a row per 64 slots, deleted when the ring has passed it. Each slot
  * has a checksum of its own, so that a damaged one counts as missing, and no other.
  */
-export class PriceCells {
+export class PriceRingTable {
   readonly rings: ReadonlyMap<Market, PriceRing>;
-  /** Slots of the rings that are damaged. */
   readonly damagedSlots = new Map<Market, number>();
   readonly #db: Database;
   /** The last slot of each market that is stored. */
   #stored: ReadonlyMap<Market, number>;
 
-  /** Reads all rings. */
   constructor(db: Database, markets: Markets, ringSlots: number) {
     this.#db = db;
     this.rings = new Map(markets.list.map((market) => [market, this.#load(market, ringSlots)]));
@@ -66,9 +63,9 @@ export class PriceCells {
         continue;
       }
       const stored = new DataView(records.buffer, records.byteOffset, records.byteLength);
-      for (let index = 0; (index + 1) * RECORD_BYTES <= records.length; index++) {
-        const price = stored.getBigUint64(index * RECORD_BYTES);
-        const checksum = stored.getUint32(index * RECORD_BYTES + 8);
+      for (let index = 0; (index + 1) * STORED_SLOT_BYTES <= records.length; index++) {
+        const price = stored.getBigUint64(index * STORED_SLOT_BYTES);
+        const checksum = stored.getUint32(index * STORED_SLOT_BYTES + 8);
         if (price === 0n && checksum === 0) continue;
         const slot = cell * CELL_SLOTS + index;
         // In a damaged table, rows may be out of order.
@@ -83,14 +80,14 @@ export class PriceCells {
   }
 
   #put(market: Market, ring: PriceRing, cell: number): void {
-    const bytes = new Uint8Array(CELL_SLOTS * RECORD_BYTES);
+    const bytes = new Uint8Array(CELL_SLOTS * STORED_SLOT_BYTES);
     const view = new DataView(bytes.buffer);
     for (let index = 0; index < CELL_SLOTS; index++) {
       const slot = cell * CELL_SLOTS + index;
       const price = ring.at(slot * SLOT_MS);
       if (price === undefined) continue;
-      view.setBigUint64(index * RECORD_BYTES, price);
-      view.setUint32(index * RECORD_BYTES + 8, checksumOf(market, slot, price));
+      view.setBigUint64(index * STORED_SLOT_BYTES, price);
+      view.setUint32(index * STORED_SLOT_BYTES + 8, checksumOf(market, slot, price));
     }
     const sql = `INSERT OR REPLACE INTO ${TABLE} (market, cell, slots) VALUES (?, ?, ?)`;
     this.#db.run(sql, market.symbol, cell, bytes);

@@ -5,7 +5,7 @@ import { type Answer, post } from "./http_answers.ts";
 import { type Launch, Program } from "./process.ts";
 
 /** A service of the program under such a test. */
-export interface MortalService {
+export interface ServiceProcess {
   /** Arguments of every start. */
   args: readonly string[];
   env: Record<string, string>;
@@ -20,7 +20,7 @@ export interface Started {
 }
 
 /** Starts a service and waits until it listens. */
-export async function startMortal(service: MortalService): Promise<Started> {
+export async function startServiceProcess(service: ServiceProcess): Promise<Started> {
   const program = new Program(service.args, service.env, service.launch);
   return { program, url: await urlOf(program) };
 }
@@ -50,12 +50,12 @@ export async function postUntilRecorded(url: string, body: unknown): Promise<Ans
  *
  * @returns The fault points passed, in the order of their first time.
  */
-export async function tracePlaces(
-  service: MortalService,
+export async function traceFaultPoints(
+  service: ServiceProcess,
   play: (url: string) => Promise<unknown>,
 ): Promise<string[]> {
   const traced = { ...service, args: [...service.args, "--fault-point", "trace"] };
-  const started = await startMortal(traced);
+  const started = await startServiceProcess(traced);
   await play(started.url);
   await kill(started);
   const lines = started.program.stderr.split("\n").filter((line) =>
@@ -69,19 +69,19 @@ export async function tracePlaces(
  *
  * @returns What the scenario gave before, or undefined where it got no answer.
  */
-export async function playUntilDeath<T>(
-  service: MortalService,
-  place: string,
+export async function playUntilKilled<T>(
+  service: ServiceProcess,
+  point: string,
   play: (url: string) => Promise<T>,
 ): Promise<T | undefined> {
-  const args = [...service.args, "--fault-point", place];
+  const args = [...service.args, "--fault-point", point];
   const program = new Program(args, service.env, service.launch);
-  const frozen = (one: Program) => one.stderr.includes(`${FAULT_POINT_LINE}${place}\n`);
+  const frozen = (one: Program) => one.stderr.includes(`${FAULT_POINT_LINE}${point}\n`);
   let played: Promise<T | undefined> | undefined;
   try {
     let listening = true;
     await Promise.race([urlOf(program), program.until(frozen).then(() => listening = false)]);
-    // A place that is passed at start may stop the program before or just after it says its address.
+    // A point that is passed at start may stop the program before or just after it says its address.
     if (listening) played = play(await urlOf(program)).catch(() => undefined);
     await program.until(frozen);
   } catch (thrown) {

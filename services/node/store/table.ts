@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { Row, SqlValue } from "../../../lib/sqlite.ts";
+import type { Row, SqliteValue } from "../../../lib/sqlite.ts";
 import { damaged, type Database } from "./database.ts";
 
 /** Key of a row; that of a table with bytes as keys is their hex text. */
@@ -34,13 +34,13 @@ interface Change<V> {
  * One table: a text by key, each row with a checksum over table, key and text. Changes are in memory
  * until {@link write}: one after the other, the same statements take a third of the time.
  */
-export class Rows<V> {
+export class Table<V> {
   readonly #db: Database;
-  readonly #table: string;
+  readonly #name: string;
   readonly #keyType: KeyType;
   readonly #codec: Codec<V>;
   readonly #totals: TableTotals | undefined;
-  readonly #sql: ReturnType<typeof statementsOf>;
+  readonly #sql: ReturnType<typeof buildStatements>;
   readonly #changes = new Map<Key, Change<V>>();
 
   /** @param totals Kept up to date by {@link write}; undefined for a table without. */
@@ -52,11 +52,11 @@ export class Rows<V> {
     totals?: TableTotals,
   ) {
     this.#db = db;
-    this.#table = table;
+    this.#name = table;
     this.#keyType = keyType;
     this.#codec = codec;
     this.#totals = totals;
-    this.#sql = statementsOf(table);
+    this.#sql = buildStatements(table);
   }
 
   has(key: Key): boolean {
@@ -86,7 +86,6 @@ export class Rows<V> {
     this.#change(key, undefined, false);
   }
 
-  /** Writes all changes. */
   write(): void {
     for (const [key, { value, isNew }] of this.#changes) {
       const column = this.#columnOf(key);
@@ -94,7 +93,7 @@ export class Rows<V> {
       const crcBefore = Number(before?.crc ?? 0);
       if (value !== undefined) {
         const text = this.#codec.encode(value);
-        const crc = checksumOf(this.#table, `${key}`, text);
+        const crc = checksumOf(this.#name, `${key}`, text);
         this.#db.run(before === undefined ? this.#sql.add : this.#sql.replace, text, crc, column);
         this.#count(before === undefined ? 1 : 0, crc - crcBefore);
       } else if (before !== undefined) {
@@ -110,7 +109,7 @@ export class Rows<V> {
    *
    * @throws {StorageError} If a row is not what was written.
    */
-  select(end = "", ...values: SqlValue[]): [Key, V][] {
+  select(end = "", ...values: SqliteValue[]): [Key, V][] {
     return this.#db.all(`${this.#sql.select} ${end}`, ...values).map((row) => [
       row.key instanceof Uint8Array ? row.key.toHex() : row.key as Key, // as declared
       this.#decode(row),
@@ -121,7 +120,7 @@ export class Rows<V> {
     this.#changes.set(key, { value, isNew: this.#changes.get(key)?.isNew ?? isNew });
   }
 
-  #columnOf(key: Key): SqlValue {
+  #columnOf(key: Key): SqliteValue {
     return this.#keyType === "BLOB" ? Uint8Array.fromHex(`${key}`) : key;
   }
 
@@ -129,8 +128,8 @@ export class Rows<V> {
     // A damaged page may have values of other types than declared, which are then written as such.
     const keyText = key instanceof Uint8Array ? key.toHex() : `${key}`;
     const text = `${value}`;
-    if (checksumOf(this.#table, keyText, text) === crc) return this.#codec.decode(text);
-    throw damaged(`row ${keyText} of the table ${this.#table}`);
+    if (checksumOf(this.#name, keyText, text) === crc) return this.#codec.decode(text);
+    throw damaged(`row ${keyText} of the table ${this.#name}`);
   }
 
   #count(rows: number, sum: number): void {
@@ -140,8 +139,8 @@ export class Rows<V> {
   }
 }
 
-/** The declaration of a table; with `isOrdered`, rows have a `rowid` in the order of their addition. */
-export function declaration(
+/** With `isOrdered`, rows have a `rowid` in the order of their addition. */
+export function createTableSql(
   table: string,
   keyType: KeyType,
   { isOrdered = keyType === "INTEGER" } = {},
@@ -150,12 +149,11 @@ export function declaration(
   return `CREATE TABLE ${table} (${columns}) STRICT${isOrdered ? "" : ", WITHOUT ROWID"}`;
 }
 
-/** CRC-32 of a row. */
 function checksumOf(table: string, key: string, text: string): number {
   return crc32(`${table}\n${key}\n${text}`);
 }
 
-function statementsOf(table: string) {
+function buildStatements(table: string) {
   const select = `SELECT key, value, crc FROM ${table}`;
   return {
     select,

@@ -2,7 +2,7 @@
 import { ConnectionLost, type FakeNode } from "./fake_node.ts";
 
 /** A behaviour, and what comes of a transaction that is sent again once the node is well. */
-export interface NodeMood {
+export interface NodeBehaviour {
   name: string;
   set(node: FakeNode): void;
   /** Whether the transaction is committed in the end. */
@@ -10,13 +10,13 @@ export interface NodeMood {
 }
 
 /** A node as it should be. */
-export const HEALTHY: NodeMood = { name: "healthy", set: () => {}, commits: true };
+export const HEALTHY: NodeBehaviour = { name: "healthy", set: () => {}, commits: true };
 
 /** How long a slow node takes. */
 const SLOW_MS = 100;
 
 /** Nodes as they should not be. */
-export const FAULTY: readonly NodeMood[] = [
+export const FAULTY: readonly NodeBehaviour[] = [
   {
     name: "slow",
     set(node) {

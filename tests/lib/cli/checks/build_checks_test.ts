@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { ServiceChecks } from "../../../../lib/cli/checks/check.ts";
-import { checksOf } from "../../../../lib/cli/checks/derived.ts";
-import { tryPermissions } from "../../../../lib/cli/checks/permissions.ts";
+import { buildChecks } from "../../../../lib/cli/checks/build_checks.ts";
+import { checkPermissions } from "../../../../lib/cli/checks/permissions.ts";
 import * as kinds from "../../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseAllOptions } from "../../../../lib/cli/options.ts";
 import { chainIdOption, listenOptions } from "../../../../lib/cli/shared_options.ts";
@@ -40,11 +40,11 @@ const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: str
 
 for (const [kind, value, flags] of required) {
   Deno.test({
-    name: `tryPermissions: ${kind.placeholder} ${value} requires ${flags || "nothing"}`,
+    name: `checkPermissions: ${kind.placeholder} ${value} requires ${flags || "nothing"}`,
     permissions: { env: ["RANGEMAKER_*"] },
     fn() {
       const table = { ...listenOptions, value: row("--value", kind) };
-      const { level, remedy } = tryPermissions(table, { host: "127.0.0.1", value });
+      const { level, remedy } = checkPermissions(table, { host: "127.0.0.1", value });
       assert.equal(level, flags === "" ? "ok" : "fail");
       assert.equal(remedy ?? "Start it with ", `Start it with ${flags}`);
     },
@@ -60,10 +60,10 @@ function checks(options: OptionTable, more: Partial<ServiceChecks>) {
   const parsed = parseAllOptions(text, options, [], () => undefined);
   const health = z.object({ status: z.string() });
   const target = { service: "sample", options, health, ...more };
-  return checksOf(target, parsed, { clock: new FakeClock(), timeoutMs: 1_000 });
+  return buildChecks(target, parsed, { clock: new FakeClock(), timeoutMs: 1_000 });
 }
 
-Deno.test("checksOf: a kind brings its check, named after the option if there are several", () => {
+Deno.test("buildChecks: a kind brings its check, named after the option if there are several", () => {
   const url = "http://127.0.0.1:1";
   const options = {
     wsPort: row("--ws-port", kinds.port, "1"),
@@ -89,7 +89,7 @@ Deno.test("checksOf: a kind brings its check, named after the option if there ar
   ]);
 });
 
-Deno.test("checksOf: an option without a value or with a wrong one brings no check", () => {
+Deno.test("buildChecks: an option without a value or with a wrong one brings no check", () => {
   const options = {
     ...listenOptions,
     readPort: row("--read-port", kinds.port),
@@ -99,7 +99,7 @@ Deno.test("checksOf: an option without a value or with a wrong one brings no che
   assert.deepEqual(subjectsOf(options), ["option", "permissions"]);
 });
 
-Deno.test("checksOf: a key is opened once for all checks that need it", async () => {
+Deno.test("buildChecks: a key is opened once for all checks that need it", async () => {
   let opened = 0;
   const address = "0x0000000000000000000000000000000000000001";
   const found = checks({ privateKey: row("--private-key", kinds.key) }, {
