@@ -106,6 +106,7 @@ async function inMemory(folder: string): Promise<string[]> {
   if (Deno.env.has("TMPDIR") || !isFree) return [];
   const path = `${folder}/memory`;
   await Deno.mkdir(path);
+  await Deno.chmod(folder, 0o711); // for programs of other users, such as pgbouncer
   const options = `size=${TEMPORARY_BYTES_MAX},mode=1777`;
   // The shell adds PWD to the environment.
   const script = `mount -t tmpfs -o ${options} tmpfs "$0" && exec env -u PWD TMPDIR="$0" "$@"`;
