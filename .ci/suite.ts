@@ -9,24 +9,26 @@ import { joinReports } from "./verdict.ts";
 
 /**
  * Test files that start programs and browsers, or simulate hours. Those of a line share an isolate, and
- * start in this order, beside all others. Coverage would make what they compute twice as long, and the
- * thresholds are reached without it.
+ * start in this order, beside all others: lines that take longest first, so that none is left alone at
+ * the end. Coverage would make what they compute twice as long, and the thresholds are reached without
+ * it.
  */
 const LONG = [
   /^tests\/ship\/containers_/,
-  /^tests\/e2e\/runbooks_/,
-  /^tests\/ship\/package_/,
-  /^tests\/ship\/commands_/,
-  /^tests\/(bridge|solver)\/killed_process_test/,
-  /^tests\/console\/(one_intention|page_feel)_test/,
-  /^tests\/console\/(board|trade)_test/,
   /^tests\/console\/(chart|outage)_test/,
-  /^tests\/ship\/(client_examples|front|prometheus|python|tutorial)_/,
+  /^tests\/ship\/(client_examples|prometheus|python|tutorial)_/,
+  /^tests\/console\/(one_intention|page_feel)_test/,
   /^tests\/e2e\/(client|command_line|restore|solver_keystore|terminal)_/,
+  /^tests\/ship\/package_/,
+  /^tests\/(bridge|solver)\/killed_process_test/,
+  /^tests\/e2e\/runbooks_/,
+  /^tests\/ship\/front_/,
+  /^tests\/console\/(board|trade)_test/,
+  /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
-  /^tests\/console\/suggested_box_test/,
   /^tests\/ship\/(compile|dockerfile)_/,
   /^tests\/solver\/pricing\/(recheck|simulated_markets|volatility|window_outcomes)_/,
+  /^tests\/console\/suggested_box_test/,
 ];
 
 /**
@@ -104,6 +106,7 @@ async function inMemory(folder: string): Promise<string[]> {
   if (Deno.env.has("TMPDIR") || !isFree) return [];
   const path = `${folder}/memory`;
   await Deno.mkdir(path);
+  await Deno.chmod(folder, 0o711); // for programs of other users, such as pgbouncer
   const options = `size=${TEMPORARY_BYTES_MAX},mode=1777`;
   // The shell adds PWD to the environment.
   const script = `mount -t tmpfs -o ${options} tmpfs "$0" && exec env -u PWD TMPDIR="$0" "$@"`;

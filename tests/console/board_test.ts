@@ -13,6 +13,7 @@ import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { violationsEverywhere } from "./accessibility.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+import { consolePage } from "../support/console_page.ts";
 
 const FOLDER = new URL("../../docs/images/", import.meta.url);
 const takesPictures = Deno.env.get("UPDATE_DOCS") === "1";
@@ -29,6 +30,7 @@ Deno.test({
   async fn() {
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
+      page: await consolePage(),
       seed: 1,
       pricing: {
         pricing: fromFileUrl(import.meta.resolve("./strategy.ts")),

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { consolePage } from "../support/console_page.ts";
 import { eventually } from "../support/eventually.ts";
 import { marketsToml, withMarketsFile } from "../support/files.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
@@ -24,7 +25,12 @@ Deno.test({
   ignore: !hasChromium,
   async fn(t) {
     await withMarketsFile(MARKETS, async (markets) => {
-      const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1, markets });
+      const stack = await startStack({
+        ports: { ...FREE_PORTS, console: 0 },
+        page: await consolePage(),
+        seed: 1,
+        markets,
+      });
       const browser = await launchBrowser();
       const open = () => Visitor.open(browser, stack.urls.console ?? assert.fail());
       try {

@@ -6,6 +6,7 @@ import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
+import { consolePage } from "../support/console_page.ts";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
 import { hasChromium, launchBrowser, type Place, Visitor } from "./browser.ts";
@@ -19,6 +20,7 @@ Deno.test({
   async fn(t) {
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
+      page: await consolePage(),
       seed: 1,
       pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
     });

@@ -3,17 +3,13 @@ import type { RunningService } from "../../lib/http/service.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
-import {
-  configOf,
-  loadPage,
-  options as consoleOptions,
-  startConsole,
-} from "../../services/console/mod.ts";
+import { configOf, options as consoleOptions, startConsole } from "../../services/console/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { options as solverOptions, startSolver } from "../../services/solver/mod.ts";
+import { consolePage } from "../support/console_page.ts";
 import { freePort, startAgain } from "../support/ports.ts";
 
 /** Pages of all origins: the console's is not known when the others start. */
@@ -127,7 +123,7 @@ export class TestServices {
           ...{ oracleUrl: this.urlOf("oracle"), nodeUrl: this.urlOf("node") },
         });
         const config = await configOf(options);
-        return startConsole(options, await loadPage(), () => config);
+        return startConsole(options, await consolePage(), () => config);
       }
     }
   }

@@ -13,6 +13,7 @@ import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { seriousViolations, violationsEverywhere } from "./accessibility.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 import { injectWallet } from "./injected_wallet.ts";
+import { consolePage } from "../support/console_page.ts";
 
 type Corners = [from: [number, number], to: [number, number]];
 
@@ -27,7 +28,11 @@ Deno.test({
   ignore: !hasChromium,
   timeout: 180_000,
   async fn(t) {
-    const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+    const stack = await startStack({
+      ports: { ...FREE_PORTS, console: 0 },
+      page: await consolePage(),
+      seed: 1,
+    });
     const browser = await launchBrowser({ isCalm: true });
     const url = stack.urls.console ?? assert.fail();
     const node = new CoreClient({ url: stack.urls.nodeRead });

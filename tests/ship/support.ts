@@ -10,6 +10,7 @@ import {
 } from "../../services/stack/stack.ts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import type { SolverOptions } from "../../services/solver/mod.ts";
+import { consolePage } from "../support/console_page.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/process.ts";
 
@@ -94,6 +95,7 @@ export async function withStack(
   await using stack = await startStack({
     pricing,
     ports: { ...FREE_PORTS, console: 0 },
+    page: await consolePage(),
     seed: 1,
     corsOrigins: ["*"], // pages of the examples have origins of their own
   });

@@ -17,21 +17,6 @@ Deno.test("Solver: a flood of /info asks the node once a second", () =>
     assert(calls >= 1 && calls <= 1 + Math.floor((Date.now() - startMs) / 1_000), `${calls} calls`);
   }));
 
-Deno.test("Solver: pages of the allowed origins may call it from a browser, others may not", () =>
-  withSolver(async ({ url }) => {
-    const allowed = async (origin: string) => {
-      const headers = { origin, "access-control-request-method": "POST" };
-      const preflight = await fetch(`${url}/quote`, { method: "OPTIONS", headers });
-      const answer = await fetch(`${url}/health`, { headers: { origin } });
-      await answer.body?.cancel();
-      assert.equal(preflight.status, 204);
-      return [preflight, answer].map(({ headers }) => headers.get("access-control-allow-origin"));
-    };
-    const page = "https://bets.example";
-    assert.deepEqual(await allowed(page), [page, page]);
-    assert.deepEqual(await allowed("https://other.example"), [null, null]);
-  }, { corsOrigins: ["https://bets.example"] }));
-
 Deno.test("Solver: a live start with mock pricing logs a warning; barrier and a dry run do not", async () => {
   const warnings: string[] = [];
   const sink = (record: LogRecord) => void warnings.push(record.message.join(""));
