@@ -9,6 +9,7 @@ import { Submitter } from "../../lib/intents/submitter.ts";
 import type { SubmitterOptions } from "../../lib/intents/submission.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import type { Job } from "./http_clients.ts";
+import { median } from "./proxy_rivals.ts";
 
 /** Chain of the benchmarks. */
 export const CHAIN_ID = 1337;
@@ -86,10 +87,6 @@ export async function compare<Name extends string>(
   });
   // One entry for each of the names.
   return Object.fromEntries(rates) as Record<Name, number>;
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 /** A message as viem signs it. */

@@ -11,15 +11,8 @@
  * the rate stands what the relay's process used of the CPU (`/proc/PID/stat`), by which relays compare
  * on a busy machine, and both are printed as ratios to the rivals measured in the same round.
  */
-import {
-  freePort,
-  locateBun,
-  median,
-  output,
-  type Rival,
-  start,
-  startOwnProxy,
-} from "./proxy_rivals.ts";
+import { freePort } from "../support/ports.ts";
+import { locateBun, median, output, type Rival, start, startOwnProxy } from "./proxy_rivals.ts";
 
 const CLIENTS = 1_000;
 const IDLE_CLIENTS = 5_000;

@@ -19,9 +19,9 @@
  * Three rounds of five rivals and another version take about three minutes on a quiet machine, and
  * up to eight on a busy one, where rivals warm up longer.
  */
+import { freePort } from "../support/ports.ts";
 import {
   cpuMicros,
-  freePort,
   locate,
   locateBun,
   median,

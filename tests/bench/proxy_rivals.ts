@@ -1,5 +1,7 @@
 /** What the benchmarks of the proxy run beside it: the programs of others, as child processes. */
 
+import { freePort } from "../support/ports.ts";
+
 /** Exact version of Bun, fetched by `npx` when it is first used. */
 const BUN = "bun@1.3.0";
 
@@ -7,12 +9,6 @@ const BUN = "bun@1.3.0";
 export interface Rival extends AsyncDisposable {
   port: number;
   pid: number;
-}
-
-/** A port that was free a moment ago. */
-export function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 /** Where a program is, or how to get it. @throws {Error} If it is not installed. */

@@ -16,7 +16,8 @@ import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID } from "./driver.ts";
-import { cpuMicros, freePort, median, type Rival, start } from "./proxy_rivals.ts";
+import { freePort } from "../support/ports.ts";
+import { cpuMicros, median, type Rival, start } from "./proxy_rivals.ts";
 
 const CONCURRENCY = 32;
 const BET = 100_000n;
