@@ -93,30 +93,6 @@ async function entryOf(files: readonly string[], folder: string): Promise<string
   return entry;
 }
 
-/** Most bytes of temporary files, and how many have to be available. */
-const TEMPORARY_BYTES_MAX = 8e9;
-const AVAILABLE_BYTES_MIN = 12e9;
-
-/**
- * Words before a command that puts its temporary files into memory, where nobody waits for a disk: in a
- * mount that ends with the command. None where that cannot be, or TMPDIR says where they belong.
- */
-async function inMemory(folder: string): Promise<string[]> {
-  const isFree = Deno.systemMemoryInfo().available > AVAILABLE_BYTES_MIN;
-  if (Deno.env.has("TMPDIR") || !isFree) return [];
-  const path = `${folder}/memory`;
-  await Deno.mkdir(path);
-  await Deno.chmod(folder, 0o711); // for programs of other users, such as pgbouncer
-  const options = `size=${TEMPORARY_BYTES_MAX},mode=1777`;
-  // The shell adds PWD to the environment.
-  const script = `mount -t tmpfs -o ${options} tmpfs "$0" && exec env -u PWD TMPDIR="$0" "$@"`;
-  const words = ["unshare", "--mount", "sh", "-c", script, path];
-  const [program = "", ...args] = [...words, "true"];
-  const { success } = await new Deno.Command(program, { args, stderr: "null" }).output()
-    .catch(() => ({ success: false }));
-  return success ? words : [];
-}
-
 if (import.meta.main) {
   Deno.chdir(root);
   const folder = await Deno.makeTempDir();
@@ -131,7 +107,6 @@ if (import.meta.main) {
     // The tests get it too, and end; the folder is removed after them.
     Deno.addSignalListener("SIGINT", () => {});
     const cores = navigator.hardwareConcurrency;
-    const memory = await inMemory(folder);
     // Both at once: while long tests wait, for processes and for time to pass, the others compute.
     const runs = [
       { isolates: long, flags: uncovered, jobs: Math.ceil(1.5 * cores) },
@@ -143,9 +118,8 @@ if (import.meta.main) {
         const junit = `${folder}/${index}.xml`;
         const own = report === undefined ? [] : [`--junit-path=${junit}`];
         const others = flags.filter((flag) => !flag.startsWith("--junit-path="));
-        const command = [...memory, Deno.execPath(), ...task, ...others, ...own, ...entries];
-        const { code } = await new Deno.Command(command[0] ?? "", {
-          args: command.slice(1),
+        const { code } = await new Deno.Command(Deno.execPath(), {
+          args: [...task, ...others, ...own, ...entries],
           clearEnv: true,
           env: { DENO_JOBS: `${jobs}`, ...env },
         }).spawn().status;
