@@ -74,6 +74,58 @@ Deno.test("exposureGrid: shows at least the loss at every price and time, and th
   }
 });
 
+Deno.test("exposureGrid: the worst place has exactly the prices and times of the largest loss", () => {
+  const random = seededRandom(63);
+  const upTo = (end: number) => Math.floor(end * random());
+  for (let round = 0; round < 300; round++) {
+    const theses = Array.from({ length: 1 + upTo(12) }, (_, id) => {
+      const [low, startTime] = [upTo(40), upTo(2) * upTo(30)];
+      const one = bet(id, low, low + 1 + upTo(20), startTime, startTime + 11 + upTo(20));
+      return { ...one, payout: one.betAmount + 1n + BigInt(upTo(3)) };
+    });
+    const [nowMs, now] = [10, upTo(60)];
+    const { worst } = exposureGrid(theses, nowMs, now) ?? assert.fail();
+    const lossAt = (price: number, time: number) =>
+      theses.filter((one) =>
+        Number(one.lowerPrice) <= price * 1e6 && price * 1e6 <= Number(one.upperPrice) &&
+        one.startTime <= time && time < one.endTime
+      ).reduce((sum, { payout, betAmount }) => sum + Number(payout - betAmount), 0) / 1e6;
+    const all: [price: number, time: number, loss: number][] = [];
+    for (let price = 0; price <= 61; price += 0.5) {
+      for (let time = nowMs; time < 70; time++) all.push([price, time, lossAt(price, time)]);
+    }
+    const most = Math.max(...all.map(([, , loss]) => loss));
+    assert.equal(worst.loss, most);
+    const { low, high, fromMs, toMs } = worst;
+    for (const [price, time, loss] of all) {
+      const isInside = low <= price && price <= high && fromMs <= time && time < toMs;
+      if (isInside) assert.equal(loss, most, `round ${round}`);
+    }
+    assert(lossAt(low - 0.5, fromMs) < most && lossAt(high + 0.5, fromMs) < most);
+    assert(fromMs === nowMs || theses.some(({ startTime }) => startTime === fromMs));
+    assert(theses.some(({ endTime }) => endTime === toMs), "no longer, and no shorter");
+    const hasNow = all.some(([price, , loss]) => price === now && loss === most);
+    assert.equal(
+      low <= now && now <= high,
+      hasNow,
+      "a place around the price of now, if there is one",
+    );
+  }
+});
+
+Deno.test("exposureGrid: where nothing is lost, nothing is left by rounding", () => {
+  const paid = (one: ReturnType<typeof bet>, loss: bigint) => ({
+    ...one,
+    payout: 10_000_000n + loss,
+  });
+  const grid = exposureGrid([
+    paid(bet(1, 100, 101, 0, 9_000), 100_000n),
+    paid(bet(2, 100, 101, 0, 9_000), 200_000n),
+    paid(bet(3, 110, 112, 0, 9_000), 300_000n),
+  ], 0);
+  assert.deepEqual([grid?.cells[5]?.[0], grid?.cells[11]?.[0]], [0, 0.3]);
+});
+
 Deno.test("exposureGrid: open bets are needed for a grid", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
@@ -97,7 +149,7 @@ Deno.test("timeTicksOf: now and round times, each with room for its name", () =>
     assert.equal(places[0], 0);
     assert(places.length >= 2 && places.length <= 5, `${allMs}`);
     for (const [index, place] of places.entries()) {
-      assert(place <= 100 && (index === 0 || place - (places[index - 1] ?? 0) >= 27), `${allMs}`);
+      assert(place <= 100 && (index === 0 || place - (places[index - 1] ?? 0) >= 25), `${allMs}`);
     }
   }
 });

@@ -12,13 +12,24 @@ export interface ExposureGrid {
   high: number;
   /** Where columns begin and the last one ends, Unix milliseconds: the next minute is the widest. */
   timesMs: readonly number[];
+  worst: WorstPlace;
+}
+
+/** Prices and times at which most is lost: from the bounds of boxes, not from cells. */
+export interface WorstPlace {
+  loss: number;
+  /** Both bounds are in it. */
+  low: number;
+  high: number;
+  fromMs: number;
+  toMs: number;
 }
 
 /** Cells of the grid. */
 export const [ROWS, COLUMNS] = [12, 24];
 
-/** The first minute is about as wide as the next tenfold of it. */
-const NEAR_MS = 60_000;
+/** The first half minute is about as wide as the next tenfold of it. */
+const NEAR_MS = 30_000;
 
 /** Times from now to percent of the width. */
 export const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constant(NEAR_MS);
@@ -30,7 +41,7 @@ const TICKS_MS = [
 ];
 
 /** Percent of the width that a name needs. */
-const NAME_WIDTH = 27;
+const NAME_WIDTH = 25;
 
 /** Those that have room for their names, the longest ones first. */
 export function timeTicksOf(allMs: number): number[] {
@@ -45,11 +56,24 @@ export function timeTicksOf(allMs: number): number[] {
   return kept;
 }
 
-/** What the open bets of one market cost where the price is inside their boxes; undefined without bets. */
-export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
+/**
+ * What the open bets of one market cost where the price is inside their boxes; undefined without bets.
+ *
+ * @param price Of now: of places that cost the same, one around it is the worst, or else the next.
+ */
+export function exposureGrid(
+  theses: readonly Thesis[],
+  nowMs: number,
+  price = NaN,
+): ExposureGrid | undefined {
   const boxes = theses.filter((thesis) => isUndecided(thesis, nowMs))
     .map(({ lowerPrice, upperPrice, startTime, endTime, ...money }) => ({
-      ...{ from: Math.max(startTime, nowMs), to: endTime, loss: lossOf(money) },
+      // Losses are whole millionths of a USDC: sums of them leave no rest.
+      ...{
+        from: Math.max(startTime, nowMs),
+        to: endTime,
+        loss: Number(money.payout - money.betAmount),
+      },
       ...{ lower: toNumber(lowerPrice), upper: toNumber(upperPrice) },
     }));
   const allMs = Math.max(...boxes.map(({ to }) => to)) - nowMs;
@@ -68,27 +92,40 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
     ...bottoms.map((price) => ({ price, order: 2, box: undefined, change: 0 })),
     ...boxes.map((box) => ({ price: box.upper, order: 1, box, change: -box.loss })),
   ].sort((a, b) => a.price - b.price || a.order - b.order);
-  /** Goes up the prices. @param see Called with the loss at each, and the row. */
-  const climb = (
-    counts: (box: typeof boxes[number]) => boolean,
-    see: (loss: number, row: number) => void,
-  ) => {
-    let loss = 0;
-    for (const { price, box, change } of edges) {
-      if (box !== undefined && !counts(box)) continue;
-      loss += change;
-      if (price < high) see(loss, bottoms.findIndex((bottom) => bottom <= price));
-    }
-  };
+  let most = 0;
+  let worstPlaces: { time: number; price: number }[] = [];
   for (const time of new Set([...timesMs.slice(0, COLUMNS), ...boxes.map(({ from }) => from)])) {
     const column = timesMs.findLastIndex((timeMs) => timeMs <= time);
-    climb(({ from, to }) => from <= time && time < to, (loss, row) => {
-      const cell = cells.at(row)!; // below all bottoms, by rounding, it is the last row
-      cell[column] = Math.max(cell[column] ?? 0, loss);
-    });
+    let loss = 0;
+    for (const { price, box, change } of edges) {
+      if (box !== undefined && !(box.from <= time && time < box.to)) continue;
+      loss += change;
+      if (change > 0 && loss >= most) {
+        worstPlaces = loss > most ? [{ time, price }] : [...worstPlaces, { time, price }];
+        most = loss;
+      }
+      if (price >= high) continue;
+      const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!; // by rounding
+      cell[column] = Math.max(cell[column] ?? 0, loss / 1e6);
+    }
   }
-  return { cells, low, high, timesMs };
+  const worst = worstPlaces.map((place): WorstPlace => {
+    const around = boxes.filter(({ from, to, lower, upper }) =>
+      from <= place.time && place.time < to && lower <= place.price && place.price <= upper
+    );
+    return {
+      loss: most / 1e6,
+      low: Math.max(...around.map(({ lower }) => lower)),
+      high: Math.min(...around.map(({ upper }) => upper)),
+      fromMs: Math.max(...around.map(({ from }) => from)),
+      toMs: Math.min(...around.map(({ to }) => to)),
+    };
+  }).sort((a, b) => Number(isIn(price, b)) - Number(isIn(price, a)) || a.fromMs - b.fromMs)[0]!;
+  return { cells, low, high, timesMs, worst };
 }
+
+/** Whether a price is in it, whatever the time. */
+export const isIn = (price: number, { low, high }: WorstPlace) => low <= price && price <= high;
 
 /** Prices to come decide it. */
 const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;

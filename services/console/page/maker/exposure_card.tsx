@@ -12,11 +12,13 @@ import {
   endedOf,
   type ExposureGrid,
   exposureGrid,
+  isIn,
   MOVES,
   profitAfter,
   ROWS,
   timeScaleOf,
   timeTicksOf,
+  type WorstPlace,
 } from "./exposure.ts";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
@@ -35,11 +37,11 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
   const prices = model.feed.latest.peek(); // read with the bets
   const markets = model.markets.list.flatMap(({ symbol, base, quote }): OpenMarket[] => {
     const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
-    const grid = exposureGrid(own, nowMs);
     const price = prices[symbol] && toNumber(prices[symbol].price);
+    const grid = exposureGrid(own, nowMs, price);
     return grid === undefined ? [] : [{ symbol, price, own, grid }];
   });
-  const most = Math.max(0, ...markets.flatMap(({ grid }) => grid.cells.flat()));
+  const most = Math.max(0, ...markets.map(({ grid }) => grid.worst.loss));
   const ended = endedOf(theses, nowMs);
   return (
     <Card title="Exposure by price and time">
@@ -52,9 +54,10 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
               ))}
             </div>
             <p class="note">
-              The stronger the colour, the more is lost if the price is there at that time. One
-              scale for all, up to{" "}
-              {usdc(-most)}. Dashed: the price now. Time is logarithmic: the next minute is wide.
+              Loss if the price is there at that time: 0{" "}
+              <span class="heat-key" aria-hidden="true" /> {usdc(-most)}{" "}
+              USDC. Dashed: the price now. Point at a place for its figures. Time is logarithmic:
+              the next minute is wide.
             </p>
           </div>
           <Moves markets={markets} nowMs={nowMs} />
@@ -89,8 +92,8 @@ function Moves({ markets, nowMs }: { markets: readonly OpenMarket[]; nowMs: numb
         keyOf={(move) => move}
         columns={[
           { name: "Move", text: percent },
-          ...markets.map((market) => columnOf(market.symbol, [market])),
           ...(markets.length > 1 ? [columnOf("All", markets)] : []),
+          ...markets.map((market) => columnOf(market.symbol, [market])),
         ]}
       />
       <p class="note">
@@ -117,7 +120,7 @@ interface HeatMapProps extends Omit<OpenMarket, "own"> {
 }
 
 function HeatMap({ symbol, grid, price, most, nowMs }: HeatMapProps) {
-  const { cells, low, high, timesMs } = grid;
+  const { cells, low, high, timesMs, worst } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const allMs = timesMs[COLUMNS]! - nowMs;
   const toX = timeScaleOf(allMs);
@@ -131,19 +134,21 @@ function HeatMap({ symbol, grid, price, most, nowMs }: HeatMapProps) {
       at((event.clientX - left) / width, COLUMNS),
     ];
   };
-  const [row, column] = pointed.value ?? worstCell(cells);
-  const priceAt = (row: number) => formatQuotePrice(toY.invert(100 * row / ROWS));
-  const inText = (column: number) => labelOf(Math.max(0, timesMs[column]! - nowMs));
-  const text = `${usdc(-(cells[row]?.[column] ?? 0))} at ${priceAt(row + 1)} – ${priceAt(row)}, ` +
-    (column === 0 ? "now" : `in ${inText(column)}`);
+  const [row, column] = pointed.value ?? [];
+  const text = row === undefined || column === undefined
+    ? describeWorst(worst, price, nowMs)
+    : `up to ${usdc(-(cells[row]?.[column] ?? 0))} at ` +
+      `${formatQuotePrice(toY.invert(100 * (row + 1) / ROWS))} – ` +
+      `${formatQuotePrice(toY.invert(100 * row / ROWS))}, ${describeTime(timesMs[column]!, nowMs)}`;
   return (
     <figure class="chart-figure">
       <figcaption>
         <strong>{symbol}</strong>
-        <span class="detail">{pointed.value === undefined && "most: "}{text}</span>
+        <span class={row === undefined ? "detail" : "detail pointed-text"}>{text}</span>
       </figcaption>
       <Plot
-        label={`${symbol} by price and time: most is lost, ${text}`}
+        class="heat-map"
+        label={`${symbol} by price and time: ${describeWorst(worst, price, nowMs)}`}
         shape-rendering="crispEdges"
         onPointerMove={point}
         onPointerDown={point}
@@ -170,7 +175,7 @@ function HeatMap({ symbol, grid, price, most, nowMs }: HeatMapProps) {
           )
         )}
         {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
-        {pointed.value !== undefined && (
+        {row !== undefined && column !== undefined && (
           <rect
             class="pointed"
             x={100 * column / COLUMNS}
@@ -184,9 +189,13 @@ function HeatMap({ symbol, grid, price, most, nowMs }: HeatMapProps) {
   );
 }
 
-/** The cell with the largest loss. */
-function worstCell(cells: ExposureGrid["cells"]): [row: number, column: number] {
-  const most = Math.max(...cells.flat());
-  const row = cells.findIndex((losses) => losses.includes(most));
-  return [row, cells[row]?.indexOf(most) ?? 0];
+/** Where most is lost: exact prices, and whether that of now is among them. */
+function describeWorst(worst: WorstPlace, price: number | undefined, nowMs: number): string {
+  const { loss, low, high, fromMs } = worst;
+  const isHere = price !== undefined && isIn(price, worst);
+  return `most: ${usdc(-loss)} at ${formatQuotePrice(low)} – ${formatQuotePrice(high)}, ` +
+    describeTime(fromMs, nowMs) + (isHere ? ": the price is there now" : "");
 }
+
+const describeTime = (timeMs: number, nowMs: number) =>
+  timeMs <= nowMs ? "now" : `in ${labelOf(timeMs - nowMs)}`;
