@@ -87,9 +87,15 @@ const OWN_REFUSALS =
 /** More errors than these, and this share on top, are more than chance. */
 const CALIBRATION = { errors: 3, share: 0.03 };
 
-/** How far a share that held may be from its predicted probability by chance. */
-export function calibrationBand(error: number): number {
-  return CALIBRATION.errors * error + CALIBRATION.share;
+/**
+ * How far a share that held may be from its predicted probability by chance.
+ *
+ * @param looks How many shares are looked at together: the more, the farther one of them is by chance.
+ *   It leaves the probability of a false alarm among all of them about that of one look.
+ */
+export function calibrationBand(error: number, looks = 1): number {
+  const errors = Math.sqrt(CALIBRATION.errors ** 2 + 2 * Math.log(Math.max(1, looks)));
+  return errors * error + CALIBRATION.share;
 }
 
 export const SOLVER: readonly Problem[] = [

@@ -57,7 +57,8 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
-      await visitor.sees(/Limit\s+300\.00, [3-9]\d\.\d % free/);
+      await visitor.sees(/Limit\s+300\.00\s+Used\s+\d\d\.\d %\s+Free\s+\d+\.\d\d\s/);
+      await visitor.sees(/Freed at the next end\s+\d+\.\d\d at \d\d:\d\d:\d\d/);
       await visitor.sees(/Expected by its prices\s+[+−]\d+\.\d\d \([+−]\d+\.\d %\)/);
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));
       await visitor.sees(/By market and period\s+first bet decided \d+ \w+, \d\d:\d\d/);
@@ -75,13 +76,16 @@ Deno.test({
         '[aria-label^="Your bets: "]',
         (picture) => picture.getAttribute("aria-label"),
       );
-      assert.match(forecasts ?? "", /^Your bets: predicted \d+ %, held \d+ %/);
+      assert.match(
+        forecasts ?? "",
+        /^Your bets: predicted \d+ %, held \d+ % of [1-9], too few to tell/,
+      );
       await visitor.sees(new RegExp(`Your bets ${SHORT} settled`));
       const map = await visitor.page.waitForSelector('svg[aria-label*="by price and time"]');
       await visitor.page.mouse.move(0, 0);
       await visitor.sees(/most: −\d+\.\d\d at .* – .*, in \d/);
       await map?.hover();
-      await visitor.sees(/USDT\s+(−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
+      await visitor.sees(/USDT\s+up to (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
       assert.match(
         await visitor.textOf('tr[data-row="quoted"]'),
         new RegExp(`${SHORT + LONG + 1}`),

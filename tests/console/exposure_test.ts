@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   endedOf,
   exposureGrid,
+  nextEndOf,
   profitAfter,
   timeScaleOf,
   timeTicksOf,
@@ -161,4 +162,12 @@ Deno.test("profitAfter: boxes around the moved price are won by their users, all
   assert.equal(profitAfter(theses, 100, 0.02, 5), 10 - 15);
   assert.equal(profitAfter(theses, 100, -0.02, 5), 20);
   assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
+});
+
+Deno.test("nextEndOf: the bets that end next, all of the same time, without those that are decided", () => {
+  const lost = { ...bet(3, 1, 2, 0, 4_000), breach: { time: 1, price: 3n } };
+  const theses = [bet(1, 1, 2, 0, 9_000), bet(2, 1, 2, 0, 5_000), bet(4, 1, 2, 0, 5_000), lost];
+  assert.deepEqual(nextEndOf(theses, 4_999), { endTime: 5_000, atRisk: 30_000_000n });
+  assert.equal(nextEndOf(theses, 5_000)?.endTime, 9_000);
+  assert.equal(nextEndOf(theses, 9_000), undefined);
 });

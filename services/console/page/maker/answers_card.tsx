@@ -7,9 +7,11 @@ import { REFUSAL_TEXTS } from "./refusals.ts";
 /** How the solver answered since its start, by code. */
 export function Answers({ metrics }: { metrics: Metrics }) {
   const [quotes, executions] = ["solver_quotes_total", "solver_execute_answers_total"] as const;
+  const countOf = (outcome: string) =>
+    (metrics.sum(quotes, { outcome }) ?? 0) + (metrics.sum(executions, { outcome }) ?? 0);
   const samples = [...metrics.of(quotes), ...metrics.of(executions)];
   const outcomes = [...new Set(samples.map(({ labels }) => labels.outcome ?? ""))]
-    .sort((a, b) => Number(isSuccess(b)) - Number(isSuccess(a)) || a.localeCompare(b));
+    .sort((a, b) => Number(isSuccess(b)) - Number(isSuccess(a)) || countOf(b) - countOf(a));
   const count = (metric: string, outcome: string, kind: Record<string, string> = {}) => {
     const value = metrics.sum(metric, { ...kind, outcome });
     const share = formatShare((value ?? 0) / (metrics.sum(metric, kind) ?? 1));

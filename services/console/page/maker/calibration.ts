@@ -9,6 +9,8 @@ export interface Forecast {
   held: number;
   /** Standard error of `held` by chance alone. */
   error: number;
+  /** Bets or windows that it was predicted for. */
+  count: number;
 }
 
 /** Forecasts of one kind of boxes. */
@@ -16,11 +18,16 @@ export interface ForecastPicture {
   name: string;
   /** How many boxes there were. */
   size: string;
+  /** How many there were of each forecast is shown: they differ. */
+  hasCounts?: boolean;
   forecasts: readonly Forecast[];
 }
 
-/** With fewer windows a picture shows nothing but chance. */
-const WINDOWS_MIN = 20;
+/** With fewer bets or windows a forecast shows nothing but chance. */
+export const COUNT_MIN = 20;
+
+/** It has enough bets or windows for a verdict. */
+export const isTold = ({ count }: Forecast) => count >= COUNT_MIN;
 
 /** Settled bets first, then each market and length of a window. */
 export function picturesOf(
@@ -32,13 +39,13 @@ export function picturesOf(
   return [
     ...(bets.length === 0
       ? []
-      : [{ name: "Your bets", size: `${settled} settled`, forecasts: bets }]),
+      : [{ name: "Your bets", size: `${settled} settled`, hasCounts: true, forecasts: bets }]),
     ...markets.flatMap(({ symbol, horizons }) =>
-      horizons.filter(({ windows, boxes }) => windows >= WINDOWS_MIN && boxes.length > 0)
+      horizons.filter(({ windows, boxes }) => windows >= COUNT_MIN && boxes.length > 0)
         .map(({ horizonMs, windows, boxes }) => ({
           name: `${symbol}, ${labelOf(horizonMs)}`,
           size: `${windows.toFixed(0)} windows`,
-          forecasts: boxes,
+          forecasts: boxes.map((box) => ({ ...box, count: windows })),
         }))
     ),
   ];
@@ -56,30 +63,38 @@ function forecastsOfBets(metrics: Metrics): Forecast[] {
     const sum = metrics.sum("solver_predicted_probability_sum", { predicted: range }) ?? 0;
     const predicted = sum / count;
     const error = Math.sqrt(predicted * (1 - predicted) / count);
-    return [{ predicted, held: (held ?? 0) / count, error }];
+    return [{ predicted, held: (held ?? 0) / count, error, count }];
   });
 }
 
-/** More than chance explains, by the bound of the alert. */
-export const isOff = ({ predicted, held, error }: Forecast) =>
-  Math.abs(held - predicted) > calibrationBand(error);
+/** The number of forecasts that are told apart from chance together. */
+export function looksOf(pictures: readonly ForecastPicture[]): number {
+  return pictures.flatMap(({ forecasts }) => forecasts).filter(isTold).length;
+}
+
+/** More than chance explains, by the bound of the alert, among so many forecasts. */
+export const isOff = (forecast: Forecast, looks: number) =>
+  isTold(forecast) &&
+  Math.abs(forecast.held - forecast.predicted) > calibrationBand(forecast.error, looks);
 
 /** All pictures in one sentence. */
 export function verdictOf(pictures: readonly ForecastPicture[]): string {
-  const forecasts = pictures.flatMap(({ forecasts }) => forecasts);
-  const off = forecasts.filter(isOff).length;
-  if (forecasts.length === 0) {
-    return `Too early to tell: a market is compared after ${WINDOWS_MIN} windows, and a bet once it ` +
-      "is settled. Pricing that says no probability, such as mock, is not compared.";
+  const looks = looksOf(pictures);
+  const off = pictures.flatMap(({ forecasts }) => forecasts)
+    .filter((forecast) => isOff(forecast, looks)).length;
+  if (looks === 0) {
+    return `Too early to tell: a market is compared after ${COUNT_MIN} windows, and bets of similar ` +
+      `probability once ${COUNT_MIN} of them are settled. Pricing that says no probability, such as ` +
+      "mock, is not compared.";
   }
   if (off === 0) return "Chance explains all differences.";
-  return `${off} of ${forecasts.length} differ by more than chance (filled). Above the line, users ` +
-    "win more than they pay for; below it, they are paid too little.";
+  return `${off} of ${looks} ${off === 1 ? "differs" : "differ"} by more than chance (filled). ` +
+    "Above the line, users win more than they pay for; below it, they are paid too little.";
 }
 
-/** Ends of the band of chance around what held, as shares. */
-export function bandOf({ held, error }: Forecast): [low: number, high: number] {
-  const half = calibrationBand(error);
+/** Ends of the band of chance around what held, as shares, among so many forecasts. */
+export function bandOf({ held, error }: Forecast, looks: number): [low: number, high: number] {
+  const half = calibrationBand(error, looks);
   return [Math.max(0, held - half), Math.min(1, held + half)];
 }
 

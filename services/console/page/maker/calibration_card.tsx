@@ -1,60 +1,76 @@
+import { scaleLinear } from "d3-scale";
 import { Card } from "../card.tsx";
-import { bandOf, type Forecast, type ForecastPicture, isOff, verdictOf } from "./calibration.ts";
+import { Plot } from "../plot.tsx";
+import { bandOf, type ForecastPicture, isOff, isTold, looksOf, verdictOf } from "./calibration.ts";
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
 /** Predicted against held boxes: one picture for the bets, and one for each market and length. */
 export function Calibration({ pictures }: { pictures: readonly ForecastPicture[] }) {
+  const looks = looksOf(pictures);
   return (
     <Card title="Forecasts against the market" note="since the solver’s start">
       <p>{verdictOf(pictures)}</p>
       <div class="calibrations">
-        {pictures.map(({ name, size, forecasts }) => (
-          <figure key={name} class="calibration">
+        {pictures.map((picture) => (
+          <figure key={picture.name} class="chart-figure">
             <figcaption>
-              <strong>{name}</strong> <span class="note">{size}</span>
+              <strong>{picture.name}</strong> <span class="note">{picture.size}</span>
             </figcaption>
-            <Picture name={name} forecasts={forecasts} />
+            <Picture {...picture} looks={looks} />
           </figure>
         ))}
       </div>
       {pictures.length > 0 && (
         <p class="note">
           Across: the probability that was predicted. Up: the share of these boxes that held, and
-          what chance explains (three standard errors and 3 %). Markets are compared in windows that
-          nobody has to bet on.
+          what chance explains (three standard errors and 3 %, and more since {looks}{" "}
+          are looked at together). At the top: the number of bets; a point of fewer than {COUNT_MIN}
+          {" "}
+          is grey and not judged. Markets are compared in windows that nobody has to bet on.
         </p>
       )}
     </Card>
   );
 }
 
-function Picture({ name, forecasts }: { name: string; forecasts: readonly Forecast[] }) {
-  const texts = forecasts.map((forecast) =>
-    `predicted ${percent(forecast.predicted)}, held ${percent(forecast.held)}` +
-    (isOff(forecast) ? ", more than chance" : "")
+/** Percent of the drawing: points at 0 and 100 % are whole. */
+const toX = scaleLinear([0, 1], [5, 95]);
+const toY = scaleLinear([0, 1], [95, 5]);
+const TICKS = [0, 0.5, 1];
+
+function Picture({ name, forecasts, hasCounts, looks }: ForecastPicture & { looks: number }) {
+  const points = forecasts.map((forecast) => ({
+    ...forecast,
+    style: !isTold(forecast) ? "few" : isOff(forecast, looks) ? "off" : "",
+    band: bandOf(forecast, looks),
+  }));
+  const texts = points.map(({ predicted, held, count, style }) =>
+    `predicted ${percent(predicted)}, held ${percent(held)}` +
+    (hasCounts ? ` of ${count}` : "") +
+    (style === "few" ? ", too few to tell" : style === "off" ? ", more than chance" : "")
   );
   return (
-    <svg viewBox="-32 -6 152 124" role="img" aria-label={`${name}: ${texts.join("; ")}`}>
-      <path class="grid" d="M0 0 H100 V100 H0 Z M0 50 H100 M50 0 V100" />
-      <path class="mark" d="M0 100 L100 0" />
-      {[0, 50, 100].map((at) => (
-        <g key={at}>
-          <text x={at} y="114" text-anchor="middle">{at} %</text>
-          <text x="-4" y={103 - at} text-anchor="end">{at} %</text>
-        </g>
-      ))}
-      {forecasts.map((forecast, index) => {
-        const [low, high] = bandOf(forecast);
-        const x = 100 * forecast.predicted;
+    <Plot
+      label={`${name}: ${texts.join("; ")}`}
+      xTicks={TICKS.map((share) => ({ at: toX(share), text: percent(share) }))}
+      yTicks={TICKS.map((share) => ({ at: toY(share), text: percent(share) }))}
+      names={hasCounts
+        ? points.map(({ predicted, count }) => ({ at: toX(predicted), text: `${count}` }))
+        : []}
+    >
+      <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
+      {points.map(({ predicted, held, style, band: [low, high] }, index) => {
+        const [x, y] = [toX(predicted), toY(held)];
         return (
-          <g key={index} class={isOff(forecast) ? "forecast off" : "forecast"}>
+          <g key={index} class={`forecast ${style}`}>
             <title>{texts[index]}</title>
-            <path d={`M${x} ${100 - 100 * high} V${100 - 100 * low}`} />
-            <circle cx={x} cy={100 - 100 * forecast.held} r="3.5" />
+            {style !== "few" && <path d={`M${x} ${toY(high)} V${toY(low)}`} />}
+            <path class="dot" d={`M${x} ${y} h0`} />
+            <path class="hole" d={`M${x} ${y} h0`} />
           </g>
         );
       })}
-    </svg>
+    </Plot>
   );
 }

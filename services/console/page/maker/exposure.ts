@@ -153,6 +153,21 @@ export function profitAfter(
   }, 0);
 }
 
+/** The next time at which bets end, and what is at risk in them until then. */
+export interface NextEnd {
+  endTime: number;
+  atRisk: bigint;
+}
+
+/** Undefined if no bet can still end. */
+export function nextEndOf(theses: readonly Thesis[], nowMs: number): NextEnd | undefined {
+  const open = theses.filter((thesis) => isUndecided(thesis, nowMs));
+  const endTime = Math.min(...open.map(({ endTime }) => endTime));
+  const atRisk = open.filter((thesis) => thesis.endTime === endTime)
+    .reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+  return open.length === 0 ? undefined : { endTime, atRisk };
+}
+
 /** Bets that have ended: no price to come changes them, but their outcome is not known yet. */
 export function endedOf(theses: readonly Thesis[], nowMs: number) {
   const ended = theses.filter((thesis) => !isDecided(thesis) && thesis.endTime <= nowMs);

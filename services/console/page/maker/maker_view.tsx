@@ -27,6 +27,7 @@ import { useNow } from "../use_now.ts";
 import { Answers } from "./answers_card.tsx";
 import { earningsOf, picturesOf } from "./calibration.ts";
 import { Calibration } from "./calibration_card.tsx";
+import { type NextEnd, nextEndOf } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
 import { type MakerState, MakerWatch, type SolverFigures } from "./maker_watch.ts";
 import { OpenBoxes } from "./open_boxes.tsx";
@@ -59,10 +60,8 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
           <p class="warned">The bets may be out of date: {problem}. Trying again.</p>
         )}
       </div>
-      {solverProblem && state?.solver && (
-        <Age name="the solver’s own figures" ofMs={state.solver.readAtMs} />
-      )}
-      {problem && state && <Age name="the bets" ofMs={state.readAtMs} />}
+      {state?.solver && <Age name="the solver’s own figures" ofMs={state.solver.readAtMs} />}
+      {state && <Age name="the bets" ofMs={state.readAtMs} />}
       {state === undefined
         ? <p class="note">{problem ?? "Reading the solver and its bets …"}</p>
         : <Maker model={model} state={state} />}
@@ -70,9 +69,13 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   );
 }
 
+/** Figures that are older were not read at the last passes, whatever the reason. */
+const OLD_MS = 6_000;
+
 /** Apart from the announcement of the problem, which is read out once. */
 function Age({ name, ofMs }: { name: string; ofMs: number }) {
   const nowMs = useNow(systemClock, 1_000);
+  if (nowMs - ofMs < OLD_MS) return null;
   return (
     <p class="warning">
       ▲ Below, {name} are of {formatTime(ofMs)}, {formatDuration(nowMs - ofMs)} ago.
@@ -90,7 +93,7 @@ function Maker({ model, state }: { model: PageModel; state: MakerState }) {
     <>
       <div class="tiles">
         <Profit results={results} solver={solver} />
-        <AtRisk results={results} solver={solver} />
+        <AtRisk results={results} solver={solver} next={nextEndOf(theses, nowMs)} />
         <UsersWon results={results} />
         <Money state={state} />
       </div>
@@ -117,21 +120,28 @@ function Maker({ model, state }: { model: PageModel; state: MakerState }) {
 
 /** The built-in strategies in words. */
 const PRICING_TEXTS: Readonly<Record<string, string>> = {
-  mock: "prices at random, for tests (mock)",
-  barrier: "prices by a model of the market (barrier)",
+  mock: "at random, for tests (mock)",
+  barrier: "a model of the market (barrier)",
 };
 
 function Money({ state: { solver, address, account } }: { state: MakerState }) {
   const { pricing = "", dryRun = false } = solver?.info ?? {};
   return (
-    <Card title="Balance for new bets">
+    <Card title="Balance for new bets" note={dryRun && "dry run: takes no bets"}>
       <p class="big" data-maker-balance>{formatAmount(account.balance)} USDC</p>
-      <p class="note">
-        <code title={address}>{shortAddress(address)}</code> {solver === undefined
-          ? "made the first bet of this chain: the solver itself has not answered yet"
-          : PRICING_TEXTS[pricing] ?? `prices by the strategy “${pricing}”`}
-        {dryRun && ", dry run: takes no bets"}
-      </p>
+      <dl class="facts">
+        <Fact label="Address of the solver">
+          <code title={address}>{shortAddress(address)}</code>
+        </Fact>
+        {solver && (
+          <Fact label="Pricing">{PRICING_TEXTS[pricing] ?? `the strategy “${pricing}”`}</Fact>
+        )}
+      </dl>
+      {solver === undefined && (
+        <p class="note">
+          It made the first bet of this chain: the solver itself has not answered yet.
+        </p>
+      )}
     </Card>
   );
 }
@@ -153,7 +163,9 @@ interface TileProps {
 const FREE_MIN = 0.1;
 
 /** What all open bets can cost, those being executed included, against the bound of `--max-exposure`. */
-function AtRisk({ results: { atRisk, open }, solver }: TileProps) {
+function AtRisk(
+  { results: { atRisk, open }, solver, next }: TileProps & { next: NextEnd | undefined },
+) {
   const { executing = 0n, maxExposure, complete } = solver ?? {};
   const all = atRisk + executing;
   const free = maxExposure ? Math.max(0, 1 - Number(all) / Number(maxExposure)) : undefined;
@@ -171,12 +183,19 @@ function AtRisk({ results: { atRisk, open }, solver }: TileProps) {
       )}
       <dl class="facts">
         <Fact label="Limit">
-          {maxExposure
-            ? `${formatRounded(maxExposure)}, ${percent(free ?? 0)} free`
-            : maxExposure === null
-            ? "none"
-            : "unknown"}
+          {maxExposure ? formatRounded(maxExposure) : maxExposure === null ? "none" : "unknown"}
         </Fact>
+        {maxExposure && free !== undefined && (
+          <>
+            <Fact label="Used">{percent(1 - free)}</Fact>
+            <Fact label="Free">{formatRounded(all < maxExposure ? maxExposure - all : 0n)}</Fact>
+          </>
+        )}
+        {next && (
+          <Fact label="Freed at the next end">
+            {formatRounded(next.atRisk)} at {formatTime(next.endTime)}
+          </Fact>
+        )}
         {executing > 0n && <Fact label="Of which being executed">{formatRounded(executing)}</Fact>}
       </dl>
       {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
@@ -187,6 +206,7 @@ function AtRisk({ results: { atRisk, open }, solver }: TileProps) {
 function Profit({ results, solver }: TileProps) {
   const { settled, profit, chance } = results;
   const earnings = solver && earningsOf(solver.metrics);
+  const readAtMs = solver?.readAtMs;
   const chanceUsdc = Number(chance) / 1e6;
   const surprise = earnings ? earnings.actual - earnings.expected : Number(profit) / 1e6;
   return (
@@ -198,14 +218,16 @@ function Profit({ results, solver }: TileProps) {
           <Fact
             label={earnings.bets === settled
               ? "Expected by its prices"
-              : `Expected of the last ${earnings.bets}`}
+              : `Expected of ${earnings.bets} that it counted${
+                readAtMs === undefined ? "" : ` until ${formatTime(readAtMs)}`
+              }`}
           >
             {formatGain(fromNumber(earnings.expected))}{" "}
             ({formatChange(earnings.expected / earnings.stakes)})
           </Fact>
         )}
         {earnings && earnings.bets !== settled && (
-          <Fact label={`The last ${earnings.bets} brought`}>
+          <Fact label={`These ${earnings.bets} brought`}>
             {formatGain(fromNumber(earnings.actual))}
           </Fact>
         )}
@@ -221,10 +243,10 @@ function Profit({ results, solver }: TileProps) {
 /** By payouts, since these decide about profit: long shots count for what they pay. */
 function UsersWon({ results: { settled, held, wonShare, breakEven } }: { results: Results }) {
   return (
-    <Card title="Payouts that users won">
+    <Card title="Payouts that users won" note="of all promised">
       <p class="big">{wonShare === undefined ? "–" : percent(wonShare)}</p>
       <dl class="facts">
-        <Fact label="You lose above">{breakEven === undefined ? "–" : percent(breakEven)}</Fact>
+        <Fact label="You break even at">{breakEven === undefined ? "–" : percent(breakEven)}</Fact>
         <Fact label="Bets that they won">
           <span data-maker-hits>{settled === 0 ? "–" : `${held} of ${settled}`}</span>
         </Fact>
@@ -251,7 +273,7 @@ function ByMarketAndPeriod(
         keyOf={([name]) => name}
         attributesOf={([name]) => ({ class: name === "All" ? "total" : undefined })}
         columns={[
-          { name: "Market, or decided in", text: ([name]) => name },
+          { name: "Market or period", text: ([name]) => name },
           {
             name: "Profit and loss",
             number: ([, { settled, profit }]) =>

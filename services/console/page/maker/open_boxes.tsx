@@ -8,6 +8,7 @@ import {
   formatAmount,
   formatQuotePrice,
   formatRounded,
+  formatTime,
   shortAddress,
   toNumber,
 } from "../format.ts";
@@ -77,7 +78,15 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
             text: (thesis) => <Gauge price={priceOf(thesis)} {...sidesOf(thesis)} />,
           },
           { name: "Nearer bound", text: (thesis) => describeDistance(pointsOf(thesis)) },
-          { name: "Time", text: (thesis) => describeTime(thesis, nowMs) },
+          {
+            name: "Time",
+            text: (thesis) => (
+              <>
+                {describeTime(thesis, nowMs)}
+                <span class="detail">ends {formatTime(thesis.endTime)}</span>
+              </>
+            ),
+          },
           { name: "Stake", number: ({ betAmount }) => formatAmount(betAmount) },
         ]}
       />

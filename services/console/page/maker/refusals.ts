@@ -2,7 +2,7 @@
 export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   OUTSIDE_RANGE: "The price was outside the box when it was asked for.",
   RANGE_BROKEN: "The price had left the box before the bet was placed.",
-  RANGE_TOO_NARROW: "The box is too low for the model to price.",
+  RANGE_TOO_NARROW: "Its prices are too near each other for the model.",
   PAYOUT_TOO_LOW: "So likely to hold that, less your margin, it pays no more than the stake.",
   PRICE_MOVED: "The price moved after the quote, and the bet became worth more than it cost.",
   PRICE_IMPROVED: "The price moved after the quote, and a new one pays the user more.",
