@@ -1,7 +1,15 @@
 import { scaleLinear } from "d3-scale";
 import { Card } from "../card.tsx";
 import { Plot } from "../plot.tsx";
-import { bandOf, type ForecastPicture, isOff, isTold, looksOf, verdictOf } from "./calibration.ts";
+import {
+  bandOf,
+  COUNT_MIN,
+  type ForecastPicture,
+  isOff,
+  isTold,
+  looksOf,
+  verdictOf,
+} from "./calibration.ts";
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
