@@ -63,10 +63,19 @@ Deno.test("Problem log: the time that the services name wins; what only followed
   assert.equal(endedOf(itsOwn, 99_000).length, 1);
 });
 
+Deno.test("Problem log: what has ended is remembered in its worst state", () => {
+  let records: ProblemRecord[] = [];
+  for (const [at, extent] of [3, 9, 9, 1].entries()) {
+    const found = findingOf("node", { text: `${extent} at ${at}`, extent });
+    records = logged(records, [found], 1_000 * at);
+  }
+  assert.deepEqual(endedOf(records, 99_000).map(({ text }) => text), ["9 at 2"]);
+});
+
 Deno.test("Problem log: the oldest records are forgotten", () => {
   let records: ProblemRecord[] = [];
-  for (let at = 0; at < 60; at++) records = logged(records, [node], at * 20_000);
-  assert.deepEqual([records.length, records[0]?.sinceMs], [50, 59 * 20_000]);
+  for (let at = 0; at < 210; at++) records = logged(records, [node], at * 20_000);
+  assert.deepEqual([records.length, records[0]?.sinceMs], [200, 209 * 20_000]);
 });
 
 Deno.test("Repairs: missing prices come with their times, the next end of a bet, and a command that stays", () => {
@@ -90,15 +99,26 @@ Deno.test("Repairs: missing prices come with their times, the next end of a bet,
 
 Deno.test("Repairs: bets that wait are named, five at a time", () => {
   const bets = [3, 4, 5, 6, 7, 8].map((id) => thesisOf(id, { endTime: 1_000 * id }));
-  const repair = betRepair(bets, "http://e:1");
+  const isFilled = () => false;
+  const repair = betRepair(bets, isFilled, "http://e:1");
   assert.equal(repair?.commands.length, 5);
   assert.equal(repair?.commands[0], "deno task -q backfill --thesis 3 --history-url http://e:1");
-  assert.match(repair?.details[0] ?? "", /^1 more/);
+  assert.match(repair?.details[0] ?? "", /^1 more bet will/);
   assert.equal(repair?.sinceMs, 3_000);
-  assert.equal(betRepair([]), undefined);
+  assert.match(repair?.firstStep ?? "", /RANGEMAKER_BACKFILL_PRIVATE_KEY/);
+  assert.equal(betRepair([], isFilled), undefined);
+  assert.deepEqual(betRepair(bets, ({ id }) => id !== 4)?.commands, [
+    "deno task -q backfill --thesis 4",
+  ]);
 });
 
-Deno.test("Repairs: a gap is looked for from the first start of a bet until now", async () => {
+Deno.test("Repairs: bets whose prices the commands of their market fill have none of their own", () => {
+  const repair = betRepair([thesisOf(3, { endTime: 3_000 })], () => true);
+  assert.match(repair?.firstStep ?? "", /they settle these bets, too/);
+  assert.deepEqual([repair?.commands, repair?.sinceMs], [[], 3_000]);
+});
+
+Deno.test("Repairs: a gap is looked for from the first start of a bet, open or ended, until now", async () => {
   const asked: unknown[] = [];
   const client = {
     theses: () => assert.fail(),
@@ -108,6 +128,8 @@ Deno.test("Repairs: a gap is looked for from the first start of a bet until now"
     },
   };
   const bets = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
-  assert.deepEqual((await gapOf(client, "A/B", bets, 9)).missing, [{ from: 1, to: 2 }]);
-  assert.deepEqual(asked, [["A/B", 3, 9]]);
+  assert.deepEqual((await gapOf(client, "A/B", bets, [], 9)).missing, [{ from: 1, to: 2 }]);
+  const ended = [thesisOf(3, { startTime: 2 })];
+  assert.deepEqual((await gapOf(client, "A/B", bets, ended, 9)).bets, bets);
+  assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
 });

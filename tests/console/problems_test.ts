@@ -17,7 +17,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
-  const since = { isBack: false, isForbidden: false };
+  const since = { isBack: false, wasAway: false, isForbidden: false };
   const url = `http://${name}`;
   return {
     name,
@@ -224,6 +224,39 @@ Deno.test("Problems: missing prices do not follow from a service that is back: s
       .find(({ chapter }) => chapter === "NodePricesMissing")?.cause;
   assert.equal(causeBeside({ isUp: false }), "oracle");
   assert.equal(causeBeside({ isBack: true }), undefined);
+});
+
+Deno.test("Problems: a warning that counts what a service missed while it was away follows from that", () => {
+  const skipped = ALIVE.map((text, index) =>
+    `${text}\nnode_checkpoints_missed_total ${40 * index}`
+  );
+  const causeOf = (more: Partial<ServiceState>, texts = skipped) =>
+    findingsOf([stateOf("node", texts, more)]).map(({ chapter, cause }) => [chapter, cause]);
+  assert.deepEqual(causeOf({}), [["NodeCheckpointsMissed", undefined]]);
+  assert.deepEqual(causeOf({ wasAway: true }), [["NodeCheckpointsMissed", "node"]]);
+  const full = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
+  assert.deepEqual(
+    causeOf({ wasAway: true }, full),
+    [["NodeStorageFailed", undefined]],
+    "critical",
+  );
+});
+
+Deno.test("Problems: what depends on a frozen node follows from it, and no effect contradicts its own", () => {
+  const found = findingsOf([
+    stateOf("node", [], { isUp: false }),
+    stateOf("solver", [], { isReady: false, complaints: ["/ready did not answer"] }),
+  ]);
+  assert.deepEqual(found.map(({ service, cause }) => [service, cause]), [
+    ["node", undefined],
+    ["solver", "node"],
+  ]);
+  const both = findingsOf(
+    (["node", "solver"] as const).map((name) => stateOf(name, [], { isUp: false })),
+  );
+  const effects = both.map(({ effect }) => effect ?? "");
+  assert.match(effects[0] ?? "", /no settlements/);
+  assert(!/are settled/.test(effects[1] ?? ""));
 });
 
 Deno.test("Problems: bets that are refused are named by their codes, and an oracle by its prices", () => {

@@ -46,6 +46,7 @@ const WELL: Answers = {
 const GOOD = {
   isUp: true,
   isBack: false,
+  wasAway: false,
   isForbidden: false,
   reason: "",
   version: "1.2.3",
@@ -118,6 +119,18 @@ Deno.test("ServiceWatch: asks only proxy and solver whether they are ready; anot
     }
   }));
 
+Deno.test("ServiceWatch: one that does not say whether it is ready, but answers otherwise, is not away", () =>
+  withService(async ({ url, answers }) => {
+    Object.assign(answers, WELL, { "/ready": null });
+    const watch = new ServiceWatch("solver", url, new FakeClock());
+    watch.poll.start();
+    await eventually("a pass", () => watch.state.value.isUp !== undefined || undefined);
+    watch.poll.stop();
+    const { isUp, isReady, complaints } = watch.state.value;
+    assert.deepEqual([isUp, isReady], [true, false]);
+    assert.match(complaints[0] ?? "", /\/ready cannot be reached/);
+  }));
+
 Deno.test("ServiceWatch: a service that goes away is down with the reason, and is asked for its version when it is back", async () => {
   const clock = new FakeClock();
   let watch: ServiceWatch | undefined;
@@ -149,9 +162,11 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
     assert.equal(away.history, history, "its figures are the last that came");
     assert.equal(away.isForbidden, false, "something else answers in its place");
     answers["/metrics"] = "up 1\n";
-    assert.ok((await next(true)).isBack);
+    const { isBack, wasAway } = await next(true);
+    assert.deepEqual([isBack, wasAway], [true, true]);
     clock.advance(20_000);
     await eventually("no trace of its absence", () => !watch?.state.value.isBack || undefined);
+    assert.ok(watch.state.value.wasAway, "its figures are older");
     answers["/health"] = null;
     assert.ok((await next(false)).isForbidden);
     answers["/health"] = "fine";

@@ -18,6 +18,8 @@ export interface ServiceState {
   isUp: boolean | undefined;
   /** Answers again so lately that figures of other services still show its absence. */
   isBack: boolean;
+  /** It was away within the time of its figures, which count what it missed. */
+  wasAway: boolean;
   /** Why it is away. */
   reason: string;
   /** It is not away: it answers other pages than this one. */
@@ -59,6 +61,7 @@ export class ServiceWatch {
       url: url.replace(/\/+$/, ""),
       isUp: undefined,
       isBack: false,
+      wasAway: false,
       reason: "",
       isForbidden: false,
       version: undefined,
@@ -77,7 +80,7 @@ export class ServiceWatch {
       const [metrics, health, ready, about] = await Promise.all([
         get(`${url}/metrics`, signal),
         get(`${url}/health`, signal),
-        WITH_READY.has(name) ? get(`${url}/ready`, signal) : undefined,
+        WITH_READY.has(name) ? readinessOf(url, signal) : undefined,
         version === undefined ? get(`${url}/`, signal) : undefined,
       ]);
       if (signal.aborted) return;
@@ -110,10 +113,12 @@ export class ServiceWatch {
     const healthBody = readStatus(health);
     const word = healthBody.status ?? "";
     const nowMs = this.#clock.now();
+    const history = before.history.with(nowMs, parseMetrics(metrics.text));
     this.state.value = {
       ...before,
       isUp: true,
       isBack: nowMs - this.#awayAtMs <= BACK_MS,
+      wasAway: nowMs - this.#awayAtMs <= history.spanMs,
       reason: "",
       isForbidden: false,
       version: about === undefined ? before.version : versionOf(about.text),
@@ -124,9 +129,17 @@ export class ServiceWatch {
         ...[healthBody.reason ?? healthBody.error ?? []].flat(),
         ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
       ],
-      history: before.history.with(nowMs, parseMetrics(metrics.text)),
+      history,
     };
   }
+}
+
+/** A service whose other answers come is not away: it waits for something itself, such as the node. */
+function readinessOf(url: string, signal: AbortSignal): Promise<HttpAnswer> {
+  return get(`${url}/ready`, signal).catch((thrown) => {
+    if (!(thrown instanceof NoAnswerError)) throw thrown;
+    return { status: 503, text: thrown.message };
+  });
 }
 
 /** Parses an answer that is JSON, or one word. */

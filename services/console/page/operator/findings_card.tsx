@@ -1,6 +1,7 @@
+import { useSignal } from "@preact/signals";
 import { Card } from "../card.tsx";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
-import { formatDuration, formatTime } from "../format.ts";
+import { formatDay, formatDuration, formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
 import type { ProblemRecord } from "./problem_log.ts";
 import { EFFECTS, type Finding, noProblemText, runbookOf } from "./problems.ts";
@@ -16,7 +17,7 @@ interface FindingsProps {
   announce(text: string): void;
 }
 
-/** The states of all services in one line, and what is wrong with them. */
+/** What is wrong with the services, and what was. */
 export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const isKnown = states.every(({ isUp }) => isUp !== undefined);
   const following = findings.filter(({ cause }) => cause !== undefined);
@@ -25,17 +26,7 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const isAway = (name: ServiceName) => states.some((one) => one.name === name && !one.isUp);
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   return (
-    <Card title="What is wrong">
-      <ul class="strip" aria-label="States">
-        {states.map((state) => {
-          const [style, verdict] = verdictOf(state, findings);
-          return (
-            <li key={state.name}>
-              {state.name} <span class={style}>{verdict}</span>
-            </li>
-          );
-        })}
-      </ul>
+    <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       {findings.length === 0 && (
         <p class={isKnown ? "won" : "note"}>
           {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
@@ -45,12 +36,12 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
       {following.length > 0 && (
         <details>
           <summary>
-            {following.length} more that may follow{criticals > 0 && `, ${criticals} critical`}:
-            {" "}
+            {following.length}{" "}
+            more that may follow from it{criticals > 0 && ` (${criticals} critical)`}:{" "}
             {causes.map((name) =>
               isAway(name)
                 ? `${name} must be back first (${EFFECTS[name]})`
-                : `${name} answers again, and this ends within 20 s if it was the cause`
+                : `${name} answers again, and what it caused ends by itself within a minute`
             ).join("; ")}
           </summary>
           <FindingList findings={following} states={states} />
@@ -74,28 +65,41 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   );
 }
 
-/** Problems that are over, of which the page names this many. */
-const ENDED_MAX = 5;
+/** Problems that are over, of which the page names this many at first. */
+const ENDED_FIRST = 5;
 
 function Ended({ records }: { records: readonly ProblemRecord[] }) {
+  const older = records.slice(ENDED_FIRST);
   return (
     <section aria-label="Ended">
       <h3>Ended</h3>
-      <ul>
-        {records.slice(0, ENDED_MAX).map((record) => {
-          const { key, service, text, sinceMs, lastSeenMs, mayBeOlder } = record;
-          return (
-            <li key={key + sinceMs}>
-              <span class="note">
-                {formatTime(sinceMs)} – {formatTime(lastSeenMs)} ({mayBeOlder && "at least "}
-                {formatDuration(lastSeenMs - sinceMs)})
-              </span>{" "}
-              {service}: {text}
-            </li>
-          );
-        })}
-      </ul>
+      <EndedList records={records.slice(0, ENDED_FIRST)} />
+      {older.length > 0 && (
+        <details>
+          <summary>{older.length} earlier</summary>
+          <EndedList records={older} />
+        </details>
+      )}
     </section>
+  );
+}
+
+const DAY_MS = 86_400_000;
+
+function EndedList({ records }: { records: readonly ProblemRecord[] }) {
+  return (
+    <ul>
+      {records.map(({ key, service, text, sinceMs, lastSeenMs, mayBeOlder }) => (
+        <li key={key + sinceMs}>
+          <span class="note">
+            {(Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs)} –{" "}
+            {formatTime(lastSeenMs)} ({mayBeOlder && "at least "}
+            {formatDuration(lastSeenMs - sinceMs)})
+          </span>{" "}
+          {service}: {text}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -133,7 +137,14 @@ function FindingList({ findings, states }: FindingListProps) {
             <p>
               <strong>Do first:</strong> <Step text={firstStep} url={urlOf(service)} />
             </p>
-            {commands.length > 0 && <pre>{commands.join("\n")}</pre>}
+            {commands.length > 0 && (
+              <>
+                <pre>{commands.join("\n")}</pre>
+                <p>
+                  <CopyButton text={commands.join("\n")} />
+                </p>
+              </>
+            )}
             <p>
               <a href={runbookOf(chapter)} target="_blank">Runbook: {chapter}</a>
             </p>
@@ -142,6 +153,16 @@ function FindingList({ findings, states }: FindingListProps) {
       })}
     </ul>
   );
+}
+
+function CopyButton({ text }: { text: string }) {
+  const label = useSignal("Copy the commands");
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => label.value = "Copied",
+      () => label.value = "Not allowed: select them",
+    );
+  return <button type="button" onClick={() => void copy()}>{label}</button>;
 }
 
 /** A step whose code can be used: a request is a link, a method of the node is a command. */

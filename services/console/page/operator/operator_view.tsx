@@ -1,5 +1,5 @@
 import { computed, effect, type Signal, signal } from "@preact/signals";
-import { isRangemakerError, systemClock } from "@rangemaker/client";
+import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { ProvidersWatch } from "../data/providers.ts";
@@ -90,14 +90,17 @@ function watchRepairs(
     const key = JSON.stringify([needed, waiting]);
     if (key === known) return;
     const bets = needed.length === 0 ? [] : await betsOf(client, "open");
-    const gaps = needed.map(({ labels: { market = "" } }) => {
-      const own = bets.filter(({ base, quote }) => markets.find(base, quote)?.symbol === market);
-      return gapOf(client, market, own, Date.now());
-    });
     const ended = waiting === 0 ? [] : await betsOf(client, "needs_backfill");
+    const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol;
+    const gaps = await Promise.all(needed.map(({ labels: { market = "" } }) => {
+      const [own, over] = [bets, ended].map((all) => all.filter((bet) => symbolOf(bet) === market));
+      return gapOf(client, market, own!, over!, Date.now()); // as many as lists
+    }));
+    const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
+    const isFilled = (bet: Thesis) => filled.has(symbolOf(bet) ?? "");
     const found = [
-      [PRICES_MISSING, marketRepair(await Promise.all(gaps), exchanges)],
-      [NEEDS_BACKFILL, betRepair(ended, exchanges)],
+      [PRICES_MISSING, marketRepair(gaps, exchanges)],
+      [NEEDS_BACKFILL, betRepair(ended, isFilled, exchanges)],
     ] as const;
     repairs.value = new Map(found.flatMap(([chapter, one]) => one ? [[chapter, one]] : []));
     known = key;

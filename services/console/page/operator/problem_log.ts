@@ -5,7 +5,9 @@ import { type Finding, keyOf } from "./problems.ts";
 const recordSchema = z.object({
   key: z.string(),
   service: z.string(),
+  /** Of its worst state. */
   text: z.string(),
+  extent: z.number(),
   /** It did not only follow from another service's absence. */
   isCause: z.boolean(),
   sinceMs: z.number(),
@@ -20,7 +22,7 @@ export type ProblemRecord = z.output<typeof recordSchema>;
 /** Absent for less, it lasts: rates need some seconds after a reload. */
 const ABSENT_MAX_MS = 15_000;
 
-const RECORDS_MAX = 50;
+const RECORDS_MAX = 200;
 
 /** Whether it was seen so lately that it counts as lasting. */
 const isLasting = ({ lastSeenMs }: ProblemRecord, nowMs: number) =>
@@ -43,9 +45,11 @@ export function logged(
 ): ProblemRecord[] {
   const current = findings.map((finding): ProblemRecord => {
     const known = recordOf(before, finding, nowMs);
-    const { service, text, cause, sinceMs = known?.sinceMs, mayBeOlder } = finding;
+    const { service, text, extent = 0, cause, sinceMs = known?.sinceMs, mayBeOlder } = finding;
+    const worst = known !== undefined && known.extent > extent ? known : { text, extent };
     return {
-      ...{ key: keyOf(finding), service, text, lastSeenMs: nowMs },
+      ...{ key: keyOf(finding), service, lastSeenMs: nowMs },
+      ...{ text: worst.text, extent: worst.extent },
       isCause: cause === undefined || known?.isCause === true,
       sinceMs: sinceMs ?? nowMs,
       mayBeOlder: finding.sinceMs === undefined && (known?.mayBeOlder ?? mayBeOlder),

@@ -32,8 +32,10 @@ export interface Finding {
   afterS?: number;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
-  /** A service that is or was away and that this one needs: the likely cause. */
+  /** A service that is or was away and that this one needs, or itself: the likely cause. */
   cause?: ServiceName;
+  /** How far it is beyond its bound, for all markets or exchanges together. */
+  extent?: number;
 }
 
 /** Names a problem, as long as it lasts. */
@@ -46,7 +48,7 @@ export const EFFECTS: Readonly<Record<ServiceName, string>> = {
   node: "no bets, no settlements and no deposits",
   proxy: "pages show no prices, and nobody can bet",
   bridge: "no deposits",
-  solver: "no quotes, so no new bets; open bets are settled",
+  solver: "no quotes, so no new bets; open bets need only the node",
 };
 
 /** What each service needs, directly or not. */
@@ -85,6 +87,7 @@ export function findingsOf(
       .flatMap((problem) => measuredOf(problem, state, providers)),
   ]);
   const away = services.filter(({ isUp, isBack }) => isUp === false || isBack);
+  const wasAway = new Set(services.flatMap(({ name, wasAway }) => wasAway ? name : []));
   // Without another service one works badly, but answers.
   const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
   const rank = (finding: Finding) =>
@@ -94,7 +97,9 @@ export function findingsOf(
     const cause = away.find(({ name, isBack }) =>
       !isAway(finding) && NEEDS[finding.service].includes(name) &&
       !(isBack && LASTING.has(finding.chapter))
-    )?.name;
+    )?.name ?? (finding.severity === "warning" && wasAway.has(finding.service)
+      ? finding.service // such as checkpoints that it skipped meanwhile
+      : undefined);
     return cause === undefined ? finding : { ...finding, cause };
   }).sort((a, b) => rank(a) - rank(b));
 }
@@ -124,7 +129,8 @@ function measuredOf(
   });
   const details = parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value}`) ?? [];
-  const found = { service, severity, text, details, firstStep, afterS, chapter };
+  const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
+  const found = { service, severity, text, details, firstStep, afterS, chapter, extent };
   const mayBeOlder = history.spanMs < FIRST_LOOK_MS;
   return [{ ...found, ...(effect && { effect }), mayBeOlder }];
 }

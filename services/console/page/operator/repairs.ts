@@ -23,6 +23,8 @@ export interface MarketGap {
 /** Bets that are named; the others follow once these are settled. */
 const COMMANDS_MAX = 5;
 
+const WITH_KEY = "with an admin’s key in `RANGEMAKER_BACKFILL_PRIVATE_KEY` or `--keystore`:";
+
 const AFTERWARDS =
   "Where it reports slots without a trade, run it again with --max-carry-ms 60000: " +
   "the last trade then counts for a minute. What is still missing then, nobody traded.";
@@ -46,26 +48,41 @@ export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): R
     };
   });
   return {
-    firstStep: "Before these bets end, run with an admin’s key:",
+    firstStep: `Before these bets end, run ${WITH_KEY}`,
     details: [...texts.map(({ detail }) => detail), AFTERWARDS],
     commands: texts.map(({ command }) => command),
     sinceMs: Math.min(...texts.map(({ from }) => from)),
   };
 }
 
-/** Fills what each bet lacks that has ended without an outcome. */
-export function betRepair(
-  bets: readonly Pick<Thesis, "id" | "endTime">[],
+/**
+ * Fills what each bet lacks that has ended without an outcome.
+ *
+ * @param isFilled Whether the commands of {@link marketRepair} fill what a bet lacks.
+ */
+export function betRepair<Bet extends Pick<Thesis, "id" | "endTime">>(
+  bets: readonly Bet[],
+  isFilled: (bet: Bet) => boolean,
   historyUrl?: string,
 ): Repair | undefined {
   if (bets.length === 0) return undefined;
-  const more = bets.length - COMMANDS_MAX;
+  const sinceMs = Math.min(...bets.map(({ endTime }) => endTime));
+  const own = bets.filter((bet) => !isFilled(bet));
+  if (own.length === 0) {
+    const firstStep = "Run the commands for the missing prices: they settle these bets, too.";
+    return { firstStep, details: [], commands: [], sinceMs };
+  }
+  const more = own.length - COMMANDS_MAX;
   return {
-    firstStep: "Run with an admin’s key:",
-    details: [...(more > 0 ? [`${more} more bets will be named after these.`] : []), AFTERWARDS],
-    commands: bets.slice(0, COMMANDS_MAX)
-      .map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
-    sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
+    firstStep: `Run ${WITH_KEY}`,
+    details: [
+      ...(more > 0
+        ? [`${more} more ${more === 1 ? "bet" : "bets"} will be named after these.`]
+        : []),
+      AFTERWARDS,
+    ],
+    commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
+    sinceMs,
   };
 }
 
@@ -78,14 +95,15 @@ export async function betsOf(client: Reader, status: Thesis["status"]): Promise<
   return bets;
 }
 
-/** Reads where prices are missing within the windows of a market's open bets. */
+/** Reads where prices are missing within the windows of a market's bets: open ones, and ended ones. */
 export async function gapOf(
   client: Reader,
   symbol: string,
   bets: readonly Thesis[],
+  ended: readonly Thesis[],
   nowMs: number,
 ): Promise<MarketGap> {
-  const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
+  const from = Math.min(nowMs, ...[...bets, ...ended].map(({ startTime }) => startTime));
   const { missing } = await client.history(symbol, from, nowMs);
   return { symbol, bets, missing };
 }

@@ -21,7 +21,7 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
   };
   return (
     <Card title="Price sources">
-      {providers === undefined ? <p class="note">The oracle does not answer yet.</p> : (
+      {providers === undefined ? <p class="note">The oracle does not answer.</p> : (
         <>
           <Table
             of="price sources"
