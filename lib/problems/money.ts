@@ -46,7 +46,7 @@ export const BRIDGE: readonly Problem[] = [
     measure: lowest("bridge_deposits_pending", "5m"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "{value} deposits are pending all the time",
+    message: "Pending all the time: {value} of the deposits",
     firstStep: "`GET /ready` of the bridge shows what is missing.",
   },
   {
@@ -55,7 +55,7 @@ export const BRIDGE: readonly Problem[] = [
     measure: increase("bridge_deposits_total", "10m", { labels: { outcome: "failed" } }),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "{value} deposits have failed for good",
+    message: "Failed for good: {value} of the deposits",
     firstStep: "`GET /deposits/<user>` of the bridge shows the code of each.",
   },
   {
@@ -125,7 +125,7 @@ export const SOLVER: readonly Problem[] = [
     unit: "share",
     severity: "critical",
     afterS: 120,
-    message: "It cannot accept {value} of the bets that users have signed",
+    message: "It refuses {value} of the signed bets for reasons of its own",
     firstStep:
       "`EXPOSURE_TOO_LARGE`: wait for settlements or raise `--max-exposure`. `BALANCE_TOO_LOW`: " +
       "deposit. Others: “Quotes and refusals” of the Maker page explains them.",

@@ -215,7 +215,7 @@ export const NODE: readonly Problem[] = [
     isFlag: true,
     severity: "critical",
     afterS: 15,
-    message: "{market} has no fresh price: it accepts no bets on it",
+    message: "No fresh price of {market}: it accepts no bets there",
     firstStep: "`core_getOracleStatus` has the reason of the last pull that failed.",
   },
   {
@@ -235,7 +235,7 @@ export const NODE: readonly Problem[] = [
     measure: gauge("node_theses_without_prices"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "{value} theses that have ended cannot be settled: prices are missing",
+    message: "Unsettled for lack of prices: {value} of the theses that have ended",
     effect: "stakes and payouts of these bets stay locked",
     firstStep: "Fill what each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
   },

@@ -1,9 +1,9 @@
 import { type Context, Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
 import { handleErrors, sendFailure } from "../../lib/http/envelope.ts";
-import guide from "../../docs/operating.md" with { type: "text" };
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
+import { runbookPage } from "./runbook.ts";
 
 /** Dependencies of the routes. */
 export interface ConsoleApi {
@@ -36,9 +36,10 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     }
     return c.json(body, 200, { "cache-control": "no-store" });
   });
+  const stylesheet = [...page.keys()].find((path) => /^\/main.*\.css$/.test(path)) ?? "";
   app.get("/runbook/:chapter", (c, next) => {
-    const text = chapterOf(c.req.param("chapter"));
-    return text === undefined ? next() : c.text(text);
+    const html = runbookPage(c.req.param("chapter"), stylesheet);
+    return html === undefined ? next() : c.html(html);
   });
   for (const [path, file] of page) {
     const serve = (c: Context) => answerFile(c, file);
@@ -53,12 +54,6 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     return sendFailure(c, new RangemakerError("NOT_FOUND", message, { details }));
   });
   return app;
-}
-
-/** A chapter of the runbook, by its heading. */
-function chapterOf(name: string): string | undefined {
-  const chapters = guide.split(/^(?=##+ )/m);
-  return chapters.find((chapter) => chapter.replace(/^#+ /, "").startsWith(`${name}\n`));
 }
 
 function answerFile(c: Context, file: PageFile): Response {

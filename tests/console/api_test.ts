@@ -3,6 +3,7 @@ import { consoleApi } from "../../services/console/api.ts";
 import { configOf, options } from "../../services/console/mod.ts";
 import { loadPage } from "../../services/console/page_files.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import guide from "../../docs/operating.md" with { type: "text" };
 import { eventually } from "../support/eventually.ts";
 
 const page = await loadPage();
@@ -92,16 +93,37 @@ Deno.test("Console: the proxy's WebSocket is beside its URL unless it is elsewhe
   assert.equal((await configOf(other)).urls.proxyWs, "wss://ws.example");
 });
 
-Deno.test("Console: serves the runbook by its chapters", async () => {
-  const read = async (name: string) => (await app.request(`/runbook/${encodeURIComponent(name)}`));
+Deno.test("Console: serves each chapter of the runbook as a page with title, styles and links that lead somewhere", async () => {
+  const read = async (path: string) => await app.request(path);
   for (const name of ["ServiceDown", "NodePricesMissing", "Health and readiness"]) {
-    const answer = await read(name);
-    assert.match(answer.headers.get("content-type") ?? "", /^text\/plain/);
-    const text = await answer.text();
-    assert.match(text, new RegExp(`^#+ ${name}\n`));
-    assert.equal(text.match(/^##+ /gm)?.length, 1, "no other chapter");
+    const answer = await read(`/runbook/${encodeURIComponent(name)}`);
+    assert.match(answer.headers.get("content-type") ?? "", /^text\/html/);
+    const html = await answer.text();
+    assert.match(html, new RegExp(`<title>${name} · `));
+    assert.equal(html.match(/<h[1-6]/g)?.length, 1, "no other chapter");
+    assert.match(html, new RegExp(`<h[23]>${name}</h[23]>`));
+    assert.match(html, /<a href="\/#operator">/);
+    assert(!/<script|style=|```/.test(html));
+    const [, stylesheet = ""] = /rel="stylesheet" href="([^"]+)"/.exec(html) ?? [];
+    assert.match((await app.request(stylesheet)).headers.get("content-type") ?? "", /^text\/css/);
   }
-  for (const name of ["Nothing", "Service"]) assert.equal((await read(name)).status, 404);
+  for (const name of ["Nothing", "Service"]) {
+    assert.equal((await read(`/runbook/${name}`)).status, 404);
+  }
+});
+
+Deno.test("Console: every link within the runbook leads to a chapter, and none to a file that is not served", async () => {
+  const headings = guide.match(/(?<=^##+ ).*$/gm) ?? [];
+  assert(headings.length > 60);
+  for (const heading of headings) {
+    const path = `/runbook/${encodeURIComponent(heading)}`;
+    const html = await (await app.request(path)).text();
+    for (const [, to = ""] of html.matchAll(/<a href="([^"]+)"/g)) {
+      if (to === "/#operator" || /^https?:/.test(to)) continue;
+      assert.match(to, /^\/runbook\//, heading);
+      assert.equal((await app.request(to)).status, 200, `${heading}: ${to}`);
+    }
+  }
 });
 
 Deno.test("Console: the icon of an alarm is another one", async () => {

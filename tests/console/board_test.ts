@@ -57,7 +57,7 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
-      await visitor.sees(/Limit\s+300\.00\s+Used\s+\d\d\.\d %\s+Free\s+\d+\.\d\d\s/);
+      await visitor.sees(/Limit\s+300\.00\s+Used\s+\d+\.\d %\s+Free\s+\d+\.\d\d\s/);
       await visitor.sees(/Freed at the next end\s+\d+\.\d\d at \d\d:\d\d:\d\d/);
       await visitor.sees(/Expected by its prices\s+[+−]\d+\.\d\d \([+−]\d+\.\d %\)/);
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));

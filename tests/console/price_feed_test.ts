@@ -65,6 +65,21 @@ function longestGap(times: readonly number[]): number {
   return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
 }
 
+Deno.test("PriceFeed: silent once prices have come and then none for five seconds, whatever the connection says", async () => {
+  const { clock, feed, onState, deliver } = setUp();
+  onState?.("live");
+  const isSilent = () => feed.isSilent(clock.now());
+  clock.advance(9_000);
+  assert.equal(isSilent(), false, "none has come yet");
+  await deliver();
+  clock.advance(4_900);
+  assert.equal(isSilent(), false);
+  clock.advance(200);
+  assert.deepEqual([isSilent(), feed.stateOf(SYMBOL)], [true, "fresh"]);
+  await deliver();
+  assert.equal(isSilent(), false);
+});
+
 Deno.test("PriceFeed: a device without a network is offline until a price arrives", async () => {
   const { feed, node, onState, deliver } = setUp();
   onState?.("live");

@@ -4,6 +4,7 @@ import type { ServiceName, ServiceState } from "../../services/console/page/data
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import {
   findingsOf,
+  nearTexts,
   noProblemText,
   processesOf,
   runbookOf,
@@ -298,6 +299,8 @@ Deno.test("Problems: one line names all markets, with the worst value", () => {
   const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
   assert.equal(problems.length, 1);
   assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
+  const [one] = findingsOf([stateOf("oracle", ['oracle_price_age_seconds{pair="C/D"} 7'])]);
+  assert((one?.extent ?? NaN) < (problems[0]?.extent ?? NaN), "two markets are worse than one");
 });
 
 Deno.test("Problems: a source of prices has its exchange's name, as far as the oracle gave one", () => {
@@ -332,4 +335,17 @@ Deno.test("Problems: a page without problems names the services that it does not
     noProblemText(["solver"]),
     /the oracle and the node: .* --oracle-url and --node-url\.$/,
   );
+});
+
+Deno.test("Problems: figures that come near an alert are named with its bound, those beyond it are not", () => {
+  const refused = (share: number) =>
+    stateOf("solver", [
+      `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${share}\n` +
+      `solver_execute_answers_total{outcome="executed"} ${100 - share}`,
+    ]);
+  const money = (left: number) =>
+    stateOf("solver", [`solver_balance_usdc ${left}\nsolver_locked_usdc ${100 - left}`]);
+  assert.deepEqual(nearTexts([money(12)]), ["solver: Money for new bets 12 % (alert below 10 %)"]);
+  assert.deepEqual(nearTexts([money(9), money(50), refused(0)]), []);
+  assert.deepEqual(nearTexts([{ ...money(12), isUp: false }]), []);
 });

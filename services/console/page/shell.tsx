@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
 import { formatAmount, shortAddress } from "./format.ts";
 import { applyTheme, storedTheme, THEMES } from "./theme.ts";
+import { useNow } from "./use_now.ts";
 
 /** One of the page's views, behind a tab. */
 export interface View {
@@ -130,12 +131,16 @@ const CONNECTION_TEXTS = {
 
 /** The best state of all markets: one that is live is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
-  const { markets, session, isMakerAway, stateOf } = model;
+  const { markets, session, isMakerAway, stateOf, serverClock, feed } = model;
+  const nowMs = useNow(serverClock, 1_000);
   const unresolved = session.user.value?.portfolio.bets.unresolved.value ?? [];
   const isAway = isMakerAway.value || unresolved.some(({ isChecking }) => isChecking);
   const states = new Set(markets.symbols.map(stateOf));
   const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";
+  if (state === "fresh" && feed.isSilent(nowMs)) {
+    return <span class="connection stale">{CONNECTION_TEXTS.stale}</span>;
+  }
   if (state === "fresh" && isAway) {
     return <span class="connection away">Maker is away</span>;
   }

@@ -34,6 +34,9 @@ export interface PriceFeedOptions {
   hasNoNetwork(): Promise<boolean>;
 }
 
+/** Prices come ten times a second: without any for so long, the connection hangs. */
+const SILENT_MS = 5_000;
+
 /** Live prices of all markets by subscription, and their history as far as it is shown. */
 export class PriceFeed {
   /** Newest price of each market, by symbol. */
@@ -87,6 +90,11 @@ export class PriceFeed {
   /** Why a market has no fresh price, if it has none. */
   stateOf(symbol: string): MarketState {
     return this.#states.get(symbol)?.value ?? "missing";
+  }
+
+  /** Whether prices have come and then no more, as from a node that hangs. */
+  isSilent(nowMs: number): boolean {
+    return nowMs - (this.#newestAtMs ?? nowMs) > SILENT_MS;
   }
 
   #readState(symbol: string): MarketState {

@@ -4,7 +4,7 @@ import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { formatDay, formatDuration, formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
 import type { ProblemRecord } from "./problem_log.ts";
-import { EFFECTS, type Finding, noProblemText, runbookOf } from "./problems.ts";
+import { EFFECTS, type Finding, nearTexts, noProblemText, runbookOf } from "./problems.ts";
 
 /** A problem, and the record of it. */
 export type RecordedFinding = Finding & { record: ProblemRecord | undefined };
@@ -24,6 +24,7 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const first = findings.filter(({ cause }) => cause === undefined);
   const causes = [...new Set(following.flatMap(({ cause }) => cause ?? []))];
   const isAway = (name: ServiceName) => states.some((one) => one.name === name && !one.isUp);
+  const near = nearTexts(states);
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   return (
     <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
@@ -32,6 +33,7 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
           {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
         </p>
       )}
+      {near.length > 0 && <p class="warning">▲ Near an alert: {near.join("; ")}.</p>}
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>

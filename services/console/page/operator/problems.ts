@@ -2,6 +2,7 @@
 import {
   beyondBound,
   fillPlaceholders,
+  isBeyond,
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
@@ -109,6 +110,34 @@ export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): n
   const values = samples.map(({ value }) => value);
   if (values.length === 0) return undefined;
   return op === ">" ? Math.max(...values) : Math.min(...values);
+}
+
+/** A figure is shown from this share of its bound on. */
+const NEAR_SHARE = 0.75;
+
+/** Whether a figure is beyond its bound, or on the way to it. */
+export function isNear(value: number, { bound: { op, limit } }: Problem): boolean {
+  if (isBeyond(value, { op, limit })) return true;
+  if (op === "==") return false;
+  return op === ">" ? limit > 0 && value > NEAR_SHARE * limit : value < limit / NEAR_SHARE;
+}
+
+/** Figures that may soon have an alert, in words; those that have one are problems. */
+export function nearTexts(services: readonly ServiceState[]): string[] {
+  return services.filter(({ isUp }) => isUp).flatMap(({ name, history }) =>
+    PROBLEMS.filter((problem) => !isOfProcess(problem)).flatMap((problem) => {
+      const { title, bound, measure } = problem;
+      const worst = worstOf(bound, measure.read(history));
+      if (worst === undefined || isBeyond(worst, bound) || !isNear(worst, problem)) return [];
+      return [`${name}: ${title} ${formatValue(worst, problem)} (${alertText(problem)})`];
+    })
+  );
+}
+
+/** The bound of an alert in words. */
+export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
+  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
+  return `alert ${sign}${formatValue(limit, { isFlag, unit })}`;
 }
 
 function measuredOf(

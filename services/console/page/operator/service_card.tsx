@@ -1,11 +1,11 @@
-import { beyondBound, isBeyond, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
+import { beyondBound, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration } from "../format.ts";
 import { figuresOf, formatValue } from "./figures.ts";
 import { verdictOf } from "./findings_card.tsx";
-import { exchangeOf, type Finding, isOfProcess, worstOf } from "./problems.ts";
+import { alertText, exchangeOf, type Finding, isNear, isOfProcess, worstOf } from "./problems.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
@@ -53,22 +53,14 @@ export function ServiceCard({ state, findings, providers, process }: ServiceCard
       </dl>
       {others !== undefined && others.length > 0 && (
         <details>
-          <summary>{others.length} figures far from their alerts</summary>
+          <summary>
+            {others.length} {others.length === 1 ? "figure" : "figures"} far from an alert
+          </summary>
           <dl class="facts">{others}</dl>
         </details>
       )}
     </article>
   );
-}
-
-/** A figure is shown from this share of its bound on. */
-const NEAR_SHARE = 0.75;
-
-/** Whether a figure is beyond its bound, or on the way to it. */
-function isNear(value: number, { bound: { op, limit } }: Problem): boolean {
-  if (isBeyond(value, { op, limit })) return true;
-  if (op === "==") return false;
-  return op === ">" ? limit > 0 && value > NEAR_SHARE * limit : value < limit / NEAR_SHARE;
 }
 
 interface AlertFactProps {
@@ -81,19 +73,18 @@ interface AlertFactProps {
 
 /** The newest value of a figure that has an alert, the bound, and what is beyond it. */
 function AlertFact({ problem, worst, state: { history }, providers }: AlertFactProps) {
-  const { title, bound, isFlag } = problem;
+  const { title, bound } = problem;
   const beyond = beyondBound(problem, history);
   const names = new Set(
     beyond.flatMap(({ labels: { provider, market, pair, target } }) =>
       [provider && exchangeOf(provider, providers), market ?? pair ?? target].filter(Boolean)
     ),
   );
-  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[bound.op];
   return (
     <div>
       <dt>
         {title} {names.size > 0 && `(${[...names].join(", ")}) `}
-        <span class="limit">· alert {sign + formatValue(bound.limit, problem)}</span>
+        <span class="limit">· {alertText(problem)}</span>
       </dt>
       <dd class={beyond.length > 0 ? "lost" : undefined}>
         {beyond.length > 0 && "✕ "}

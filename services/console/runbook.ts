@@ -1,0 +1,46 @@
+/** Chapters of docs/operating.md as pages: the operator's view links to them. */
+import { marked } from "marked";
+import guide from "../../docs/operating.md" with { type: "text" };
+
+/** A chapter's name in links: as the file's own links to it have it. */
+const slugOf = (heading: string) =>
+  heading.toLowerCase().replaceAll(/[^\w\s-]/g, "").replaceAll(/\s/g, "-");
+
+const headingOf = (chapter: string) => /^#+ (.*)$/m.exec(chapter)?.[1] ?? "";
+
+/** By their names in links. */
+const CHAPTERS = new Map(
+  guide.split(/^(?=##+ )/m).map((chapter) => [slugOf(headingOf(chapter)), chapter]),
+);
+
+/**
+ * A chapter as a document.
+ *
+ * @param name Its heading, or its name in links.
+ * @param stylesheet Path of the page's styles.
+ * @returns Undefined if there is no such chapter.
+ */
+export function runbookPage(name: string, stylesheet: string): string | undefined {
+  const chapter = CHAPTERS.get(slugOf(name));
+  if (chapter === undefined) return undefined;
+  // Its other files are not served here: links to them are plain text.
+  const text = chapter.replaceAll("](#", "](/runbook/")
+    .replaceAll(/\[([^\]]*)\]\((?!\/runbook\/|https?:)[^)]*\)/g, "$1");
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>${headingOf(chapter)} · Runbook of rangemaker</title>
+    <link rel="icon" href="/icon.svg" />
+    <link rel="stylesheet" href="${stylesheet}" />
+  </head>
+  <body>
+    <main class="card prose">
+      <p><a href="/#operator">← Operator</a></p>
+      ${marked.parse(text, { async: false })}
+    </main>
+  </body>
+</html>
+`;
+}
