@@ -42,9 +42,9 @@ export function Calibration({ pictures }: { pictures: readonly ForecastPicture[]
   );
 }
 
-/** Percent of the drawing: points at 0 and 100 % are whole. */
+/** Percent of the drawing: points at 0 and 100 % are whole, and above them is room for counts. */
 const toX = scaleLinear([0, 1], [5, 95]);
-const toY = scaleLinear([0, 1], [95, 5]);
+const toY = scaleLinear([0, 1], [95, 18]);
 const TICKS = [0, 0.5, 1];
 
 function Picture({ name, forecasts, hasCounts, looks }: ForecastPicture & { looks: number }) {

@@ -54,7 +54,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
               ))}
             </div>
             <p class="note">
-              Loss if the price is there at that time: 0{" "}
+              What bets lose if the price is in their boxes at that time: 0{" "}
               <span class="heat-key" aria-hidden="true" /> {usdc(-most)}{" "}
               USDC. Dashed: the price now. Point at a place for its figures. Time is logarithmic:
               the next minute is wide.

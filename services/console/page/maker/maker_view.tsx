@@ -182,6 +182,7 @@ function AtRisk(
         </meter>
       )}
       <dl class="facts">
+        {executing > 0n && <Fact label="Of which being executed">{formatRounded(executing)}</Fact>}
         <Fact label="Limit">
           {maxExposure ? formatRounded(maxExposure) : maxExposure === null ? "none" : "unknown"}
         </Fact>
@@ -196,7 +197,6 @@ function AtRisk(
             {formatRounded(next.atRisk)} at {formatTime(next.endTime)}
           </Fact>
         )}
-        {executing > 0n && <Fact label="Of which being executed">{formatRounded(executing)}</Fact>}
       </dl>
       {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
     </Card>
@@ -243,7 +243,7 @@ function Profit({ results, solver }: TileProps) {
 /** By payouts, since these decide about profit: long shots count for what they pay. */
 function UsersWon({ results: { settled, held, wonShare, breakEven } }: { results: Results }) {
   return (
-    <Card title="Payouts that users won" note="of all promised">
+    <Card title="Payouts that users won">
       <p class="big">{wonShare === undefined ? "–" : percent(wonShare)}</p>
       <dl class="facts">
         <Fact label="You break even at">{breakEven === undefined ? "–" : percent(breakEven)}</Fact>
@@ -251,6 +251,7 @@ function UsersWon({ results: { settled, held, wonShare, breakEven } }: { results
           <span data-maker-hits>{settled === 0 ? "–" : `${held} of ${settled}`}</span>
         </Fact>
       </dl>
+      <p class="note">The share of all payouts that settled bets had promised.</p>
     </Card>
   );
 }
