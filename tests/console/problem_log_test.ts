@@ -59,8 +59,12 @@ Deno.test("Problem log: the time that the services name wins; what only followed
   const following = logged([], [findingOf("solver", { cause: "node" })], 1_000);
   assert.deepEqual(endedOf(following, 99_000), []);
   let itsOwn = logged(following, [findingOf("solver")], 2_000);
-  itsOwn = logged(itsOwn, [findingOf("solver", { cause: "node" })], 3_000);
+  itsOwn = logged(itsOwn, [findingOf("solver", { cause: "node" })], 12_000);
   assert.equal(endedOf(itsOwn, 99_000).length, 1);
+  let early = logged([], [findingOf("solver")], 1_000);
+  early = logged(early, [findingOf("solver", { cause: "node" })], 11_000);
+  early = logged(early, [findingOf("solver", { cause: "node" })], 12_000);
+  assert.deepEqual(endedOf(early, 99_000), [], "the cause was noticed seconds later");
 });
 
 Deno.test("Problem log: what has ended is remembered in its worst state", () => {

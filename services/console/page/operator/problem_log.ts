@@ -19,6 +19,9 @@ const recordSchema = z.object({
 /** A problem that lasts or has ended. */
 export type ProblemRecord = z.output<typeof recordSchema>;
 
+/** A service that hangs is noticed so long after what follows from it: a request waits for seconds. */
+const CAUSE_LATE_MS = 10_000;
+
 /** Absent for less, it lasts: rates need some seconds after a reload. */
 const ABSENT_MAX_MS = 15_000;
 
@@ -50,7 +53,8 @@ export function logged(
     return {
       ...{ key: keyOf(finding), service, lastSeenMs: nowMs },
       ...{ text: worst.text, extent: worst.extent },
-      isCause: cause === undefined || known?.isCause === true,
+      isCause: cause === undefined ||
+        known?.isCause === true && nowMs - known.sinceMs > CAUSE_LATE_MS,
       sinceMs: sinceMs ?? nowMs,
       mayBeOlder: finding.sinceMs === undefined && (known?.mayBeOlder ?? mayBeOlder),
     };
