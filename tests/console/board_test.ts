@@ -83,7 +83,7 @@ Deno.test({
       await visitor.sees(new RegExp(`Your bets ${SHORT} settled`));
       const map = await visitor.page.waitForSelector('svg[aria-label*="by price and time"]');
       await visitor.page.mouse.move(0, 0);
-      await visitor.sees(/most: −\d+\.\d\d at .* – .*, in \d/);
+      await visitor.sees(/most: −\d+\.\d\d at .* – .*, in \d.*; the price is inside/);
       await map?.hover();
       await visitor.sees(/USDT\s+up to (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
       assert.match(

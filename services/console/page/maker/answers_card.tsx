@@ -15,7 +15,7 @@ export function Answers({ metrics }: { metrics: Metrics }) {
   const count = (metric: string, outcome: string, kind: Record<string, string> = {}) => {
     const value = metrics.sum(metric, { ...kind, outcome });
     const share = formatShare((value ?? 0) / (metrics.sum(metric, kind) ?? 1));
-    return value === undefined ? "–" : `${value.toLocaleString("en-US")} (${share})`;
+    return value && `${value.toLocaleString("en-US")} (${share})`;
   };
   const startedAtS = metrics.sum("process_start_time_seconds");
   return (

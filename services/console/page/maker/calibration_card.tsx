@@ -35,7 +35,8 @@ export function Calibration({ pictures }: { pictures: readonly ForecastPicture[]
           what chance explains (three standard errors and 3 %, and more since {looks}{" "}
           are looked at together). At the top: the number of bets; a point of fewer than {COUNT_MIN}
           {" "}
-          is grey and not judged. Markets are compared in windows that nobody has to bet on.
+          is grey and not judged. Markets are compared in windows that nobody has to bet on, each
+          length once there are {COUNT_MIN}.
         </p>
       )}
     </Card>

@@ -155,7 +155,7 @@ function HeatMap({ symbol, grid, price, most, nowMs }: HeatMapProps) {
         onPointerLeave={() => pointed.value = undefined}
         xTicks={timeTicksOf(allMs).map((ms) => ({
           at: toX(ms),
-          text: ms === 0 ? "now" : labelOf(ms),
+          text: ms === 0 ? "0" : labelOf(ms),
         }))}
         yTicks={toY.ticks(4).map((tick) => ({ at: toY(tick), text: formatQuotePrice(tick) }))}
       >
@@ -194,7 +194,7 @@ function describeWorst(worst: WorstPlace, price: number | undefined, nowMs: numb
   const { loss, low, high, fromMs } = worst;
   const isHere = price !== undefined && isIn(price, worst);
   return `most: ${usdc(-loss)} at ${formatQuotePrice(low)} – ${formatQuotePrice(high)}, ` +
-    describeTime(fromMs, nowMs) + (isHere ? ": the price is there now" : "");
+    describeTime(fromMs, nowMs) + (isHere ? "; the price is inside" : "");
 }
 
 const describeTime = (timeMs: number, nowMs: number) =>

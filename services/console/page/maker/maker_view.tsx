@@ -278,16 +278,19 @@ function ByMarketAndPeriod(
           {
             name: "Profit and loss",
             number: ([, { settled, profit }]) =>
-              settled === 0 ? "–" : <span class={styleOf(profit)}>{formatGain(profit)}</span>,
+              settled > 0 && <span class={styleOf(profit)}>{formatGain(profit)}</span>,
           },
-          { name: "Of the stakes", number: ([, results]) => shareText(results) },
-          { name: "Settled", number: ([, { settled }]) => settled || "–" },
+          {
+            name: "Of the stakes",
+            number: ([, results]) => results.settled > 0 && shareText(results),
+          },
+          { name: "Settled", number: ([, { settled }]) => settled || undefined },
           {
             name: "Stakes",
-            number: ([, { settled, turnover }]) => settled ? formatAmount(turnover) : "–",
+            number: ([, { settled, turnover }]) => settled > 0 && formatAmount(turnover),
           },
-          { name: "Open", number: ([, { open }]) => open || "–" },
-          { name: "At risk", number: ([, { open, atRisk }]) => open ? formatRounded(atRisk) : "–" },
+          { name: "Open", number: ([, { open }]) => open || undefined },
+          { name: "At risk", number: ([, { open, atRisk }]) => open > 0 && formatRounded(atRisk) },
         ]}
       />
     </Card>

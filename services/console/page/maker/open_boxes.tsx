@@ -120,14 +120,14 @@ function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): st
   return nowMs < endTime ? `${labelOf(endTime - nowMs)} left` : "being settled";
 }
 
-/** Where the price is in the range; the box fills the middle half of the drawing. */
+/** Where the price is in the range; beside the box is room for prices outside. */
 function Gauge({ price, low, high }: { price: number | undefined; low: number; high: number }) {
-  const x = price === undefined ? 0 : 25 + 50 * (price - low) / (high - low);
+  const x = price === undefined ? 0 : 12 + 76 * (price - low) / (high - low);
   return (
     <span class="gauge">
       <span>{formatQuotePrice(low)}</span>
       <svg viewBox="0 0 100 16" preserveAspectRatio="none" aria-hidden="true">
-        <rect class="box" x="25" y="3" width="50" height="10" rx="2" />
+        <rect class="box" x="12" y="3" width="76" height="10" rx="2" />
         {price !== undefined && (
           <path class="price" d={`M${Math.min(98, Math.max(2, x)).toFixed(1)} 0 V16`} />
         )}

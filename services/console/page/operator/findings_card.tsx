@@ -50,19 +50,13 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
         </details>
       )}
       {ended.length > 0 && <Ended records={ended} />}
-      <div class="row">
+      <p>
         <NotifyButton
           label="Notify me of critical problems"
           granted="You will be notified of critical problems while this page is hidden."
           announce={announce}
         />
-        {findings.length > 0 && (
-          <span class="note">
-            Alerts are sent only after the time that stands beside a problem, and some look back ten
-            minutes: mail may still come when it has ended.
-          </span>
-        )}
-      </div>
+      </p>
     </Card>
   );
 }
@@ -130,7 +124,7 @@ function FindingList({ findings, states }: FindingListProps) {
                   {record.mayBeOlder ? "seen since" : "since"} {formatTime(record.sinceMs)}
                   {record.mayBeOlder && ", may be older"}
                   {afterS !== undefined &&
-                    `, alert ${afterS === 0 ? "at once" : `after ${afterS} s`}`}
+                    `, alert sent ${afterS === 0 ? "at once" : `after ${afterS} s`}`}
                 </span>
               )}
             </p>

@@ -101,7 +101,7 @@ function processTexts(state: ServiceState, process: readonly ServiceState[]): st
   const memory = history.latest.sum("process_resident_memory_bytes");
   const [first = state] = process;
   if (!isUp || startedAtS === undefined || memory === undefined) return [];
-  if (first.name !== name) return [`in the process of ${first.name}`];
+  if (first.name !== name) return [`same process as ${first.name}`];
   return [
     `runs ${formatDuration(Date.now() - startedAtS * 1_000)}`,
     formatValue(memory, { unit: "bytes" }),
