@@ -58,7 +58,7 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
       await visitor.sees(/Limit\s+300\.00\s+Used\s+\d+\.\d %\s+Free\s+\d+\.\d\d\s/);
-      await visitor.sees(/Freed at the next end\s+\d+\.\d\d at \d\d:\d\d:\d\d/);
+      await visitor.sees(/Next end frees\s+\d+\.\d\d at \d\d:\d\d:\d\d/);
       await visitor.sees(/Expected by its prices\s+[+−]\d+\.\d\d \([+−]\d+\.\d %\)/);
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*\\s${formatRounded(atRisk)}`));
       await visitor.sees(/By market and period\s+first bet decided \d+ \w+, \d\d:\d\d/);

@@ -193,7 +193,7 @@ function AtRisk(
           </>
         )}
         {next && (
-          <Fact label="Freed at the next end">
+          <Fact label="Next end frees">
             {formatRounded(next.atRisk)} at {formatTime(next.endTime)}
           </Fact>
         )}
