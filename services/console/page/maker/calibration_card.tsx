@@ -32,9 +32,9 @@ export function Calibration({ pictures }: { pictures: readonly ForecastPicture[]
       {pictures.length > 0 && (
         <p class="note">
           Across: the probability that was predicted. Up: the share of these boxes that held, and
-          what chance explains (three standard errors and 3 %, and more since {looks}{" "}
-          are looked at together). At the top: the number of bets; a point of fewer than {COUNT_MIN}
-          {" "}
+          what chance explains (three standard errors and 3 %{looks > 1 &&
+            `, more since ${looks} are looked at together`}). At the top: the number of bets; a
+          point of fewer than {COUNT_MIN}{" "}
           is grey and not judged. Markets are compared in windows that nobody has to bet on, each
           length once there are {COUNT_MIN}.
         </p>
