@@ -86,7 +86,7 @@ Deno.test({
           assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "45 s");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
-            await visitor.sees(view === "maker" ? /Open boxes/ : /What is wrong/);
+            await visitor.sees(view === "maker" ? /Open boxes/ : /Price sources/);
             assert.deepEqual(await smallTargets(page), [], view);
           }
           await visitor.close({ outages: true });
