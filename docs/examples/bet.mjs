@@ -17,8 +17,8 @@ const client = new RangemakerClient({
   connect: (url) => new WebSocket(url), // the same
 });
 
-/** Codes after which a new quote may be executed; there may be no volatility right after a start. */
-const AGAIN = ["PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE", "HISTORY_UNAVAILABLE"];
+/** Codes after which a new quote may be executed: the price moved, or is not known for a moment. */
+const AGAIN = /^(PRICE|VOLATILITY|HISTORY)_/;
 
 /** Bets on a range around the price: a narrower one until it pays more than it costs. */
 async function bet(parts = 1_000n, attempts = 30) {
@@ -36,7 +36,7 @@ async function bet(parts = 1_000n, attempts = 30) {
     return await client.execute(offer);
   } catch (error) {
     const isTooWide = isRangemakerError(error, "PAYOUT_TOO_LOW");
-    const isOver = attempts === 1 || !(isTooWide || AGAIN.includes(error.code));
+    const isOver = attempts === 1 || !(isTooWide || AGAIN.test(error.code));
     if (isOver) throw error;
     await new Promise((done) => setTimeout(done, 200));
     return await bet(isTooWide ? (parts * 3n) / 2n : parts, attempts - 1);

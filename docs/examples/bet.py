@@ -64,8 +64,8 @@ deposit = {
 }
 call(f"{BRIDGE}/deposit", {**deposit, "signature": sign(BRIDGE, dict(deposit))})
 
-# After these a new quote may be executed; there may be no volatility right after a start.
-AGAIN = ("PRICE_MOVED", "PRICE_IMPROVED", "VOLATILITY_UNAVAILABLE", "HISTORY_UNAVAILABLE")
+# After these a new quote may be executed: the price moved, or is not known for a moment.
+AGAIN = ("PRICE_", "VOLATILITY_", "HISTORY_")
 
 
 def bet(parts):
