@@ -11,6 +11,7 @@ import {
   RpcEndpoint,
   type RpcEndpointOptions,
 } from "../../../services/proxy/clients/rpc_endpoint.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import { call, routerTo } from "../support.ts";
@@ -200,10 +201,28 @@ Deno.test("RpcEndpoint: a large answer counts as memory until it has been sent; 
   assert.equal(unserved.budget.used, 0, "nobody would release it");
 });
 
-Deno.test("RpcEndpoint: a body that breaks off is a parse error, and no node is asked", async () => {
-  const { post, held, openRequests } = scene();
-  const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
-  assert.deepEqual(await outcome(await post(broken)), [400, -32700]);
-  assert.equal(held.length, 0);
+Deno.test("RpcEndpoint: a body that breaks off is a parse error, logged for debugging only, and no node is asked", async () => {
+  for (const headers of [{}, { "content-length": "100" }] as Record<string, string>[]) {
+    const { post, held, openRequests } = scene();
+    const broken = new ReadableStream({ pull: (it) => it.error(new Error("gone")) });
+    await withLogs("info", async (records) => {
+      assert.deepEqual(await outcome(await post(broken, headers)), [400, -32700]);
+      assert.deepEqual(records, []);
+    });
+    assert.equal(held.length, 0);
+    assert(openRequests.hasRoom(address("192.0.2.1")));
+  }
+});
+
+Deno.test("RpcEndpoint: a defect of the proxy is answered with 500 and logged as an error", async () => {
+  const defect = new TypeError("a defect");
+  const node = { post: () => Promise.reject(defect) };
+  const { post, openRequests } = scene({ router: routerTo({ read: node, write: node }) });
+  await withLogs("info", async (records) => {
+    assert.deepEqual(await outcome(await post(JSON.stringify(READ))), [500, -32603]);
+    assert.deepEqual(records.map(({ level, properties }) => [level, properties.error]), [
+      ["error", defect],
+    ]);
+  });
   assert(openRequests.hasRoom(address("192.0.2.1")));
 });
