@@ -41,7 +41,7 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   ),
 };
 
-/** Why the clients of an evicted subscription are closed: libraries report that, but no error of one. */
+/** Close reason for clients of an evicted subscription: client libraries do not report its errors. */
 export const EVICTED = "Too many subscriptions: connect again with fewer";
 
 /** Why a client is closed if the node does not grant a subscription again that it had granted. */
@@ -92,9 +92,9 @@ export class SubscriptionLimits {
     if (copies >= COPIES_MAX) return "equal_subscriptions";
     if (SHARED_FEED_KEYS.has(key)) return;
     const shares = this.#sharesOf(subscription);
-    const slot = shares.slotFor(quotaOwner);
-    if (typeof slot === "object") this.#evict(slot);
-    else if (slot !== "free") return slot;
+    const { refusal, evict } = shares.slotFor(quotaOwner);
+    if (refusal !== undefined) return refusal;
+    if (evict !== undefined) this.#evict(evict);
     shares.add(subscription);
   }
 
