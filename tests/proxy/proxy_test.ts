@@ -130,7 +130,7 @@ Deno.test("Proxy: a client that was behind gets what it missed, even if the node
       const [slow, witness] = [client(), client()];
       witness.ask(call(1, "eth_subscribe", ["newHeads"]));
       await witness.frame(({ id }) => id === 1);
-      slow.roomBytes = 0;
+      slow.queueBytes = 0;
       slow.ask([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
       await node.until(() => node.requests.length === 1);
       node.notify(["newHeads"], "missed");
@@ -139,7 +139,7 @@ Deno.test("Proxy: a client that was behind gets what it missed, even if the node
       await slow.frame(Array.isArray);
       clock.advance(20);
       assert.equal(slow.frames.length, 1, "its connection takes nothing");
-      slow.roomBytes = Infinity;
+      slow.queueBytes = Infinity;
       clock.advance(20);
       assert.equal(slow.frames[1]?.params?.result, "missed");
     },

@@ -180,10 +180,10 @@ class HubWorld {
       writable: true,
       reader,
       // A message has some 90 bytes, so that often not all that is due is taken at once.
-      room() {
+      writableBytes() {
         return this.writable ? 1 + below(400) : 0;
       },
-      extraRoom() {
+      overflowBytes() {
         if (reader === "dawdles") return below(400);
         return reader === "reads" ? Infinity : 0;
       },

@@ -278,8 +278,8 @@ class ReadNodesWorld {
   #connectClient(reads: Client["reads"]): void {
     const client: Client = {
       reads,
-      room: () => reads === "fast" ? Infinity : reads === "nothing" ? 0 : this.#below(400),
-      extraRoom: () => 0,
+      writableBytes: () => reads === "fast" ? Infinity : reads === "nothing" ? 0 : this.#below(400),
+      overflowBytes: () => 0,
       send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),
       close: () => assert.fail("No client is closed in mode lag"),
       hub: undefined as unknown as HubClient, // set in the next statement

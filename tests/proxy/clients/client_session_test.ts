@@ -45,15 +45,15 @@ function scene(
   const openRequests = new AddressCounts(ADDRESS_MESSAGES_MAX, 2 * ADDRESS_MESSAGES_MAX);
   const caller = address();
   /** The largest answer that the connection takes. */
-  const admits = { bytes: Infinity, room: Infinity };
+  const admits = { bytes: Infinity, writable: Infinity };
   const session = new ClientSession({
     openRequests,
     hub,
     router: routerTo({ read: node, write: node }, { budget, metrics }),
     sink: {
-      room: () => admits.room,
-      extraRoom: () => 0,
-      admit: (bytes) => bytes <= admits.bytes,
+      writableBytes: () => admits.writable,
+      overflowBytes: () => 0,
+      admitAnswer: (bytes) => bytes <= admits.bytes,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
       close: (code) => closed.push(code),
     },

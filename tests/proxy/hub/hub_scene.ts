@@ -7,8 +7,8 @@ export const NO_EVENTS: HubEvents = { received() {}, sent() {}, lagged() {}, sub
 
 /** A connection that takes everything. */
 export const OPEN_SINK: ClientSink = {
-  room: () => Infinity,
-  extraRoom: () => 0,
+  writableBytes: () => Infinity,
+  overflowBytes: () => 0,
   send() {},
   close() {},
 };
