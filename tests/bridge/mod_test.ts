@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../../lib/intents/intent.ts";
+import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
@@ -31,6 +32,16 @@ Deno.test("Bridge: without a key or with a database that cannot be opened it doe
     const url = "http://127.0.0.1:9";
     await assert.rejects(() => startTestBridge(url, { privateKey: undefined }), UsageError);
     await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
+  }));
+
+Deno.test("Bridge: if its port is in use the start fails and closes the database", () =>
+  withFolder(async (directory) => {
+    using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const database = `${directory}/bridge.sqlite`;
+    const { port } = taken.addr as Deno.NetAddr;
+    await assert.rejects(startTestBridge("http://127.0.0.1:9", { port, database }), ListenError);
+    const files = Array.from(Deno.readDirSync(directory), ({ name }) => name);
+    assert.deepEqual(files, ["bridge.sqlite"], "SQLite deletes its journal when it is closed");
   }));
 
 Deno.test("Bridge: a start without the relayer permission logs the missing permission", () =>

@@ -5,7 +5,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
-import { Proxy } from "../../services/proxy/proxy.ts";
+import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { address } from "./address.ts";
@@ -32,7 +32,7 @@ class Client extends FakeConnection {
 interface Scene {
   clock: FakeClock;
   node: EchoNode;
-  proxy: Proxy;
+  proxy: ProxyCore;
   client: () => Client;
   metrics: ProxyMetrics;
 }
@@ -45,7 +45,7 @@ async function withProxy(
   const node = new EchoNode(nodeOptions);
   const clock = new FakeClock();
   const metrics = new ProxyMetrics(new Registry());
-  const proxy = new Proxy(
+  const proxy = new ProxyCore(
     withDefaults(options, {
       readNodeUrl: node.url,
       writeNodeUrl: node.url,

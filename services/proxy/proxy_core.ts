@@ -19,7 +19,7 @@ import type { ProxyOptions } from "./options.ts";
  * A proxy without its listeners. A call goes down once: from a client through the router to a node.
  * Notifications come up: from the node through the hub to the clients.
  */
-export class Proxy {
+export class ProxyCore {
   readonly nodes: NodeLink;
   readonly hub: Hub;
   readonly router: Router;
