@@ -59,7 +59,8 @@ export function depositHandler(
 ): Pick<IntentHandler, "termsOf" | "isOnChain"> {
   return {
     termsOf: (intent) => depositTermsOf(intent, chainId),
-    // The node keeps external hashes for ever: if it would credit the deposit now, it has lost it.
+    // The node keeps external hashes for ever, so if a simulation would credit the deposit now, the
+    // chain has lost it.
     async isOnChain(intent) {
       const { text } = await transactions.sign(depositTermsOf(intent, chainId));
       return (await node.simulateTransactionText(text)).status !== "committed";

@@ -22,28 +22,30 @@ export interface Envelope {
   id: string | undefined;
   /** The parameters as they are written; undefined if there are none. */
   paramsText: string | undefined;
-  /** The text behind the id. It is the same for all calls that ask for the same in the same words. */
-  textAfterId: string;
+  /** The text after the id; equal texts are equal calls, so it is the key for sharing. */
+  envelopeTail: string;
 }
 
 /** Reads the envelope of a valid request. @returns Why it is ambiguous, if it is. */
 export function readEnvelope(text: string, id: unknown, method: string): Envelope | string {
-  return usualEnvelope(text, id, method) ?? scannedEnvelope(text, method);
+  return fastEnvelope(text, id, method) ?? parsedEnvelope(text, method);
 }
 
 /** The text of a call for a node; without an id if it is a notification. */
-export function callText(textAfterId: string, id: number | undefined): string {
-  return id === undefined ? `{"jsonrpc":"2.0"${textAfterId}` : `${USUAL_START}${id}${textAfterId}`;
+export function callText(envelopeTail: string, id: number | undefined): string {
+  return id === undefined
+    ? `{"jsonrpc":"2.0"${envelopeTail}`
+    : `${USUAL_START}${id}${envelopeTail}`;
 }
 
 /** The text of a call behind its id. */
-export function textAfterIdOf(method: string, paramsText: string | undefined): string {
+export function envelopeTailOf(method: string, paramsText: string | undefined): string {
   const params = paramsText === undefined ? "" : `,"params":${paramsText}`;
   return `,"method":${JSON.stringify(method)}${params}}`;
 }
 
 /** A call with a number as its id, and its members in the order in which most clients write them. */
-function usualEnvelope(text: string, id: unknown, method: string): Envelope | undefined {
+function fastEnvelope(text: string, id: unknown, method: string): Envelope | undefined {
   if (typeof id !== "number" || method.includes("\\")) return undefined;
   const idText = String(id);
   const idEnd = USUAL_START.length + idText.length;
@@ -59,10 +61,10 @@ function usualEnvelope(text: string, id: unknown, method: string): Envelope | un
     paramsText = text.slice(start, end);
   }
   if (text.charCodeAt(end) !== CLOSE_BRACE || end + 1 !== text.length) return undefined;
-  return { id: idText, paramsText, textAfterId: text.slice(idEnd) };
+  return { id: idText, paramsText, envelopeTail: text.slice(idEnd) };
 }
 
-function scannedEnvelope(text: string, method: string): Envelope | string {
+function parsedEnvelope(text: string, method: string): Envelope | string {
   const values = new Map<string, string>();
   let fault: string | undefined;
   visitMembers(text, (name, value) => {
@@ -78,7 +80,7 @@ function scannedEnvelope(text: string, method: string): Envelope | string {
   });
   if (fault !== undefined) return fault;
   const paramsText = values.get("params");
-  return { id: values.get("id"), paramsText, textAfterId: textAfterIdOf(method, paramsText) };
+  return { id: values.get("id"), paramsText, envelopeTail: envelopeTailOf(method, paramsText) };
 }
 
 /** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */

@@ -12,7 +12,7 @@ import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
-import { NodeLink } from "./node/node_link.ts";
+import { UpstreamNodes } from "./node/upstream_nodes.ts";
 import type { ProxyOptions } from "./options.ts";
 
 /**
@@ -20,7 +20,7 @@ import type { ProxyOptions } from "./options.ts";
  * Notifications come up: from the node through the hub to the clients.
  */
 export class ProxyCore {
-  readonly nodes: NodeLink;
+  readonly nodes: UpstreamNodes;
   readonly hub: Hub;
   readonly router: Router;
   readonly cors: Cors;
@@ -43,7 +43,7 @@ export class ProxyCore {
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
 
-    const nodes = this.nodes = new NodeLink({ options, clock, budget, metrics });
+    const nodes = this.nodes = new UpstreamNodes({ options, clock, budget, metrics });
     const hub = this.hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes,

@@ -87,8 +87,8 @@ function readCall(value: unknown, text: string): Call {
     throw invalidRequest(value, text, new RpcError(RpcCode.invalidRequest, envelope));
   }
   // Written out: spreading the envelope would take longer than reading it.
-  const { paramsText, textAfterId } = envelope;
-  return { id: envelope.id, method, params, paramsText, textAfterId };
+  const { paramsText, envelopeTail } = envelope;
+  return { id: envelope.id, method, params, paramsText, envelopeTail };
 }
 
 function requestOf(value: unknown, text: string): RpcRequest {

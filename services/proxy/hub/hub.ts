@@ -40,9 +40,9 @@ const REFUSALS_MAX = 5;
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
  * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
  *
- * A notification comes from `node/upstream.ts` to {@link receive}. `subscription_table.ts` finds its
- * subscription, `fan_out.ts` keeps it until `delivery_loop.ts` calls {@link flush}, and `hub_client.ts`
- * sends it over `clients/client_connection.ts`.
+ * A notification comes from `node/subscription_socket.ts` to {@link receive}. `subscription_table.ts`
+ * finds its subscription, `fan_out.ts` keeps it until `delivery_loop.ts` calls {@link flush}, and
+ * `hub_client.ts` sends it over `clients/client_connection.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;
@@ -147,7 +147,7 @@ export class Hub {
   /** The node closed the connection because of what it was sent. */
   upstreamRefused(nowMs: number): void {
     for (const suspect of this.table.refused(nowMs)) {
-      for (const subscription of [...suspect.withFiltered()]) {
+      for (const subscription of [...suspect.selfAndDerived()]) {
         this.#endWaits(subscription, REFUSED.closed_the_socket);
         this.table.retire(subscription);
       }
@@ -191,7 +191,7 @@ export class Hub {
     const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
     if (errorText !== undefined) answered.refusals += 1;
-    for (const subscription of [...answered.withFiltered()]) {
+    for (const subscription of [...answered.selfAndDerived()]) {
       this.#endWaits(subscription, outcome);
       // Clients must not wait forever for a node that had granted it. Before, the next sweep asks again.
       if (answered.refusals >= REFUSALS_MAX) {
@@ -207,7 +207,8 @@ export class Hub {
       this.#options.events.refused?.("subscription_displaced");
       this.#close(client, EVICTED);
     }
-    this.table.retire(subscription); // what its clients only waited for has not ended yet
+    // Clients that only waited for it did not retire it when they were closed.
+    this.table.retire(subscription);
   }
 
   /** Answers the clients that wait for a subscription: with its id unless another outcome is given. */

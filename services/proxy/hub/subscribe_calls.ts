@@ -48,7 +48,7 @@ export class SubscribeCalls {
   }
 
   /** Subscriptions that the node has never granted and is asked for now. */
-  get firstAsked(): HubSubscription[] {
+  get neverGranted(): HubSubscription[] {
     return [...this.#pending.values()].flatMap(({ subscription }) =>
       subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
     );

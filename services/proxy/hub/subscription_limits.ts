@@ -41,7 +41,7 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   ),
 };
 
-/** Close reason for clients of an evicted subscription: client libraries do not report its errors. */
+/** A close reason, because client libraries show that but not the errors of a subscription. */
 export const EVICTED = "Too many subscriptions: connect again with fewer";
 
 /** Why a client is closed if the node does not grant a subscription again that it had granted. */

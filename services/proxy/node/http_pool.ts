@@ -156,7 +156,7 @@ export class HttpPool implements NodePort {
       const reply = await connection.send(text, headers, !isPlain);
       if (reply.status === 200 && isAnswer?.(reply.body) === false) {
         // From here on, the connection would answer each request with the answer to another one.
-        throw new ConnectionError("kept", new ReplyError("invalid", "It answered another call"));
+        throw new ConnectionError("reused", new ReplyError("invalid", "It answered another call"));
       }
       isReusable = isPlain && connection.isDrained && !this.#isStopped;
       return reply;
@@ -169,13 +169,13 @@ export class HttpPool implements NodePort {
 
   #failureOf(error: ConnectionError): ProxyError {
     const { target, timeoutMs, metrics } = this.#options;
-    const { stage, ownReason, message, cause } = error;
+    const { stage, abortReason, message, cause } = error;
     const reason = messageOf(cause);
     log.debug("The {target} node gave no answer: {reason}", { target, reason });
-    if (ownReason === "memory") metrics?.countRefusal("buffered_bytes");
-    if (ownReason === "busy") return limitExceeded(429, `The ${target} node: ${message}`, error);
-    if (ownReason === "memory" && target === "read") return limitExceeded(429, message, error);
-    if (ownReason === "timeout") return nodeTimeout(target, timeoutMs, error);
+    if (abortReason === "memory") metrics?.countRefusal("buffered_bytes");
+    if (abortReason === "busy") return limitExceeded(429, `The ${target} node: ${message}`, error);
+    if (abortReason === "memory" && target === "read") return limitExceeded(429, message, error);
+    if (abortReason === "timeout") return nodeTimeout(target, timeoutMs, error);
     return (stage === "connecting" ? nodeUnreachable : answerLost)(target, message, error);
   }
 }

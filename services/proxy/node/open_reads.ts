@@ -4,7 +4,7 @@ import type { CallAnswer } from "../call_envelope.ts";
 export interface Read {
   method: string;
   /** The call behind its id. */
-  textAfterId: string;
+  envelopeTail: string;
   node: number;
   /** Key of the caller, who takes turns with others. */
   caller: string;

@@ -199,7 +199,7 @@ for (const [name, refuse, status] of refusals) {
   });
 }
 
-Deno.test("Router: a read that a change separated from a later one does not end the later one's sharing", async () => {
+Deno.test("Router: an old read's end keeps a newer shared read", async () => {
   const { posted, ask } = scene();
   const first = ask(call(1, "core_getAccount", ["a"]));
   const changed = ask(change);
@@ -397,7 +397,7 @@ Deno.test("Router: plain reads are sent as such, each with its node and whether 
       assert.deepEqual({ node, fitsSocket }, wanted);
       assert.equal((await answer).body, '{"id":1}');
     }
-    const { method, textAfterId: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
+    const { method, envelopeTail: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
     assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
     assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
   }

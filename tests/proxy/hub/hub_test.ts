@@ -74,7 +74,7 @@ class Client {
   }
 }
 
-Deno.test("Hub: clients share a list if they have one feed, or if only one feed has news", () => {
+Deno.test("Hub: clients with equal pending feeds share a list", () => {
   const scene = new Scene();
   const [one, same, both] = [scene.client("a"), scene.client("a"), scene.client("a", "b")];
   scene.notifyAll("a", 1);
