@@ -82,14 +82,14 @@ for (const [hours, code] of [[1, "DEADLINE_PASSED"], [3, "RECEIPT_DROPPED"]] as 
 Deno.test("Bridge: stops within 5 s while the node does not answer, and the next start finishes the deposit", () =>
   withFolder(async (directory) => {
     await using node = FakeNode.start();
-    const given = { database: `${directory}/bridge.sqlite` };
+    const overrides = { database: `${directory}/bridge.sqlite` };
     let release = () => {};
     const released = new Promise<void>((resolve) => release = resolve);
     node.behaviour = async (apply) => {
       await released;
       return apply();
     };
-    const first = await startTestBridge(node.url, given);
+    const first = await startTestBridge(node.url, overrides);
     const arrived = node.nextTransaction();
     const answer = post(`${first.url}/deposit`, signedRequest()).catch(() => undefined);
     await arrived;
@@ -98,7 +98,7 @@ Deno.test("Bridge: stops within 5 s while the node does not answer, and the next
     assert.ok(Date.now() - startedMs < 5_000, "the stop takes less than 5 s");
     assert.notEqual((await answer)?.status, 200);
     release();
-    await using second = await startTestBridge(node.url, given);
+    await using second = await startTestBridge(node.url, overrides);
     for (let state = ""; state !== "committed";) {
       const response = await fetch(`${second.url}/deposits/${user.address}/1`);
       state = (await response.json()).deposit.state;

@@ -39,7 +39,7 @@ interface Scene {
 
 async function withProxy(
   play: (scene: Scene) => Promise<void>,
-  given: Partial<ProxyOptions> = {},
+  overrides: Partial<ProxyOptions> = {},
   nodeOptions: EchoNodeOptions = {},
 ): Promise<void> {
   const node = new EchoNode(nodeOptions);
@@ -51,7 +51,7 @@ async function withProxy(
       writeNodeUrl: node.url,
       reconnectInitialMs: RECONNECT_MS,
       reconnectMaxMs: RECONNECT_MS,
-      ...given,
+      ...overrides,
     }),
     metrics,
     clock,

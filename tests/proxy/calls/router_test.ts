@@ -19,7 +19,7 @@ interface Posted {
 }
 
 /** A router, and what it posted. */
-function scene(given: Partial<RouterOptions> = {}) {
+function scene(overrides: Partial<RouterOptions> = {}) {
   const posted: Posted[] = [];
   const budget = new ByteBudget(Infinity);
   const node = (target: "read" | "write") => ({
@@ -31,7 +31,7 @@ function scene(given: Partial<RouterOptions> = {}) {
     },
   });
   const nodes = { read: node("read"), write: node("write") };
-  const router = routerTo(nodes, { budget, coalesceReads: true, ...given });
+  const router = routerTo(nodes, { budget, coalesceReads: true, ...overrides });
   const askText = (text: string, caller: Partial<MessageContext> = {}) =>
     router.answer(text, { forwardedFor: "x", key: "x", ...caller });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>

@@ -22,10 +22,10 @@ const READ = call(1, "eth_getLogs");
 const WRITE = call(1, "core_sendTransaction");
 
 /** An endpoint whose nodes answer with `result`. */
-function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
+function scene(overrides: Partial<RpcEndpointOptions> = {}, result = "") {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
-  const budget = given.budget ?? new ByteBudget(Infinity);
+  const budget = overrides.budget ?? new ByteBudget(Infinity);
   const openRequests = new AddressCounts(1, 1);
   /** Bytes in use while a node answers, for each request. */
   const held: number[] = [];
@@ -46,7 +46,7 @@ function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
     openRequests,
     budget,
     clock: new FakeClock(),
-    ...given,
+    ...overrides,
   });
   const served = Promise.withResolvers<void>();
   const post = (body: BodyInit, headers: Record<string, string> = {}) => {

@@ -17,8 +17,8 @@ class Scene extends HubScene {
   readonly closed: number[] = [];
   readonly got: unknown[] = [];
 
-  constructor(given: Partial<HubOptions> = {}) {
-    super({ subscribeTimeoutMs: TIMEOUT_MS, ...given });
+  constructor(overrides: Partial<HubOptions> = {}) {
+    super({ subscribeTimeoutMs: TIMEOUT_MS, ...overrides });
   }
 
   client(from = address()): HubClient {

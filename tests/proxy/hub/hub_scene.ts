@@ -14,11 +14,11 @@ export const OPEN_SINK: ClientSink = {
 };
 
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
-export function hubWith(given: Partial<HubOptions>): Hub {
+export function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
     ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
     ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
-    ...given,
+    ...overrides,
   });
 }
 
@@ -36,7 +36,7 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   isConnected = true;
   readonly hub: Hub;
 
-  constructor(given: Partial<HubOptions> = {}) {
+  constructor(overrides: Partial<HubOptions> = {}) {
     this.hub = hubWith({
       upstream: {
         send: (text) => {
@@ -45,7 +45,7 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
         },
         drop: (reason) => this.dropped.push(reason),
       },
-      ...given,
+      ...overrides,
     });
   }
 

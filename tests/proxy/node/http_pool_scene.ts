@@ -110,14 +110,14 @@ export class RawNode {
 }
 
 /** The connections to a read node. */
-export function poolTo(url: string | URL, given: Partial<HttpPoolOptions> = {}): HttpPool {
+export function poolTo(url: string | URL, overrides: Partial<HttpPoolOptions> = {}): HttpPool {
   return new HttpPool({
     target: "read",
     url: new URL(url),
     clock: new FakeClock(),
     timeoutMs: TIMEOUT_MS,
     budget: new ByteBudget(Infinity),
-    ...given,
+    ...overrides,
   });
 }
 
