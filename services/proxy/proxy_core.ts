@@ -100,14 +100,14 @@ export class ProxyCore {
 
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.hub.delivery?.start();
+    this.hub.delivery.start();
     this.nodes.start(this.hub);
   }
 
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
     this.endpoint.stop();
-    this.hub.delivery?.stop();
+    this.hub.delivery.stop();
     this.nodes.stop();
     await this.#limiter?.stop();
   }

@@ -3,6 +3,7 @@ import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
+import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 
 const log = serviceLog("proxy");
@@ -34,9 +35,6 @@ export interface SubscriptionSocketOptions {
   events: SubscriptionSocketEvents;
 }
 
-/** The largest frame that a node may send: far above any answer to a plain read. */
-const FRAME_BYTES_MAX = 64 * 1024 * 1024;
-
 /** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
 const REFUSAL_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009]);
 
@@ -61,7 +59,7 @@ export class SubscriptionSocket {
         this.#node = leader();
         return this.#url;
       },
-      connect: (url) => new BoundedSocket(url, { maxMessageBytes: FRAME_BYTES_MAX, clock }),
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
       clock,
       backoff: this.#backoff,
       handlers: {
