@@ -2,14 +2,8 @@ import type { ByteBudget } from "../byte_budget.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, readMessage } from "./message.ts";
-import {
-  type CallAnswer,
-  callText,
-  type NodeReply,
-  randomFirstId,
-  requireAnswer,
-  withCallerId,
-} from "../call_envelope.ts";
+import { callText, randomFirstId } from "../call_envelope.ts";
+import { type CallAnswer, type NodeReply, requireAnswer, withCallerId } from "../node_answer.ts";
 import { failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";

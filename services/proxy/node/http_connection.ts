@@ -3,7 +3,7 @@ import { connect as connectTls } from "node:tls";
 import { Client, type Dispatcher, errors } from "undici";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import type { ByteBudget } from "../byte_budget.ts";
-import type { NodeReply } from "../call_envelope.ts";
+import type { NodeReply } from "../node_answer.ts";
 import { ReplyBody, ReplyError } from "./reply_body.ts";
 
 /** An idle connection is closed after this: many servers close theirs after five seconds. */

@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import { Deadlines } from "../deadlines.ts";
-import type { NodeReply } from "../call_envelope.ts";
+import type { NodeReply } from "../node_answer.ts";
 import {
   answerLost,
   limitExceeded,

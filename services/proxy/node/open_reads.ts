@@ -1,4 +1,4 @@
-import type { CallAnswer } from "../call_envelope.ts";
+import type { CallAnswer } from "../node_answer.ts";
 
 /** A plain read: it changes nothing, so it may be sent twice. */
 export interface Read {

@@ -1,15 +1,8 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
-import {
-  type CallAnswer,
-  callText,
-  envelopeTailOf,
-  type NodeReply,
-  randomFirstId,
-  readAnswer,
-  requireAnswer,
-} from "../call_envelope.ts";
+import { callText, envelopeTailOf, randomFirstId } from "../call_envelope.ts";
+import { type CallAnswer, type NodeReply, readAnswer, requireAnswer } from "../node_answer.ts";
 import { ProxyError } from "../failures.ts";
 import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";

@@ -4,10 +4,10 @@ import { setImmediate } from "node:timers";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
-import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
+import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
-import type { CallAnswer } from "../../../services/proxy/call_envelope.ts";
+import type { CallAnswer } from "../../../services/proxy/node_answer.ts";
 import { eventually } from "../../support/eventually.ts";
 import { call, readNodesOf, routerTo } from "../support.ts";
 

@@ -6,7 +6,7 @@ import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
+import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";

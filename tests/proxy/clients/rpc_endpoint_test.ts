@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
+import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { RUNTIME_BYTES_MAX } from "../../../services/proxy/clients/request_bodies.ts";

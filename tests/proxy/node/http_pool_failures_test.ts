@@ -8,7 +8,7 @@ import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/ports.ts";
-import { withCallerId } from "../../../services/proxy/call_envelope.ts";
+import { withCallerId } from "../../../services/proxy/node_answer.ts";
 import { type Asked, poolTo, Server } from "./http_pool_scene.ts";
 import { seriesIn } from "../../support/metrics.ts";
 

@@ -9,11 +9,8 @@ import {
   TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
 import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
-import {
-  type CallAnswer,
-  envelopeTailOf,
-  withCallerId,
-} from "../../../services/proxy/call_envelope.ts";
+import { envelopeTailOf } from "../../../services/proxy/call_envelope.ts";
+import { type CallAnswer, withCallerId } from "../../../services/proxy/node_answer.ts";
 import { ProxyError } from "../../../services/proxy/failures.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
