@@ -253,10 +253,7 @@ export class Hub {
     if (typeof upstreamId !== "string") return true;
     const subscription = this.table.byUpstreamId(upstreamId);
     if (subscription === undefined) {
-      this.table.calls.notifiedUnknown(
-        upstreamId,
-        String(frame.method).replace(/_subscription$/, ""),
-      );
+      this.table.calls.notifiedUnknown(upstreamId, String(frame.method));
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;

@@ -105,9 +105,12 @@ export class SubscribeCalls {
   /**
    * Records a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
    * continues for two sweeps is a subscription whose answer was lost.
+   *
+   * @param method Of the notification: `eth_subscription`.
    */
-  notifiedUnknown(upstreamId: string, namespace: string): void {
-    if (this.#unknownIds.size < UNKNOWN_IDS_MAX) this.#unknownIds.set(upstreamId, namespace);
+  notifiedUnknown(upstreamId: string, method: string): void {
+    if (this.#unknownIds.size >= UNKNOWN_IDS_MAX) return;
+    this.#unknownIds.set(upstreamId, method.replace(/_subscription$/, ""));
   }
 
   /** Ends the unknown subscriptions that notified before the last sweep, too. */
