@@ -140,7 +140,7 @@ export class HttpPool implements NodePort {
     text: string,
     { forwardedFor, isPlain = false, isAnswer }: PostOptions,
     nowMs: number,
-    kept: HttpConnection[] = [],
+    reusable: HttpConnection[] = [],
   ): Promise<NodeReply> {
     if (this.#isStopped) throw new ConnectionError("connecting", new Error("The proxy stops"));
     if (this.#open.size >= HTTP_CONNECTIONS_MAX) {
@@ -148,7 +148,7 @@ export class HttpPool implements NodePort {
       throw new ConnectionError("connecting", busy);
     }
     const { url, budget } = this.#options;
-    const connection = kept.pop() ?? new HttpConnection(url, budget);
+    const connection = reusable.pop() ?? new HttpConnection(url, budget);
     const deadline = this.#open.add(connection, nowMs);
     let isReusable = false;
     try {
