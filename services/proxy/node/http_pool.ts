@@ -51,7 +51,7 @@ export interface PostOptions {
   node?: number;
   forwardedFor: string;
   /**
-   * It changes nothing: it goes over a kept connection, is sent again if that turns out to be stale,
+   * It changes nothing: it goes over a reused connection, is sent again if that turns out to be stale,
    * and to another node if this one fails. All else is sent at most once, over a connection of its
    * own: a node may close an idle one at the moment of a request.
    */
@@ -124,7 +124,7 @@ export class HttpPool implements NodePort {
     }
   }
 
-  /** Sends a message; a plain one again, over a new connection, if the one that was kept is stale. */
+  /** Sends a message; a plain one again, over a new connection, if the reused one is stale. */
   async #ask(text: string, options: PostOptions, nowMs: number): Promise<NodeReply> {
     if (!options.isPlain) return await this.#send(text, options, nowMs);
     try {
