@@ -8,7 +8,7 @@ import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { failure } from "./failures.ts";
+import { refusal } from "./failures.ts";
 
 export interface DepositorOptions {
   intents: Pick<
@@ -59,7 +59,8 @@ export function depositHandler(
 ): Pick<IntentHandler, "termsOf" | "isOnChain"> {
   return {
     termsOf: (intent) => depositTermsOf(intent, chainId),
-    // The node keeps external hashes for ever: if it would credit the deposit now, it has lost it.
+    // The node keeps external hashes for ever, so if a simulation would credit the deposit now, the
+    // chain has lost it.
     async isOnChain(intent) {
       const { text } = await transactions.sign(depositTermsOf(intent, chainId));
       return (await node.simulateTransactionText(text)).status !== "committed";
@@ -115,7 +116,7 @@ export class Depositor {
       const { deadline } = request;
       // A clock that is known to be wrong proves nothing.
       throw intents.clockProblem ??
-        failure("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
+        refusal("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
     }
     const { user, signature } = request;
     const digestFor = (chainId: number) => hashDepositRequest(request, chainId);
@@ -149,7 +150,7 @@ export class Depositor {
 
 function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerError {
   const { state, transaction, failure: reason } = intent;
-  return failure("NONCE_USED", { user, nonce, state, txHash: transaction?.txHash ?? null, reason });
+  return refusal("NONCE_USED", { user, nonce, state, txHash: transaction?.txHash ?? null, reason });
 }
 
 function txHashOf(intent: Intent): Hex {

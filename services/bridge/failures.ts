@@ -7,7 +7,7 @@ import { INTENT_STATUSES } from "../../lib/intents/failures.ts";
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 
 /** An error of the bridge: text and `details` are made from the same facts. */
-export const failure = failuresOf({
+export const refusal = failuresOf({
   DEADLINE_PASSED: ({ deadline, lateMs }: { deadline: number; lateMs: number }) =>
     `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
     "sign a new one with a later deadline",

@@ -30,14 +30,31 @@ export async function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await start(options, clock, opened);
+  } catch (thrown) {
+    await opened.disposeAsync();
+    throw thrown;
+  }
+}
+
+/** @param opened Gets what has to be closed when the bridge stops, or if it does not start. */
+async function start(
+  options: BridgeOptions,
+  clock: Clock,
+  opened: AsyncDisposableStack,
+): Promise<RunningService> {
   const { host, port, allowedHosts, rpcUrl, chainId, corsOrigins } = options;
   const signer = await bridgeSigner(options);
   const registry = createRegistry();
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
+  opened.defer(() => intents.close());
   const { store, shortTimeoutNode, drain } = intents;
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositor = new Depositor({ intents, chainId, clock, onRefused: depositLog.refused });
   const limiter = new RequestLimiter(options, registry);
+  opened.defer(() => limiter.stop());
   const readiness = () => checkReadiness({ intents, relayer: signer.address, chainId });
   const app = createBridgeApi({
     depositor,
@@ -58,32 +75,23 @@ export async function startBridge(
     if (problem === undefined) return c.json({ status: "healthy", ...about });
     return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
   });
-  let startupReport: Promise<void> = Promise.resolve();
-  const close = async () => {
-    await Promise.all([limiter.stop(), startupReport]);
-    await intents.close();
-  };
-  try {
-    const shared = { host, port, allowedHosts, app, health, registry, drain, close };
-    const service = startService({ name: "bridge", ...shared });
-    intents.start({
-      ...depositHandler(intents, chainId),
-      onRetry: () => metrics.retried(),
-      onFinishedHere(intent) {
-        metrics.finished(intent);
-        depositLog.finished(intent);
-      },
-    });
-    startupReport = Promise.all([
-      readiness(),
-      shortTimeoutNode.getAccount(signer.address).catch(() => undefined),
-    ])
-      .then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
-    return service;
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
+  const close = () => opened.disposeAsync();
+  const shared = { host, port, allowedHosts, app, health, registry, drain, close };
+  const service = startService({ name: "bridge", ...shared });
+  intents.start({
+    ...depositHandler(intents, chainId),
+    onRetry: () => metrics.retried(),
+    onFinishedHere(intent) {
+      metrics.finished(intent);
+      depositLog.finished(intent);
+    },
+  });
+  const report = Promise.all([
+    readiness(),
+    shortTimeoutNode.getAccount(signer.address).catch(() => undefined),
+  ]).then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
+  opened.defer(() => report);
+  return service;
 }
 
 export const run = serviceCommand({

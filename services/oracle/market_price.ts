@@ -43,7 +43,7 @@ export class MarketPrice {
   readonly #rules: PriceRules;
   readonly #market: Market;
   /** The constant start of {@link json}. */
-  readonly #head: string;
+  readonly #jsonPrefix: string;
   /** All sources with a price, in the order of the spec's providers. */
   #known: SourcePrice[] = [];
   #contributing: SourcePrice[] = [];
@@ -62,7 +62,7 @@ export class MarketPrice {
     this.#market = market;
     this.#rules = rules;
     const { symbol, base, quote } = market;
-    this.#head = `"${symbol}":{"base":"${base}","quote":"${quote}","price":"`;
+    this.#jsonPrefix = `"${symbol}":{"base":"${base}","quote":"${quote}","price":"`;
   }
 
   get symbol(): string {
@@ -225,7 +225,8 @@ export class MarketPrice {
     }
     const lastUpdate = this.#lastUpdateMs();
     this.#price = price;
-    this.#json = `${this.#head}${price}","decimals":${PRICE_DECIMALS},"lastUpdate":${lastUpdate},` +
+    this.#json =
+      `${this.#jsonPrefix}${price}","decimals":${PRICE_DECIMALS},"lastUpdate":${lastUpdate},` +
       `"sources":${this.#namesJson}}`;
   }
 

@@ -20,8 +20,8 @@ export const FAULTS = {
 
 export type Fault = keyof typeof FAULTS;
 
-/** The response to a fault: `drop` closes the connection, `note` only counts and logs. */
-export type Remedy = "drop" | "note";
+/** The response to a fault: `drop` closes the connection, `log` only counts and logs. */
+export type Remedy = "drop" | "log";
 
 export interface SessionHandlers {
   onPrint(market: string, price: bigint): void;
@@ -161,7 +161,7 @@ export class Session {
     const order = stream.add(print, this.#lastFrameAtMs);
     if (order === "gap") this.#gap(`${stream.market} before ${print.sequence}`);
     if (order === "restart") {
-      this.#fault("sequence_restart", "note", `${stream.market} continues at ${print.sequence}`);
+      this.#fault("sequence_restart", "log", `${stream.market} continues at ${print.sequence}`);
     }
     if (this.#ended) return;
     if (order === "late") handlers.onDropped?.("late");
@@ -179,7 +179,7 @@ export class Session {
   #refused(symbols: readonly string[], reason: string): void {
     this.#refusal = reason;
     for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
-    this.#fault("refused", "note", reason);
+    this.#fault("refused", "log", reason);
     this.#concludeIfAnswered();
   }
 
@@ -205,7 +205,7 @@ export class Session {
       const names = missing.map((stream) => stream.market).join(", ");
       const detail = `${names}: ${this.#refusal ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
       if (!some) return this.#fault("not_acknowledged", "drop", detail);
-      this.#fault("not_acknowledged", "note", detail);
+      this.#fault("not_acknowledged", "log", detail);
       this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
     }
     this.#options.handlers.onSubscribed();
@@ -243,7 +243,7 @@ export class Session {
     this.#gapsAtMs = this.#gapsAtMs.filter((atMs) => nowMs - atMs < GAPS_WINDOW_MS);
     this.#gapsAtMs.push(nowMs);
     const many = this.#gapsAtMs.length > GAPS_MAX;
-    this.#fault("sequence_gap", many ? "drop" : "note", `message lost: ${detail}`);
+    this.#fault("sequence_gap", many ? "drop" : "log", `message lost: ${detail}`);
   }
 
   /** A silent market is requested again, in case that its subscription was lost. */
@@ -257,7 +257,7 @@ export class Session {
         nextMs = Math.min(nextMs, streamSilenceMs - silentMs);
         continue;
       }
-      const remedy = silentMs < SILENCES_MAX * streamSilenceMs ? "note" : "drop";
+      const remedy = silentMs < SILENCES_MAX * streamSilenceMs ? "log" : "drop";
       this.#fault("stream_silent", remedy, `${stream.market} for ${silentMs} ms`);
       if (remedy === "drop") return;
       this.#request([symbol]);

@@ -40,8 +40,8 @@ export class AddressCounts {
   }
 
   /**
-   * Whether one more is within the limits. Behind a peer, an address may have more only while more is
-   * free than it has, so that the first few addresses cannot take what all are to share.
+   * Whether one more is within the limits. Behind one peer an address may hold at most half of what is
+   * left, so that a few cannot take everything.
    */
   hasRoom(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;

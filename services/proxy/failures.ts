@@ -2,7 +2,7 @@ import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Target } from "./metrics.ts";
 
 /** HTTP statuses of the proxy's own failures (docs/protocol.md, "JSON-RPC answers of the proxy"). */
-export type FailureStatus = 200 | 400 | 403 | 408 | 413 | 429 | 502 | 503 | 504;
+export type FailureStatus = 200 | 400 | 403 | 408 | 413 | 429 | 500 | 502 | 503 | 504;
 
 /** A failure of the proxy itself: a JSON-RPC error, and the HTTP status of a single call's answer. */
 export class ProxyError extends RpcError {
@@ -63,6 +63,17 @@ export function limitExceeded(
 /** 400: the text is not JSON (-32700) or not a request (-32600). */
 export function badRequest(error: RpcError): ProxyError {
   return new ProxyError(400, error.rpcCode, error.message, error);
+}
+
+/** 400 / -32700: the caller disconnected in the middle of its body; the answer is only counted. */
+export function bodyEnded(cause: unknown): ProxyError {
+  return badRequest(new RpcError(RpcCode.parseError, "Body ended early", { cause }));
+}
+
+/** 500 / -32603: a defect of the proxy. */
+export function internalFailure(cause: unknown): ProxyError {
+  const message = "The proxy failed: its log says why; a write may have taken effect";
+  return new ProxyError(500, RpcCode.internalError, message, cause);
 }
 
 /** The text of a failure answer, with the id of the call as it was written. */

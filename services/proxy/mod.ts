@@ -2,14 +2,14 @@ import { systemClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
-import { listen, type Listener, type RequestHandler } from "../../lib/http/listener.ts";
+import { listen } from "../../lib/http/listener.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
 import { PEER_SHARE } from "./address_counts.ts";
 import { isHandshake } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
-import { Proxy } from "./proxy.ts";
+import { ProxyCore } from "./proxy_core.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
 export { options };
@@ -37,12 +37,24 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       `--reconnect-initial-ms must not be over --reconnect-max-ms: received ${reconnectInitialMs} and ${reconnectMaxMs}`,
     );
   }
+  const opened = new AsyncDisposableStack();
+  try {
+    return await start(options, opened);
+  } catch (thrown) {
+    await opened.disposeAsync();
+    throw thrown;
+  }
+}
+
+/** @param opened Gets what has to be stopped when the proxy stops, or if it does not start. */
+async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promise<RunningProxy> {
+  const { host, allowedHosts, reusePort, metricsPort } = options;
   const registry = createRegistry();
   const metrics = new ProxyMetrics(registry);
-  const proxy = new Proxy(options, metrics);
-  const { nodes, clients, endpoint, cors } = proxy;
-  let wsListener: WsListener | undefined;
-  let metricsListener: Listener | undefined;
+  const core = new ProxyCore(options, metrics);
+  opened.defer(() => core.stop());
+  core.start();
+  const { nodes, clients, endpoint, cors } = core;
   let draining = false;
   const app = createApi({
     cors,
@@ -52,63 +64,36 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       if (!nodes.isReachable) return "The read node cannot be reached";
     },
   });
+  const metricsListener = metricsPort === undefined
+    ? undefined
+    : listen(host, metricsPort, (request, remote) => app.fetch(request, { remote }), {
+      portFlag: "--metrics-port",
+      allowedHosts,
+    });
+  opened.defer(() => metricsListener?.stop());
+  const wsListener = await listenForWebSockets(options, core, metrics);
+  opened.defer(() => wsListener?.stop());
   const service = startService({
     name: "proxy",
-    host: options.host,
-    allowedHosts: options.allowedHosts,
+    host,
+    allowedHosts,
     port: options.port,
-    reusePort: options.reusePort,
+    reusePort,
     app,
     registry,
     health: () => new Response(["OK", ...excludedNodeLines(nodes)].join("\n")),
     upgrade: (request, remote) =>
       isHandshake(request)
-        ? clients.accept(request, proxy.addressOf(request.headers, remote))
+        ? clients.accept(request, core.addressOf(request.headers, remote))
         : undefined,
     fastRoute: (request, remote, served) => endpoint.handle(request, remote, served),
     async drain() {
       draining = true;
       await clients.drain();
     },
-    async close() {
-      await Promise.all([wsListener?.stop(), metricsListener?.stop(), proxy.stop()]);
-    },
+    close: () => opened.disposeAsync(),
   });
-  proxy.start();
   const wsUrl = `${service.url.replace("http", "ws")}/ws`;
-  try {
-    if (options.metricsPort !== undefined) {
-      const answer: RequestHandler = (request, remote) => app.fetch(request, { remote });
-      const portFlag = "--metrics-port";
-      const { host, metricsPort, allowedHosts } = options;
-      metricsListener = listen(host, metricsPort, answer, { portFlag, allowedHosts });
-    }
-    wsListener = options.wsPort === undefined ? undefined : await WsListener.start({
-      host: options.host,
-      allowedHosts: options.allowedHosts,
-      port: options.wsPort,
-      reusePort: options.reusePort,
-      clock: systemClock,
-      maxMessageBytes: options.maxBodyBytes,
-      // Behind a load balancer all handshakes come from its address.
-      maxHandshakesPerPeer: options.trustProxy
-        ? Math.floor(options.maxWsClients * PEER_SHARE)
-        : options.maxConnectionsPerAddress,
-      onRefusal: () => metrics.countRefusal("connections_per_address"),
-      refuse(headers, remote) {
-        const refusal = clients.refusal(headers, proxy.addressOf(headers, remote));
-        if (refusal !== undefined) metrics.countHandshake(refusal.status);
-        return refusal;
-      },
-      accepted(connection, headers, remote) {
-        metrics.countHandshake(101);
-        clients.serve(connection, proxy.addressOf(headers, remote));
-      },
-    });
-  } catch (thrown) {
-    await service.stop();
-    throw thrown;
-  }
   return {
     ...service,
     wsUrl,
@@ -117,8 +102,40 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   };
 }
 
+/** Listens on the second port for WebSockets, if there is one. */
+async function listenForWebSockets(
+  { wsPort, host, allowedHosts, reusePort, ...options }: ProxyOptions,
+  core: ProxyCore,
+  metrics: ProxyMetrics,
+): Promise<WsListener | undefined> {
+  if (wsPort === undefined) return undefined;
+  const { clients } = core;
+  return await WsListener.start({
+    host,
+    allowedHosts,
+    port: wsPort,
+    reusePort,
+    clock: systemClock,
+    maxMessageBytes: options.maxBodyBytes,
+    // Behind a load balancer all handshakes come from its address.
+    maxHandshakesPerPeer: options.trustProxy
+      ? Math.floor(options.maxWsClients * PEER_SHARE)
+      : options.maxConnectionsPerAddress,
+    onRefusal: () => metrics.countRefusal("connections_per_address"),
+    refuse(headers, remote) {
+      const refusal = clients.refusal(headers, core.addressOf(headers, remote));
+      if (refusal !== undefined) metrics.countHandshake(refusal.status);
+      return refusal;
+    },
+    accepted(connection, headers, remote) {
+      metrics.countHandshake(101);
+      clients.serve(connection, core.addressOf(headers, remote));
+    },
+  });
+}
+
 /** One line for each of several read nodes that does not serve. */
-function excludedNodeLines({ hasSeveral, readNodes }: Proxy["nodes"]): string[] {
+function excludedNodeLines({ hasSeveral, readNodes }: ProxyCore["nodes"]): string[] {
   if (!hasSeveral) return [];
   return readNodes.states.filter(({ isUp }) => !isUp)
     .map(({ name, reason }) => `Read node ${name} does not serve: ${reason}`);

@@ -14,8 +14,8 @@ import { relayer, signedRequest } from "./support.ts";
 
 Deno.test("Bridge: the line at start has address, permission, balance, limits, node, chain and database", () =>
   withLogs("info", (records) => {
-    const given = { rpcUrl: "http://user:SECRET@node", rateLimit: 5, rateLimitTotal: 0 };
-    const bridge = withDefaults(options, given);
+    const overrides = { rpcUrl: "http://user:SECRET@node", rateLimit: 5, rateLimitTotal: 0 };
+    const bridge = withDefaults(options, overrides);
     const { address } = relayer;
     const account = { address, balance: 2_500_000n, locked: 0n };
     logStart(bridge, address, { ...account, permissions: ["relayer"] }, []);

@@ -51,7 +51,7 @@ async function withDepositor(
     chainId: CHAIN_ID,
     clock,
   });
-  const end = (given: IntentOutcome) => outcome = given;
+  const end = (finalOutcome: IntentOutcome) => outcome = finalOutcome;
   const failChain = (thrown: Error) => chain = Promise.reject(thrown);
   const differ = (problem: RangemakerError) => clockProblem = problem;
   await test({ depositor, clock, store, submitted, end, refused, failChain, differ });
@@ -143,8 +143,8 @@ Deno.test("Depositor: a request that was changed after its user signed it is ref
     const good = request(clock.now() + 60_000);
     const { signature: _, ...unsigned } = good;
     const stranger = new LocalSigner(`0x${"22".repeat(32)}`);
-    const signedBy = (...given: Parameters<typeof signedRequest>) =>
-      depositRequestSchema.parse(signedRequest(...given));
+    const signedBy = (...request: Parameters<typeof signedRequest>) =>
+      depositRequestSchema.parse(signedRequest(...request));
     const forged = [
       [{ ...good, user: stranger.address }, "INVALID_SIGNATURE"],
       [{ ...good, amount: good.amount + 1n }, "INVALID_SIGNATURE"],

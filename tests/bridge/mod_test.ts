@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../../lib/intents/intent.ts";
+import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
@@ -31,6 +32,16 @@ Deno.test("Bridge: without a key or with a database that cannot be opened it doe
     const url = "http://127.0.0.1:9";
     await assert.rejects(() => startTestBridge(url, { privateKey: undefined }), UsageError);
     await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
+  }));
+
+Deno.test("Bridge: if its port is in use the start fails and closes the database", () =>
+  withFolder(async (directory) => {
+    using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const database = `${directory}/bridge.sqlite`;
+    const { port } = taken.addr as Deno.NetAddr;
+    await assert.rejects(startTestBridge("http://127.0.0.1:9", { port, database }), ListenError);
+    const files = Array.from(Deno.readDirSync(directory), ({ name }) => name);
+    assert.deepEqual(files, ["bridge.sqlite"], "SQLite deletes its journal when it is closed");
   }));
 
 Deno.test("Bridge: a start without the relayer permission logs the missing permission", () =>
@@ -71,14 +82,14 @@ for (const [hours, code] of [[1, "DEADLINE_PASSED"], [3, "RECEIPT_DROPPED"]] as 
 Deno.test("Bridge: stops within 5 s while the node does not answer, and the next start finishes the deposit", () =>
   withFolder(async (directory) => {
     await using node = FakeNode.start();
-    const given = { database: `${directory}/bridge.sqlite` };
+    const overrides = { database: `${directory}/bridge.sqlite` };
     let release = () => {};
     const released = new Promise<void>((resolve) => release = resolve);
     node.behaviour = async (apply) => {
       await released;
       return apply();
     };
-    const first = await startTestBridge(node.url, given);
+    const first = await startTestBridge(node.url, overrides);
     const arrived = node.nextTransaction();
     const answer = post(`${first.url}/deposit`, signedRequest()).catch(() => undefined);
     await arrived;
@@ -87,7 +98,7 @@ Deno.test("Bridge: stops within 5 s while the node does not answer, and the next
     assert.ok(Date.now() - startedMs < 5_000, "the stop takes less than 5 s");
     assert.notEqual((await answer)?.status, 200);
     release();
-    await using second = await startTestBridge(node.url, given);
+    await using second = await startTestBridge(node.url, overrides);
     for (let state = ""; state !== "committed";) {
       const response = await fetch(`${second.url}/deposits/${user.address}/1`);
       state = (await response.json()).deposit.state;

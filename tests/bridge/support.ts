@@ -19,7 +19,7 @@ export const relayer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 
 /** A deposit request as JSON, signed; `nonce` 1 and valid for a minute by default. */
 export function signedRequest(
-  given: Partial<Omit<DepositRequest, "signature">> = {},
+  overrides: Partial<Omit<DepositRequest, "signature">> = {},
   options: { signer?: LocalSigner; chainId?: number } = {},
 ) {
   const request = {
@@ -27,7 +27,7 @@ export function signedRequest(
     amount: 25_000_000n,
     nonce: 1n,
     deadline: Date.now() + 60_000,
-    ...given,
+    ...overrides,
   };
   const digest = hashDepositRequest(request, options.chainId ?? CHAIN_ID);
   return {
@@ -42,7 +42,7 @@ export function signedRequest(
 /** Starts a bridge in memory against a node. */
 export function startTestBridge(
   rpcUrl: string,
-  given: Partial<BridgeOptions> = {},
+  overrides: Partial<BridgeOptions> = {},
   clock?: Clock,
 ): Promise<RunningService> {
   return startBridge(
@@ -53,7 +53,7 @@ export function startTestBridge(
       database: ":memory:",
       rateLimit: 0,
       rateLimitTotal: 0,
-      ...given,
+      ...overrides,
     }),
     clock,
   );
@@ -62,10 +62,10 @@ export function startTestBridge(
 /** Runs a test with a fake node and a bridge in memory. */
 export async function withBridge(
   test: (bridge: RunningService, node: FakeNode) => Promise<void>,
-  given: Partial<BridgeOptions> = {},
+  overrides: Partial<BridgeOptions> = {},
   clock?: Clock,
 ): Promise<void> {
   await using node = FakeNode.start();
-  await using bridge = await startTestBridge(node.url, given, clock);
+  await using bridge = await startTestBridge(node.url, overrides, clock);
   await test(bridge, node);
 }

@@ -6,10 +6,10 @@ import { eventually } from "../support/eventually.ts";
 
 /** Runs with stand-ins on a free port and ends them. */
 async function withExchanges(
-  given: Parameters<typeof withDefaults<typeof options>>[1],
+  overrides: Parameters<typeof withDefaults<typeof options>>[1],
   run: (exchanges: Awaited<ReturnType<typeof startExchanges>>) => Promise<void>,
 ): Promise<void> {
-  await using exchanges = await startExchanges(withDefaults(options, { port: 0, ...given }));
+  await using exchanges = await startExchanges(withDefaults(options, { port: 0, ...overrides }));
   await run(exchanges);
 }
 

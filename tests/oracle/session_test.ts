@@ -71,7 +71,7 @@ const unsubscribed: [name: string, Provider, frames: string[], faults: string[]]
     "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 2500 ms",
   ]],
   ["is refused for an unnamed market", okx, ['{"event":"error","code":"60018","msg":"wrong"}'], [
-    "refused note: 60018 wrong",
+    "refused log: 60018 wrong",
     "not_acknowledged drop: BTC/USDT, ETH/USDT: 60018 wrong",
   ]],
 ];
@@ -89,12 +89,12 @@ for (const [name, provider, frames, faults] of unsubscribed) {
 Deno.test("OracleSession: a refused market is reported and requested again every five minutes, the others continue", () => {
   const { session, clock, news, sent } = setUp(kraken);
   session.receive(krakenAnswer("DOGE/USDT", false)); // nobody asked for it
-  assert.deepEqual(news(), ["refused note: not supported DOGE/USDT"]);
+  assert.deepEqual(news(), ["refused log: not supported DOGE/USDT"]);
   session.receive(krakenAnswer("ETH/USDT", false));
   session.receive(krakenAnswer("BTC/USDT", true));
   assert.deepEqual(news(), [
-    "refused note: not supported ETH/USDT",
-    "not_acknowledged note: ETH/USDT: not supported ETH/USDT",
+    "refused log: not supported ETH/USDT",
+    "not_acknowledged log: ETH/USDT: not supported ETH/USDT",
     "subscribed",
   ]);
   clock.advance(ACKNOWLEDGE_MS);
@@ -122,8 +122,8 @@ Deno.test("OracleSession: a refusal of everything ends the connection", () => {
   session.receive(krakenAnswer("BTC/USDT", false));
   session.receive(krakenAnswer("ETH/USDT", false));
   assert.deepEqual(news(), [
-    "refused note: not supported BTC/USDT",
-    "refused note: not supported ETH/USDT",
+    "refused log: not supported BTC/USDT",
+    "refused log: not supported ETH/USDT",
     "not_acknowledged drop: BTC/USDT, ETH/USDT: not supported ETH/USDT",
   ]);
 });
@@ -134,7 +134,7 @@ Deno.test("OracleSession: a price counts as the acknowledgement of its market", 
   clock.advance(ACKNOWLEDGE_MS);
   assert.deepEqual(news(), [
     "BTC/USDT 5000000",
-    "not_acknowledged note: ETH/USDT: no answer in 2500 ms",
+    "not_acknowledged log: ETH/USDT: no answer in 2500 ms",
     "subscribed",
   ]);
   session.end();
@@ -155,9 +155,9 @@ Deno.test("OracleSession: a market that is silent on a living connection is requ
     return [news().filter((event) => event.includes("silent")), symbols];
   };
   assert.deepEqual(pass(299), [[], []]);
-  assert.deepEqual(pass(1), [["stream_silent note: ETH/USDT for 300000 ms"], [["ETH/USDT"]]]);
+  assert.deepEqual(pass(1), [["stream_silent log: ETH/USDT for 300000 ms"], [["ETH/USDT"]]]);
   const [faults] = pass(599);
-  assert(faults?.every((fault) => fault.startsWith("stream_silent note: ETH/USDT")), `${faults}`);
+  assert(faults?.every((fault) => fault.startsWith("stream_silent log: ETH/USDT")), `${faults}`);
   const [[last = ""] = [], symbols] = pass(300);
   assert.match(last, /^stream_silent drop: ETH\/USDT for \d+ ms$/);
   assert.deepEqual(symbols, []);
@@ -198,9 +198,9 @@ Deno.test("OracleSession: a gap is reported, many gaps end the connection and th
     session.receive(aggTrade(10 * gap, clock.now() + gap, `${gap + 1}`));
   }
   assert.deepEqual(news().filter((event) => event.startsWith("sequence_gap")), [
-    "sequence_gap note: message lost: BTC/USDT before 10",
-    "sequence_gap note: message lost: BTC/USDT before 20",
-    "sequence_gap note: message lost: BTC/USDT before 30",
+    "sequence_gap log: message lost: BTC/USDT before 10",
+    "sequence_gap log: message lost: BTC/USDT before 20",
+    "sequence_gap log: message lost: BTC/USDT before 30",
   ]);
   session.receive(aggTrade(90, clock.now() + 9, "9"));
   assert.deepEqual(news(), ["sequence_gap drop: message lost: BTC/USDT before 90"]);
@@ -228,7 +228,7 @@ Deno.test("OracleSession: Coinbase's heartbeat confirms the price of the trade t
   assert.deepEqual(news(), []);
   clock.advance(2_000);
   beat(8);
-  assert.deepEqual(news(), ["sequence_gap note: message lost: BTC/USDT at 8"]);
+  assert.deepEqual(news(), ["sequence_gap log: message lost: BTC/USDT at 8"]);
   beat(8);
   assert.deepEqual(news(), [], "a lost trade's price is not the one that was passed on");
   session.end();
@@ -251,7 +251,7 @@ Deno.test("OracleSession: trade numbers that start over are reported, and the pr
   session.receive(aggTrade(900, clock.now()));
   news();
   session.receive(aggTrade(1, clock.now() + 5, "7"));
-  assert.deepEqual(news(), ["sequence_restart note: BTC/USDT continues at 1", "BTC/USDT 7000000"]);
+  assert.deepEqual(news(), ["sequence_restart log: BTC/USDT continues at 1", "BTC/USDT 7000000"]);
   session.end();
 });
 
@@ -317,9 +317,9 @@ Deno.test("OracleSession: lost messages are counted over a minute", () => {
       session.receive(krakenTrade(id += 10, clock.now()));
       return news().find((event) => event.startsWith("sequence_gap"))?.split(/[ :]/)[1];
     });
-  assert.deepEqual(lose(1), ["note"]);
+  assert.deepEqual(lose(1), ["log"]);
   clock.advance(GAPS_WINDOW_MS);
-  assert.deepEqual(lose(3), ["note", "note", "note"], "the first is a minute old");
+  assert.deepEqual(lose(3), ["log", "log", "log"], "the first is a minute old");
   clock.advance(GAPS_WINDOW_MS - 1);
   assert.deepEqual(lose(1), ["drop"]);
 });

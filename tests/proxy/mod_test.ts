@@ -6,20 +6,26 @@ import { RpcSocket } from "../support/rpc_socket.ts";
 import { withProxy } from "./support.ts";
 
 Deno.test("Proxy: --reconnect-initial-ms over --reconnect-max-ms is a usage error, an equal one is not", async () => {
-  const given = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
+  const overrides = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
   const proxyWith = (reconnectInitialMs: number) =>
-    startProxy(withDefaults(options, { ...given, reconnectInitialMs }));
+    startProxy(withDefaults(options, { ...overrides, reconnectInitialMs }));
   await assert.rejects(proxyWith(11), UsageError);
   await (await proxyWith(10)).stop();
 });
 
 Deno.test("Proxy: with --reuse-port several share their ports, each with metrics of its own", () =>
   withProxy(async ({ read }) => {
-    const given = { port: 0, wsPort: 0, metricsPort: 0, reusePort: true, readNodeUrl: read.url };
-    const first = await startProxy(withDefaults(options, given));
+    const overrides = {
+      port: 0,
+      wsPort: 0,
+      metricsPort: 0,
+      reusePort: true,
+      readNodeUrl: read.url,
+    };
+    const first = await startProxy(withDefaults(options, overrides));
     const portOf = (url: string | undefined) => Number(new URL(url ?? "").port);
     const ports = { port: portOf(first.url), wsPort: portOf(first.wsPortUrl) };
-    const second = await startProxy(withDefaults(options, { ...given, ...ports }));
+    const second = await startProxy(withDefaults(options, { ...overrides, ...ports }));
     assert.equal(second.wsPortUrl, first.wsPortUrl);
     const wsUrls = [first.wsUrl, first.wsPortUrl ?? ""];
     const clients = await Promise.all(
@@ -38,12 +44,15 @@ Deno.test("Proxy: with --reuse-port several share their ports, each with metrics
   }));
 
 Deno.test("Proxy: if a port is in use without --reuse-port, or by others, the start fails and leaves nothing running", async () => {
-  const given = { port: 0, metricsPort: 0, wsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
-  const first = await startProxy(withDefaults(options, given));
+  const overrides = { port: 0, metricsPort: 0, wsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
+  const first = await startProxy(withDefaults(options, overrides));
   const port = Number(new URL(first.url).port);
   const inUse = [{ port }, { metricsPort: port }, { wsPort: port }, { port, reusePort: true }];
   for (const taken of inUse) {
-    await assert.rejects(startProxy(withDefaults(options, { ...given, ...taken })), ListenError);
+    await assert.rejects(
+      startProxy(withDefaults(options, { ...overrides, ...taken })),
+      ListenError,
+    );
   }
   await first.stop();
 });

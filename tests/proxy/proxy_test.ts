@@ -5,7 +5,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
-import { Proxy } from "../../services/proxy/proxy.ts";
+import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { address } from "./address.ts";
@@ -32,26 +32,26 @@ class Client extends FakeConnection {
 interface Scene {
   clock: FakeClock;
   node: EchoNode;
-  proxy: Proxy;
+  proxy: ProxyCore;
   client: () => Client;
   metrics: ProxyMetrics;
 }
 
 async function withProxy(
   play: (scene: Scene) => Promise<void>,
-  given: Partial<ProxyOptions> = {},
+  overrides: Partial<ProxyOptions> = {},
   nodeOptions: EchoNodeOptions = {},
 ): Promise<void> {
   const node = new EchoNode(nodeOptions);
   const clock = new FakeClock();
   const metrics = new ProxyMetrics(new Registry());
-  const proxy = new Proxy(
+  const proxy = new ProxyCore(
     withDefaults(options, {
       readNodeUrl: node.url,
       writeNodeUrl: node.url,
       reconnectInitialMs: RECONNECT_MS,
       reconnectMaxMs: RECONNECT_MS,
-      ...given,
+      ...overrides,
     }),
     metrics,
     clock,
@@ -130,7 +130,7 @@ Deno.test("Proxy: a client that was behind gets what it missed, even if the node
       const [slow, witness] = [client(), client()];
       witness.ask(call(1, "eth_subscribe", ["newHeads"]));
       await witness.frame(({ id }) => id === 1);
-      slow.roomBytes = 0;
+      slow.queueBytes = 0;
       slow.ask([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
       await node.until(() => node.requests.length === 1);
       node.notify(["newHeads"], "missed");
@@ -139,7 +139,7 @@ Deno.test("Proxy: a client that was behind gets what it missed, even if the node
       await slow.frame(Array.isArray);
       clock.advance(20);
       assert.equal(slow.frames.length, 1, "its connection takes nothing");
-      slow.roomBytes = Infinity;
+      slow.queueBytes = Infinity;
       clock.advance(20);
       assert.equal(slow.frames[1]?.params?.result, "missed");
     },

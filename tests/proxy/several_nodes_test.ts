@@ -59,7 +59,7 @@ interface Scene {
 
 async function withNodes(
   play: (scene: Scene) => Promise<void>,
-  given: Partial<ProxyOptions> = {},
+  overrides: Partial<ProxyOptions> = {},
 ): Promise<void> {
   const nodes = [1, 2, 3].map(() => new ChainNode(100));
   const write = new EchoNode();
@@ -69,7 +69,7 @@ async function withNodes(
     writeNodeUrl: write.url,
     reconnectInitialMs: 5,
     reconnectMaxMs: 20,
-    ...given,
+    ...overrides,
   }));
   const metric = (name: string) => readSeries(proxy.url, name);
   try {
@@ -172,9 +172,9 @@ Deno.test("Several read nodes: one that claims 1,000 blocks too many is removed,
   }));
 
 Deno.test("Several read nodes: each needs its WebSocket, where one is given", async () => {
-  const given = { port: 0, readNodeUrl: "http://127.0.0.1:1,http://127.0.0.1:2" };
+  const overrides = { port: 0, readNodeUrl: "http://127.0.0.1:1,http://127.0.0.1:2" };
   await assert.rejects(
-    startProxy(withDefaults(options, { ...given, readNodeWsUrl: "ws://127.0.0.1:1" })),
+    startProxy(withDefaults(options, { ...overrides, readNodeWsUrl: "ws://127.0.0.1:1" })),
     UsageError,
   );
 });

@@ -37,22 +37,22 @@ export interface SceneOptions {
 /** Plays a scene with a proxy between two nodes, and takes it all down again. */
 export async function withProxy(
   play: (scene: Scene) => Promise<void>,
-  given: SceneOptions = {},
+  overrides: SceneOptions = {},
 ): Promise<void> {
-  const read = new EchoNode(given.read);
-  const write = new EchoNode(given.write);
+  const read = new EchoNode(overrides.read);
+  const write = new EchoNode(overrides.write);
   const proxy = await startProxy(withDefaults(options, {
     port: 0,
     readNodeUrl: read.url,
     writeNodeUrl: write.url,
     reconnectInitialMs: 5,
     reconnectMaxMs: 20,
-    wsPort: given.clientPort === "WebSocket port" ? 0 : undefined,
-    ...given.proxy,
+    wsPort: overrides.clientPort === "WebSocket port" ? 0 : undefined,
+    ...overrides.proxy,
   }));
   const stopProxy = () => proxy.stop();
   try {
-    await read.until(() => read.connections === (given.connections ?? 1));
+    await read.until(() => read.connections === (overrides.connections ?? 1));
     const wsUrl = proxy.wsPortUrl ?? proxy.wsUrl;
     await play({ url: proxy.url, wsUrl, read, write, stopProxy });
   } finally {
@@ -63,20 +63,20 @@ export async function withProxy(
 }
 
 /** Read nodes of which the first leads, with the first of equally fast ones next. */
-export function readNodesOf(names: string, given: Partial<ReadNodesOptions> = {}): ReadNodes {
+export function readNodesOf(names: string, overrides: Partial<ReadNodesOptions> = {}): ReadNodes {
   return new ReadNodes({
     names: names.split(" "),
     maxLag: 3,
     clock: new FakeClock(),
     random: () => 0,
-    ...given,
+    ...overrides,
   });
 }
 
 /** A router in front of a single read node, all over HTTP. */
 export function routerTo(
   nodes: RouterOptions["nodes"],
-  given: Partial<RouterOptions> = {},
+  overrides: Partial<RouterOptions> = {},
 ): Router {
   let id = 1_000;
   return new Router({
@@ -88,7 +88,7 @@ export function routerTo(
     coalesceReads: false,
     budget: new ByteBudget(Infinity),
     metrics: new ProxyMetrics(new Registry()),
-    ...given,
+    ...overrides,
   });
 }
 
@@ -118,6 +118,7 @@ export function call(id: number, method: string, params: unknown[] = []) {
 
 /** For `Deno.test.each`: each {@link ClientPort} with a {@link withProxy} for it. */
 export const BOTH_PORTS = (["main port", "WebSocket port"] as const).map((clientPort) => {
-  const onPort: typeof withProxy = (play, given) => withProxy(play, { ...given, clientPort });
+  const onPort: typeof withProxy = (play, overrides) =>
+    withProxy(play, { ...overrides, clientPort });
   return [clientPort, onPort] as const;
 });

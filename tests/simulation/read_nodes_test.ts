@@ -7,7 +7,7 @@ import { LEADER_KEPT_MS, ReadNodes } from "../../services/proxy/node/read_nodes.
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
-import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { NO_DELIVERY, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
@@ -87,6 +87,7 @@ class ReadNodesWorld {
       onLeaderChange: (leader, reason) => this.#moved(leader, reason),
     });
     this.#hub = new Hub({
+      delivery: () => NO_DELIVERY,
       capacity: CAPACITY,
       random,
       maxSubscriptions: 100,
@@ -278,8 +279,8 @@ class ReadNodesWorld {
   #connectClient(reads: Client["reads"]): void {
     const client: Client = {
       reads,
-      room: () => reads === "fast" ? Infinity : reads === "nothing" ? 0 : this.#below(400),
-      extraRoom: () => 0,
+      writableBytes: () => reads === "fast" ? Infinity : reads === "nothing" ? 0 : this.#below(400),
+      overflowBytes: () => 0,
       send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),
       close: () => assert.fail("No client is closed in mode lag"),
       hub: undefined as unknown as HubClient, // set in the next statement

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 import type { Dialect } from "../dialect.ts";
 
 const STREAM_PATTERN = /^([a-z0-9]+)@aggTrade$/;
@@ -19,7 +20,7 @@ export const binance: Dialect = {
   limits: {
     connections: { count: 300, windowMs: 300_000 },
     messages: { count: 5, windowMs: 1_000 },
-    lifetimeMs: 86_400_000,
+    lifetimeMs: DAY_MS,
   },
   read(text) {
     const parsed = subscribeSchema.safeParse(tryParseJson(text));

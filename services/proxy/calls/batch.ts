@@ -4,7 +4,7 @@ import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
 import type { Call } from "./message.ts";
-import { type NodeReply, readAnswer, withCallerId } from "../call_envelope.ts";
+import { type NodeReply, readAnswer, withCallerId } from "../node_answer.ts";
 import { answerLost, answerText, failureText } from "../failures.ts";
 
 /**

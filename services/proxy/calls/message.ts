@@ -81,21 +81,13 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | M
 }
 
 function readCall(value: unknown, text: string): Call {
-  const { id, method, params } = requestOf(value, text);
-  const envelope = readEnvelope(text, id, method);
-  if (typeof envelope === "string") {
-    throw invalidRequest(value, text, new RpcError(RpcCode.invalidRequest, envelope));
-  }
-  // Written out: spreading the envelope would take longer than reading it.
-  const { paramsText, textAfterId } = envelope;
-  return { id: envelope.id, method, params, paramsText, textAfterId };
-}
-
-function requestOf(value: unknown, text: string): RpcRequest {
-  // The schema is slower than the rest of a read, so it only provides the message of a refusal.
-  if (isRequest(value)) return value;
   try {
-    return parseRequest(value);
+    // The schema is slower than the rest of a read, so it only provides the message of a refusal.
+    const { id, method, params } = isRequest(value) ? value : parseRequest(value);
+    const envelope = readEnvelope(text, id, method);
+    // Written out: spreading the envelope would take longer than reading it.
+    const { paramsText, envelopeTail } = envelope;
+    return { id: envelope.id, method, params, paramsText, envelopeTail };
   } catch (thrown) {
     throw thrown instanceof RpcError ? invalidRequest(value, text, thrown) : thrown;
   }

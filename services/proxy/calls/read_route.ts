@@ -2,7 +2,7 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText, replaceMember } from "../json_text.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
-import { textAfterIdOf } from "../call_envelope.ts";
+import { envelopeTailOf } from "../call_envelope.ts";
 import { ProxyError } from "../failures.ts";
 
 /** Calls that create a filter, which lives on the node that answered. */
@@ -38,7 +38,7 @@ const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 export interface ReadRoute {
   node: number;
   /** The call behind its id, as it is sent to that node. */
-  textAfterId: string;
+  envelopeTail: string;
 }
 
 /**
@@ -49,11 +49,11 @@ export interface ReadRoute {
  *   the block: another one would answer with too few logs, or with nothing.
  */
 export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
-  const { textAfterId, method } = call;
+  const { envelopeTail, method } = call;
   if (FILTER_USE.test(method)) return routeOfFilter(call, nodes);
   const block = blockOf(call);
   const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
-  if (node !== undefined) return { node, textAfterId };
+  if (node !== undefined) return { node, envelopeTail };
   const message = `No read node that answers has block ${block} yet: ask again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
@@ -63,7 +63,7 @@ function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
   const node = parseInt(digits ?? "", 16);
   if (own === undefined || !(node < nodes.names.length)) throw filterNotFound();
-  return { node, textAfterId: textAfterIdOf(method, JSON.stringify([own, ...rest])) };
+  return { node, envelopeTail: envelopeTailOf(method, JSON.stringify([own, ...rest])) };
 }
 
 /** The answer to a call in the form for its caller: the id of a new filter also names the node. */

@@ -2,14 +2,8 @@ import type { ByteBudget } from "../byte_budget.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, readMessage } from "./message.ts";
-import {
-  type CallAnswer,
-  callText,
-  type NodeReply,
-  randomFirstId,
-  requireAnswer,
-  withCallerId,
-} from "../call_envelope.ts";
+import { callText, randomFirstId } from "../call_envelope.ts";
+import { type CallAnswer, type NodeReply, requireAnswer, withCallerId } from "../node_answer.ts";
 import { failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";
@@ -100,7 +94,7 @@ export class Router {
       }
       const read = this.#readOf(call, hasLargeAnswer, context);
       const ask = () => this.#options.plainReads.ask(read);
-      const answer = await (this.#inFlight?.share(read.textAfterId, ask) ?? ask());
+      const answer = await (this.#inFlight?.share(read.envelopeTail, ask) ?? ask());
       return { status: answer.status, body: withCallerId(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -111,21 +105,21 @@ export class Router {
 
   #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
     const { method } = call;
-    const { node, textAfterId } = routeOf(call, this.#options.readNodes);
-    const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
+    const { node, envelopeTail } = routeOf(call, this.#options.readNodes);
+    const fitsSocket = envelopeTail.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call);
-    return { method, textAfterId, node, caller: key, forwardedFor, fitsSocket };
+    return { method, envelopeTail, node, caller: key, forwardedFor, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
     const { nodes, readNodes } = this.#options;
-    const { node, textAfterId } = target === "read"
+    const { node, envelopeTail } = target === "read"
       ? routeOf(call, readNodes)
-      : { textAfterId: call.textAfterId };
+      : { envelopeTail: call.envelopeTail };
     const id = this.#lastId += 1;
     try {
-      const text = callText(textAfterId, call.id === undefined ? undefined : id);
+      const text = callText(envelopeTail, call.id === undefined ? undefined : id);
       const reply = await nodes[target].post(text, { forwardedFor, node });
       if (call.id === undefined) return reply;
       const body = withCallerId(requireAnswer(id, reply, target), call.id);
@@ -185,7 +179,7 @@ export class Router {
         const route = target === "read" ? routeOf(item, readNodes) : undefined;
         const key = `${target} ${route?.node ?? ""}`;
         const part = parts.get(key) ?? { target, node: route?.node, calls: [] };
-        part.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
+        part.calls.push({ index, call: item, envelopeTail: (route ?? item).envelopeTail });
         parts.set(key, part);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;
@@ -205,8 +199,8 @@ export class Router {
     const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
     this.#lastId += sent.length;
-    const texts = sent.map(({ call: { id }, textAfterId }, index) =>
-      callText(textAfterId, id === undefined ? undefined : firstId + index)
+    const texts = sent.map(({ call: { id }, envelopeTail }, index) =>
+      callText(envelopeTail, id === undefined ? undefined : firstId + index)
     );
     try {
       const options = { forwardedFor, isPlain, node };
@@ -231,7 +225,7 @@ export class Router {
 interface BatchPart {
   target: Target;
   node: number | undefined;
-  calls: { index: number; call: Call; textAfterId: string }[];
+  calls: { index: number; call: Call; envelopeTail: string }[];
 }
 
 function routed(call: Call, status: number, body: string, target: Target): RoutedAnswer {

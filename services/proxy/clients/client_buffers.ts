@@ -4,8 +4,8 @@ import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
 import type { OutgoingMessage } from "../hub/messages.ts";
 
 /**
- * Bytes that may wait in a client's socket before notifications stay in the ring instead: a burst in
- * one turn of the event loop.
+ * Bytes that may wait in a client's queue before notifications stay in the ring instead: a burst in one
+ * turn of the event loop.
  */
 export const QUEUED_BYTES_MAX = 256 * 1024;
 
@@ -22,7 +22,7 @@ const NOTIFICATION_SHARE = 0.5;
 export const ENSURED_BYTES = 16 * 1024;
 
 /** Unsent bytes of one client up to which it gets notifications that it would otherwise miss. */
-const EXTRA_BYTES_MAX = 32 * 1024 * 1024;
+const OVERFLOW_BYTES_MAX = 32 * 1024 * 1024;
 
 /** A client that read nothing for this long while bytes waited for it counts as not reading. */
 const STALLED_MS = 1_000;
@@ -33,16 +33,25 @@ const REFRESH_EVERY_MS = 10;
 /**
  * A client's WebSocket, of either port. The counts are members of the connection itself, because each
  * delivery to each client touches them.
+ *
+ * Which notifications are added to a client's queue, by the bytes that wait in it:
+ *
+ * ```
+ * | all of them   | all, while the queues of all     | only those that the ring is          |
+ * |               | clients together are not full    | about to overwrite                   |
+ * 0         ENSURED_BYTES                  QUEUED_BYTES_MAX                   OVERFLOW_BYTES_MAX
+ * '------------------ writableBytes -----------------'----------- overflowBytes -------------'
+ * ```
  */
 export abstract class ClientConnection implements ClientSink {
-  /** Upper bound of its unsent bytes. */
-  unsentAtMost = 0;
-  /** Its unsent bytes at the last read. */
-  unsent = 0;
+  /** Upper bound of its unsent bytes: what was queued since the last read is assumed to wait. */
+  unsentUpperBound = 0;
+  /** Its unsent bytes when they were last read. */
+  unsentAtLastRead = 0;
   /** When its client last read something, or had nothing to read. */
   readAtMs = 0;
   key = "";
-  /** Undefined before {@link register} and after {@link end}. */
+  /** Undefined before {@link register} and after {@link unregister}. */
   #buffers: ClientBuffers | undefined;
 
   /** Called for every message; a binary one is read as UTF-8. */
@@ -58,49 +67,51 @@ export abstract class ClientConnection implements ClientSink {
   abstract readonly unsentBytes: number;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
-  /** Ends the connection without the client's consent, to free its memory. Not every server can. */
-  cut?: () => void;
+  /** Ends the connection without a close handshake, to free its memory. Not every server can. */
+  terminate?: () => void;
+  /** {@link QUEUED_BYTES_MAX} minus its unsent bytes, or less if that is enough for `wanted`. */
   protected abstract freeQueueBytes(wanted: number): number;
 
-  /** Counts it with all others, until {@link end}. Call it before anything is sent. */
+  /** Counts it with all others, until {@link unregister}. Call it before anything is sent. */
   register(buffers: ClientBuffers, key: string): void {
     this.#buffers = buffers;
     this.key = key;
     buffers.add(this);
   }
 
-  room(wanted: number): number {
-    const own = this.freeQueueBytes(wanted);
-    if (own <= 0) return own;
-    const ensured = own - (QUEUED_BYTES_MAX - ENSURED_BYTES);
-    return Math.min(own, Math.max(ensured, this.sharedRoom(Math.min(wanted, own))));
+  writableBytes(wanted: number): number {
+    const free = this.freeQueueBytes(wanted);
+    if (free <= 0) return free;
+    const queued = QUEUED_BYTES_MAX - free;
+    const ensured = ENSURED_BYTES - queued;
+    return Math.min(free, Math.max(ensured, this.sharedWritableBytes(Math.min(wanted, free))));
   }
 
   /** Bytes of notifications that may still be queued in all clients together. */
-  sharedRoom(wanted: number): number {
-    return this.#buffers?.sharedRoom(wanted) ?? Infinity;
+  sharedWritableBytes(wanted: number): number {
+    return this.#buffers?.sharedWritableBytes(wanted) ?? Infinity;
   }
 
-  /** Bytes of notifications that may be queued in spite of a full queue: none if it does not read. */
-  extraRoom(): number {
-    return this.#buffers?.extraRoom(this) ?? 0;
+  /** Bytes of notifications that may be queued beyond a full queue: none if it does not read. */
+  overflowBytes(): number {
+    return this.#buffers?.overflowBytes(this) ?? 0;
   }
 
   /** Whether an answer may be queued; if not, it must not be sent. */
-  admit(bytes: number): boolean {
-    return this.#buffers?.admit(this, bytes) ?? true;
+  admitAnswer(bytes: number): boolean {
+    return this.#buffers?.admitAnswer(this, bytes) ?? true;
   }
 
   /** Counts bytes that are about to be sent. */
-  count(bytes: number): void {
-    this.unsentAtMost += bytes;
+  countQueued(bytes: number): void {
+    this.unsentUpperBound += bytes;
     this.#buffers?.budget.add(bytes);
   }
 
   /** Sets the counts to its actual unsent bytes. */
-  recount(): void {
-    if (this.#buffers === undefined) this.unsentAtMost = this.unsentBytes;
-    else this.#buffers.recount(this);
+  refreshUnsent(): void {
+    if (this.#buffers === undefined) this.unsentUpperBound = this.unsentBytes;
+    else this.#buffers.refreshUnsent(this);
   }
 
   /** The client keeps sending requests and reads nothing. */
@@ -109,7 +120,8 @@ export abstract class ClientConnection implements ClientSink {
     this.close(CloseCode.tryAgainLater, "Answers are not read");
   }
 
-  end(): void {
+  /** Removes it from the counts of all. */
+  unregister(): void {
     this.#buffers?.remove(this);
     this.#buffers = undefined;
   }
@@ -117,7 +129,7 @@ export abstract class ClientConnection implements ClientSink {
 
 /**
  * Unsent bytes of all clients, bounded together. When they are at the limit, the connection with the
- * most is cut, if it has more than the next answer would add; otherwise that answer is refused.
+ * most is terminated, if it has more than the next answer would add; otherwise that answer is refused.
  */
 export class ClientBuffers {
   readonly budget: ByteBudget;
@@ -126,7 +138,7 @@ export class ClientBuffers {
   readonly #connections = new Set<ClientConnection>();
   #refreshedAtMs = -Infinity;
 
-  /** @param onRefusal Called when an answer is refused or a connection is cut. */
+  /** @param onRefusal Called when an answer is refused or a connection is terminated. */
   constructor(budget: ByteBudget, clock: Clock, onRefusal: () => void) {
     this.budget = budget;
     this.#clock = clock;
@@ -141,69 +153,68 @@ export class ClientBuffers {
   /** Removes a connection, and its unsent bytes from the budget. */
   remove(connection: ClientConnection): void {
     this.#connections.delete(connection);
-    this.budget.remove(connection.unsentAtMost);
+    this.budget.remove(connection.unsentUpperBound);
   }
 
   /** Replaces the counts of a connection by its unsent bytes now, and notes whether it read some. */
-  recount(connection: ClientConnection, nowMs = this.#clock.now()): void {
+  refreshUnsent(connection: ClientConnection, nowMs = this.#clock.now()): void {
     const { unsentBytes } = connection;
-    if (unsentBytes < connection.unsentAtMost || connection.unsent === 0) {
+    if (unsentBytes < connection.unsentUpperBound || connection.unsentAtLastRead === 0) {
       connection.readAtMs = nowMs;
     }
-    this.budget.add(unsentBytes - connection.unsentAtMost);
-    connection.unsentAtMost = connection.unsent = unsentBytes;
+    this.budget.add(unsentBytes - connection.unsentUpperBound);
+    connection.unsentUpperBound = connection.unsentAtLastRead = unsentBytes;
   }
 
   /** Bytes of notifications that all clients together may still queue; below 0 if they have too many. */
-  sharedRoom(wanted: number): number {
+  sharedWritableBytes(wanted: number): number {
     const shared = this.budget.max * NOTIFICATION_SHARE;
-    if (this.budget.used + wanted > shared) this.#refresh();
+    if (this.budget.used + wanted > shared) this.#refreshAll();
     return shared - this.budget.used;
   }
 
-  /** Bytes of notifications that one client may queue beyond its own queue: 0 or less if it stalls. */
-  extraRoom(connection: ClientConnection): number {
+  /** Bytes of notifications that one client may queue beyond a full queue: 0 or less if it stalls. */
+  overflowBytes(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
-    this.recount(connection, nowMs);
+    this.refreshUnsent(connection, nowMs);
     if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
-    const own = EXTRA_BYTES_MAX - connection.unsentAtMost;
+    const own = OVERFLOW_BYTES_MAX - connection.unsentUpperBound;
     // No queue may be larger than the free part, so even many growing queues leave some for the next.
-    return Math.min(own, this.sharedRoom(own) - connection.unsentAtMost);
+    return Math.min(own, this.sharedWritableBytes(own) - connection.unsentUpperBound);
   }
 
-  /** Whether a connection may queue an answer; others may be cut for it. */
-  admit(connection: ClientConnection, bytes: number): boolean {
-    const isAdmitted = this.#addressHasRoom(connection.key, bytes) &&
-      this.#makeRoom(connection, bytes);
+  /** Whether a connection may queue an answer; others may be terminated for it. */
+  admitAnswer(connection: ClientConnection, bytes: number): boolean {
+    const isAdmitted = this.#fitsAddressShare(connection.key, bytes) &&
+      this.#makeFit(connection, bytes);
     if (!isAdmitted) this.onRefusal();
     return isAdmitted;
   }
 
   /** Whether an answer leaves an address within its share; short answers always do. */
-  #addressHasRoom(key: string, bytes: number): boolean {
+  #fitsAddressShare(key: string, bytes: number): boolean {
     if (bytes <= SMALL_BYTES) return true;
-    const hasRoom = () =>
-      this.#unsentOf(key) + bytes <= this.budget.max * LARGE_ANSWERS_PER_ADDRESS;
-    if (hasRoom()) return true;
-    this.#refresh();
-    return hasRoom();
+    const fits = () => this.#unsentOf(key) + bytes <= this.budget.max * LARGE_ANSWERS_PER_ADDRESS;
+    if (fits()) return true;
+    this.#refreshAll();
+    return fits();
   }
 
-  /** Makes an answer fit by cutting others, the largest first, while they have more unsent than this. */
-  #makeRoom(connection: ClientConnection, bytes: number): boolean {
-    if (connection.unsentAtMost + bytes <= ENSURED_BYTES) return true;
+  /** Makes an answer fit by terminating others, the largest first, while they have more unsent than this. */
+  #makeFit(connection: ClientConnection, bytes: number): boolean {
+    if (connection.unsentUpperBound + bytes <= ENSURED_BYTES) return true;
     const fits = () =>
-      connection.unsentAtMost + bytes <= SMALL_BYTES
+      connection.unsentUpperBound + bytes <= SMALL_BYTES
         ? this.budget.fits(bytes)
         : this.budget.fitsLarge(bytes);
     if (fits()) return true;
-    this.#refresh();
+    this.#refreshAll();
     while (!fits()) {
       const largest = this.#largest();
       if (largest === undefined) return false;
-      if (largest.unsentAtMost <= connection.unsentAtMost + bytes) return false;
-      largest.end();
-      largest.cut?.();
+      if (largest.unsentUpperBound <= connection.unsentUpperBound + bytes) return false;
+      largest.unregister();
+      largest.terminate?.();
       this.onRefusal();
     }
     return true;
@@ -212,7 +223,7 @@ export class ClientBuffers {
   #unsentOf(key: string): number {
     let bytes = 0;
     for (const connection of this.#connections) {
-      if (connection.key === key) bytes += connection.unsentAtMost;
+      if (connection.key === key) bytes += connection.unsentUpperBound;
     }
     return bytes;
   }
@@ -220,17 +231,17 @@ export class ClientBuffers {
   #largest(): ClientConnection | undefined {
     let largest: ClientConnection | undefined;
     for (const connection of this.#connections) {
-      if (connection.cut === undefined) continue;
-      if (connection.unsentAtMost > (largest?.unsentAtMost ?? 0)) largest = connection;
+      if (connection.terminate === undefined) continue;
+      if (connection.unsentUpperBound > (largest?.unsentUpperBound ?? 0)) largest = connection;
     }
     return largest;
   }
 
   /** Removes bytes that were sent meanwhile from the budget. */
-  #refresh(): void {
+  #refreshAll(): void {
     const nowMs = this.#clock.now();
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;
     this.#refreshedAtMs = nowMs;
-    for (const connection of this.#connections) this.recount(connection, nowMs);
+    for (const connection of this.#connections) this.refreshUnsent(connection, nowMs);
   }
 }

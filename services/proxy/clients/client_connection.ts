@@ -21,7 +21,7 @@ export type NativeSocket =
 
 /**
  * A WebSocket of the runtime's own server, which writes each message with a system call. The server
- * gives no access to the TCP socket: it cannot be cut, but ends with its peer or with the process.
+ * gives no access to the TCP socket: it cannot be terminated, but ends with its peer or with the process.
  */
 export class NativeConnection extends ClientConnection {
   readonly #socket: NativeSocket;
@@ -50,14 +50,14 @@ export class NativeConnection extends ClientConnection {
     if (this.#queued(UNREAD_BYTES_MAX) > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.count(bytes);
+    this.countQueued(bytes);
     for (const { text } of messages) this.#socket.send(text);
   }
 
   /** Bytes that wait in the socket, or an upper bound of them that is at most `limit`. */
   #queued(limit: number): number {
-    if (this.unsentAtMost > limit) this.recount(); // seldom: asking each time would slow every send
-    return this.unsentAtMost;
+    if (this.unsentUpperBound > limit) this.refreshUnsent(); // seldom: asking each time would slow every send
+    return this.unsentUpperBound;
   }
 
   close(code: number, reason: string): void {
@@ -70,7 +70,7 @@ const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS
 
 /** A WebSocket of the second port: many messages leave in one write. */
 export class TcpConnection extends ClientConnection {
-  override cut = () => this.#socket.terminate();
+  override terminate = () => this.#socket.terminate();
   readonly #socket: WsSocket;
   readonly #tcp: Socket;
   readonly #joiner: FrameJoiner;
@@ -109,7 +109,7 @@ export class TcpConnection extends ClientConnection {
     if (this.#tcp.writableLength > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.count(bytes);
+    this.countQueued(bytes);
     // Frames are whole and uncompressed, so these fit between any two that `ws` writes.
     this.#tcp.write(this.#joiner.join(messages));
   }
@@ -118,9 +118,9 @@ export class TcpConnection extends ClientConnection {
     this.#socket.close(code, reason);
   }
 
-  /** Pings the client, and cuts it if it did not answer the previous ping. */
+  /** Terminates a client that did not answer the previous ping. */
   ping(): void {
-    if (!this.#alive) return this.cut();
+    if (!this.#alive) return this.terminate();
     this.#alive = false;
     this.#socket.ping();
   }

@@ -17,7 +17,7 @@ import type { Router } from "../calls/router.ts";
 
 export interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
-  admit(bytes: number): boolean;
+  admitAnswer(bytes: number): boolean;
 }
 
 export interface ClientSessionOptions {
@@ -168,11 +168,11 @@ export class ClientSession {
     if (this.#ended) return;
     const { sink, metrics } = this.#options;
     let message = new OutgoingMessage(text);
-    if (!sink.admit(message.byteLength)) {
+    if (!sink.admitAnswer(message.byteLength)) {
       const error = limitExceeded(429, "Too many bytes of answers are unread: try again");
       const id = text.startsWith("{") ? memberText(text, "id") : undefined;
       message = new OutgoingMessage(failureText(id, error));
-      if (!sink.admit(message.byteLength)) {
+      if (!sink.admitAnswer(message.byteLength)) {
         return sink.close(CloseCode.tryAgainLater, "Answers are not read");
       }
     }

@@ -2,7 +2,7 @@ import { type CancelTimer, type Clock, monotonicClock } from "../../../lib/clock
 import type { ByteBudget } from "../byte_budget.ts";
 import { Deadlines } from "../deadlines.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { limitExceeded } from "../failures.ts";
+import { bodyEnded, limitExceeded } from "../failures.ts";
 
 /** How long the first {@link FIRST_BYTES} of a body may take. */
 export const FIRST_BYTES_MS = 5_000;
@@ -55,7 +55,7 @@ export class RequestBodies {
    *
    * @param counted The bytes that were added to the budget; the caller removes them.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
-   *   bytes are in memory. The rest is not read.
+   *   bytes are in memory; the rest is not read. 400 / -32700 if its caller disconnects.
    */
   read(request: Request, counted: CountedBytes): Promise<string> {
     const length = request.headers.get("content-length");
@@ -80,7 +80,7 @@ export class RequestBodies {
         resolve(text);
       }, (error) => {
         this.#deadlines.finish(deadline);
-        reject(error);
+        reject(bodyEnded(error));
       });
     });
   }
@@ -94,7 +94,9 @@ export class RequestBodies {
     const expired = this.#watch(() => bytes, () => reader.cancel());
     try {
       for (;;) {
-        const { value, done } = await reader.read();
+        const { value, done } = await reader.read().catch((error) => {
+          throw bodyEnded(error);
+        });
         if (expired.isLate) throw this.#tooSlow();
         if (done) return decoder.decode(await new Blob(chunks).bytes());
         bytes += value.length;

@@ -2,13 +2,18 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, RateCheck } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
-import { badRequest, failureText, limitExceeded, originRefused, ProxyError } from "../failures.ts";
+import {
+  failureText,
+  internalFailure,
+  limitExceeded,
+  originRefused,
+  ProxyError,
+} from "../failures.ts";
 import { RequestBodies } from "./request_bodies.ts";
 import type { RoutedAnswer, Router } from "../calls/router.ts";
 
@@ -120,11 +125,10 @@ export class RpcEndpoint {
 }
 
 function refusal(thrown: unknown): RoutedAnswer {
-  const error = thrown instanceof ProxyError ? thrown : badRequest(
-    // The caller disconnected in the middle of its body; the answer is only counted.
-    new RpcError(RpcCode.parseError, "Body ended early", { cause: thrown }),
-  );
-  if (error.cause !== undefined) {
+  const error = thrown instanceof ProxyError ? thrown : internalFailure(thrown);
+  if (error.status === 500) {
+    log.error("A request failed: {error}", { error: thrown });
+  } else if (error.cause !== undefined) {
     log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
   }
   return { status: error.status, body: failureText("null", error), target: "proxy" };

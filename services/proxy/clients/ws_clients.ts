@@ -116,7 +116,7 @@ export class WsClients {
     connection.onDrain = () => session.resume();
     connection.onClosed = () => {
       session.end();
-      connection.end();
+      connection.unregister();
       this.#perAddress.remove(address);
       log.debug("Client {address} disconnected", { address: display });
       this.#connections.delete(connection);
@@ -127,7 +127,7 @@ export class WsClients {
 
   /**
    * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all have
-   * answered; those that do not within {@link CLOSE_DEADLINE_MS} are cut with the listener.
+   * answered; those that do not within {@link CLOSE_DEADLINE_MS} are terminated with the listener.
    */
   async drain(): Promise<void> {
     this.#draining = true;

@@ -114,7 +114,7 @@ export class WsListener {
     this.#cancelPing?.();
     for (const tcp of this.#pending.clear()) tcp.destroy();
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    for (const connection of this.#connections) connection.cut();
+    for (const connection of this.#connections) connection.terminate();
     this.#server.closeAllConnections();
     await closed;
   }

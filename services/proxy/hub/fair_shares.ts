@@ -5,6 +5,14 @@ const SLOTS_PER_ADDRESS = 1 / 8;
 
 export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_address";
 
+/** The slot is free if neither is set. */
+export interface SlotDecision {
+  /** Why there is no slot. */
+  refusal?: QuotaReached;
+  /** The subscription that has to give up its slot. */
+  evict?: HubSubscription;
+}
+
 /**
  * A limited number of subscriptions, shared by the addresses of those who use them. While there are
  * free slots, an address may have an eighth of all. When there are none, a caller with less than an
@@ -26,15 +34,18 @@ export class FairShares {
     return this.#counted.size;
   }
 
-  /** A free slot, the subscription that has to give up its slot, or the reason why there is none. */
-  slotFor(client: HubClient): "free" | HubSubscription | QuotaReached {
+  /** Decides whether a client may have one more slot, and which subscription has to end for it. */
+  slotFor(client: HubClient): SlotDecision {
     const { address } = client;
-    if (this.#counts.isAtOwnLimit(address)) return "upstream_subscriptions_per_address";
+    if (this.#counts.isAtOwnLimit(address)) {
+      return { refusal: "upstream_subscriptions_per_address" };
+    }
     const isFull = this.count >= this.#max;
-    if (!isFull && this.#counts.hasRoom(address)) return "free";
+    if (!isFull && this.#counts.hasRoom(address)) return {};
     const isPeersLimit = !isFull || this.#counts.isPeerFull(address);
-    return this.#ofHighestLoad(client, isPeersLimit ? address.peerKey : undefined) ??
-      (isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address");
+    const evict = this.#findEvictable(client, isPeersLimit ? address.peerKey : undefined);
+    if (evict !== undefined) return { evict };
+    return { refusal: isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address" };
   }
 
   add(subscription: HubSubscription): void {
@@ -68,24 +79,22 @@ export class FairShares {
    *
    * @param peerKey If given, only addresses behind this peer are considered.
    */
-  #ofHighestLoad(client: HubClient, peerKey?: string): HubSubscription | undefined {
+  #findEvictable(client: HubClient, peerKey?: string): HubSubscription | undefined {
     const loadAfter = this.#counts.load(client.address, 1);
     const callers = this.#counts.addresses + (loadAfter === 1 ? 1 : 0);
     // Without this, each refusal would cost a search.
     if (loadAfter > Math.max(1, this.#max / callers)) return undefined;
     let found: HubSubscription | undefined;
-    let highest = [loadAfter, Infinity, Infinity];
+    let highest: EvictionRank | undefined;
     for (const subscription of this.#counted) {
       const { quotaOwner, userCount } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
       // While the node is asked for it, its slot would be free only after the answer.
       if (subscription.requestId !== undefined || subscription.involves(client)) continue;
-      const rank = [
-        this.#counts.load(quotaOwner.address),
-        -userCount,
-        quotaOwner.subscriptionCount,
-      ];
-      if (isLower(rank, highest)) continue;
+      const load = this.#counts.load(quotaOwner.address);
+      if (load <= loadAfter) continue;
+      const rank = { load, userCount, ownerSubscriptionCount: quotaOwner.subscriptionCount };
+      if (highest !== undefined && compareRank(rank, highest) < 0) continue;
       found = subscription;
       highest = rank;
     }
@@ -93,8 +102,18 @@ export class FairShares {
   }
 }
 
-/** Whether the first difference of two lists makes the first one the lower. */
-function isLower(a: readonly number[], b: readonly number[]): boolean {
-  const at = a.findIndex((value, index) => value !== b[index]);
-  return at !== -1 && (a[at] ?? 0) < (b[at] ?? 0);
+/** What decides which subscription is evicted, the most important first. */
+interface EvictionRank {
+  /** Slots of its owner's address or network; the highest is evicted. */
+  load: number;
+  /** Clients that use it; the lowest is evicted. */
+  userCount: number;
+  /** All subscriptions of its owner; the highest is evicted. */
+  ownerSubscriptionCount: number;
+}
+
+/** Above 0 if `a` is evicted before `b`. */
+function compareRank(a: EvictionRank, b: EvictionRank): number {
+  return a.load - b.load || b.userCount - a.userCount ||
+    a.ownerSubscriptionCount - b.ownerSubscriptionCount;
 }

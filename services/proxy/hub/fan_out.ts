@@ -127,14 +127,14 @@ export class FanOut {
     let sent = 0;
     for (const client of [...this.#behind]) {
       if (client.cursor === undefined || client.cursor >= keptFrom) continue;
-      const room = client.sink.extraRoom();
-      if (room > 0) sent += this.#drain(client, room);
+      const bytes = client.sink.overflowBytes();
+      if (bytes > 0) sent += this.#drain(client, bytes);
     }
     this.#sent(sent);
   }
 
   /** Sends a client its messages from the ring. @returns How many. */
-  #drain(client: HubClient, room = client.sink.room(Infinity)): number {
+  #drain(client: HubClient, maxBytes = client.sink.writableBytes(Infinity)): number {
     if (client.cursor === undefined) return 0;
     const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
     if (missed > 0) {
@@ -144,7 +144,7 @@ export class FanOut {
         return 0;
       }
     }
-    const sent = client.drain(this.#ring, room);
+    const sent = client.drain(this.#ring, maxBytes);
     this.#behind.delete(client); // and add it as the last one
     if (client.cursor !== undefined) this.#behind.add(client);
     return sent;

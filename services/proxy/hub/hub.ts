@@ -29,8 +29,8 @@ export interface HubOptions {
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
-  /** Creates what calls the hub when something is due; without it, its owner does. */
-  delivery?: (hub: Hub) => Delivery;
+  /** Creates what calls the hub when something is due. */
+  delivery: (hub: Hub) => Delivery;
 }
 
 /** Refusals after which a subscription that the node granted before is given up. */
@@ -40,9 +40,9 @@ const REFUSALS_MAX = 5;
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
  * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
  *
- * A notification comes from `node/upstream.ts` to {@link receive}. `subscription_table.ts` finds its
- * subscription, `fan_out.ts` keeps it until `delivery_loop.ts` calls {@link flush}, and `hub_client.ts`
- * sends it over `clients/client_connection.ts`.
+ * A notification comes from `node/subscription_socket.ts` to {@link receive}. `subscription_table.ts`
+ * finds its subscription, `fan_out.ts` keeps it until `delivery_loop.ts` calls {@link flush}, and
+ * `hub_client.ts` sends it over `clients/client_connection.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;
@@ -50,16 +50,16 @@ export class Hub {
   readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  readonly delivery: Delivery | undefined;
+  readonly delivery: Delivery;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.delivery = options.delivery?.(this);
+    this.delivery = options.delivery(this);
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       lagging: options.slowClients === "lag",
-      onFresh: () => this.delivery?.flushSoon(),
+      onFresh: () => this.delivery.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -147,7 +147,7 @@ export class Hub {
   /** The node closed the connection because of what it was sent. */
   upstreamRefused(nowMs: number): void {
     for (const suspect of this.table.refused(nowMs)) {
-      for (const subscription of [...suspect.withFiltered()]) {
+      for (const subscription of [...suspect.selfAndDerived()]) {
         this.#endWaits(subscription, REFUSED.closed_the_socket);
         this.table.retire(subscription);
       }
@@ -171,7 +171,7 @@ export class Hub {
   /** Tries again to send to a client that is behind, now and until it has caught up. */
   resume(client: HubClient): void {
     this.#fanOut.resume(client);
-    this.delivery?.resumeSoon();
+    this.delivery.resumeSoon();
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
@@ -191,7 +191,7 @@ export class Hub {
     const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
     if (errorText !== undefined) answered.refusals += 1;
-    for (const subscription of [...answered.withFiltered()]) {
+    for (const subscription of [...answered.selfAndDerived()]) {
       this.#endWaits(subscription, outcome);
       // Clients must not wait forever for a node that had granted it. Before, the next sweep asks again.
       if (answered.refusals >= REFUSALS_MAX) {
@@ -207,7 +207,8 @@ export class Hub {
       this.#options.events.refused?.("subscription_displaced");
       this.#close(client, EVICTED);
     }
-    this.table.retire(subscription); // what its clients only waited for has not ended yet
+    // Clients that only waited for it did not retire it when they were closed.
+    this.table.retire(subscription);
   }
 
   /** Answers the clients that wait for a subscription: with its id unless another outcome is given. */
@@ -252,10 +253,7 @@ export class Hub {
     if (typeof upstreamId !== "string") return true;
     const subscription = this.table.byUpstreamId(upstreamId);
     if (subscription === undefined) {
-      this.table.calls.notifiedUnknown(
-        upstreamId,
-        String(frame.method).replace(/_subscription$/, ""),
-      );
+      this.table.calls.notifiedUnknown(upstreamId, String(frame.method));
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;

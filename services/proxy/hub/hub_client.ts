@@ -16,12 +16,12 @@ export interface ClientSink {
    * Bytes that the connection accepts before its queue is full; 0 or less: none.
    * @param wanted If this much is known to be free, the connection need not check again.
    */
-  room(wanted: number): number;
+  writableBytes(wanted: number): number;
   /**
    * Bytes that it accepts in spite of a full queue, so that they are not missed; 0 or less: none, as
    * for a client that does not read.
    */
-  extraRoom(): number;
+  overflowBytes(): number;
   /** Sends messages of together `bytes` in order; at least the first is always accepted. */
   send(messages: readonly OutgoingMessage[], bytes: number): void;
   /** Ends the connection with a WebSocket close code. */
@@ -115,7 +115,7 @@ export class HubClient {
    * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
   deliver({ fresh, freshBytes }: HubSubscription): boolean {
-    if (this.#pauses > 0 || this.sink.room(freshBytes) < freshBytes) return false;
+    if (this.#pauses > 0 || this.sink.writableBytes(freshBytes) < freshBytes) return false;
     this.sink.send(fresh, freshBytes);
     return true;
   }
@@ -135,13 +135,13 @@ export class HubClient {
     return missed;
   }
 
-  /** Sends as many due notifications as there is room for. @returns How many were sent. */
-  drain(ring: BroadcastRing<Notification>, room: number): number {
+  /** Sends as many due notifications as fit. @returns How many were sent. */
+  drain(ring: BroadcastRing<Notification>, maxBytes: number): number {
     if (this.cursor === undefined || this.#pauses > 0) return 0;
     const due: OutgoingMessage[] = [];
     let bytes = 0;
     let position = Math.max(this.cursor, ring.start);
-    for (; position < ring.end && bytes < room; position += 1) {
+    for (; position < ring.end && bytes < maxBytes; position += 1) {
       const message = this.#dueMessage(ring.at(position));
       if (message === undefined) continue;
       due.push(message);

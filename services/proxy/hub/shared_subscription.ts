@@ -65,7 +65,8 @@ export class SharedSubscription<Client> {
     return [...this.members, ...this.waiters.keys()];
   }
 
-  *withFiltered(): IterableIterator<SharedSubscription<Client>> {
+  /** This subscription, and those that are filtered from it. */
+  *selfAndDerived(): IterableIterator<SharedSubscription<Client>> {
     yield this;
     if (this.filtered !== undefined) yield* this.filtered.all();
   }

@@ -48,7 +48,7 @@ export class SubscribeCalls {
   }
 
   /** Subscriptions that the node has never granted and is asked for now. */
-  get firstAsked(): HubSubscription[] {
+  get neverGranted(): HubSubscription[] {
     return [...this.#pending.values()].flatMap(({ subscription }) =>
       subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
     );
@@ -105,9 +105,12 @@ export class SubscribeCalls {
   /**
    * Records a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
    * continues for two sweeps is a subscription whose answer was lost.
+   *
+   * @param method Of the notification: `eth_subscription`.
    */
-  notifiedUnknown(upstreamId: string, namespace: string): void {
-    if (this.#unknownIds.size < UNKNOWN_IDS_MAX) this.#unknownIds.set(upstreamId, namespace);
+  notifiedUnknown(upstreamId: string, method: string): void {
+    if (this.#unknownIds.size >= UNKNOWN_IDS_MAX) return;
+    this.#unknownIds.set(upstreamId, method.replace(/_subscription$/, ""));
   }
 
   /** Ends the unknown subscriptions that notified before the last sweep, too. */

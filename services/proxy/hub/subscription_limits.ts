@@ -23,37 +23,37 @@ const REFUSED_KEYS_MAX = 256;
 export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "closed_the_socket";
 
 export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
-  upstream_subscriptions: failure(
+  upstream_subscriptions: subscribeError(
     RpcCode.limitExceeded,
     "Too many different subscriptions: ask again later",
   ),
-  upstream_subscriptions_per_address: failure(
+  upstream_subscriptions_per_address: subscribeError(
     RpcCode.limitExceeded,
     "Too many different subscriptions from this address: end one first",
   ),
-  equal_subscriptions: failure(
+  equal_subscriptions: subscribeError(
     RpcCode.limitExceeded,
     `A connection may have ${COPIES_MAX} equal subscriptions: use one of them`,
   ),
-  closed_the_socket: failure(
+  closed_the_socket: subscribeError(
     RpcCode.limitExceeded,
     "The read node closed its connection on this subscription: ask for less",
   ),
 };
 
-/** Why the clients of an evicted subscription are closed: libraries report that, but no error of one. */
+/** A close reason, because client libraries show that but not the errors of a subscription. */
 export const EVICTED = "Too many subscriptions: connect again with fewer";
 
 /** Why a client is closed if the node does not grant a subscription again that it had granted. */
 export const NOT_RESTORED = "The read node refuses a subscription: connect again";
 
 /** The error of a subscribe that the node did not answer in time. */
-export const UNREACHABLE = failure(
+export const UNREACHABLE = subscribeError(
   RpcCode.resourceUnavailable,
   "The read node cannot be reached: the subscription was not made in time; try again",
 );
 
-function failure(code: number, message: string): SubscribeError {
+function subscribeError(code: number, message: string): SubscribeError {
   return { errorText: JSON.stringify({ code, message }) };
 }
 
@@ -92,9 +92,9 @@ export class SubscriptionLimits {
     if (copies >= COPIES_MAX) return "equal_subscriptions";
     if (SHARED_FEED_KEYS.has(key)) return;
     const shares = this.#sharesOf(subscription);
-    const slot = shares.slotFor(quotaOwner);
-    if (typeof slot === "object") this.#evict(slot);
-    else if (slot !== "free") return slot;
+    const { refusal, evict } = shares.slotFor(quotaOwner);
+    if (refusal !== undefined) return refusal;
+    if (evict !== undefined) this.#evict(evict);
     shares.add(subscription);
   }
 

@@ -139,7 +139,7 @@ export class SubscriptionTable {
    *   were requested when it closed the connection.
    */
   refused(nowMs: number): HubSubscription[] {
-    const suspects = this.calls.firstAsked;
+    const suspects = this.calls.neverGranted;
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
     if (only !== undefined && suspects.length === 1) {

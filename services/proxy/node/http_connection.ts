@@ -3,7 +3,7 @@ import { connect as connectTls } from "node:tls";
 import { Client, type Dispatcher, errors } from "undici";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import type { ByteBudget } from "../byte_budget.ts";
-import type { NodeReply } from "../call_envelope.ts";
+import type { NodeReply } from "../node_answer.ts";
 import { ReplyBody, ReplyError } from "./reply_body.ts";
 
 /** An idle connection is closed after this: many servers close theirs after five seconds. */
@@ -14,9 +14,9 @@ const HEAD_BYTES_MAX = 16 * 1024;
 
 /**
  * How far a request got that failed: it was not sent, because the connection was not open yet; it was
- * sent on a kept connection, which the node may have closed just before; or it was sent.
+ * sent on a reused connection, which the node may have closed just before; or it was sent.
  */
-export type FailureStage = "connecting" | "kept" | "sent";
+export type FailureStage = "connecting" | "reused" | "sent";
 
 /** A connection failed before the answer to a request was complete. */
 export class ConnectionError extends RangemakerError {
@@ -29,11 +29,12 @@ export class ConnectionError extends RangemakerError {
 
   /** Whether a request that changes nothing is worth sending again, over a new connection. */
   get isStale(): boolean {
-    return this.stage === "kept" && this.ownReason !== "timeout" && this.ownReason !== "abandoned";
+    return this.stage === "reused" && this.abortReason !== "timeout" &&
+      this.abortReason !== "abandoned";
   }
 
   /** Why the proxy itself ended the request; undefined if the node did. */
-  get ownReason(): ReplyError["kind"] | undefined {
+  get abortReason(): ReplyError["kind"] | undefined {
     return this.cause instanceof ReplyError ? this.cause.kind : undefined;
   }
 }
@@ -49,7 +50,7 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   #socket: Socket | undefined;
   #reply: PromiseWithResolvers<NodeReply> | undefined;
   #status = 0;
-  /** What it means if the present request fails now. */
+  /** Stage to report if the current request fails. */
   #stage: FailureStage = "connecting";
   #isUsed = false;
   #isDestroyed = false;
@@ -104,7 +105,7 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(): void {
-    this.#stage = this.#isUsed ? "kept" : "sent";
+    this.#stage = this.#isUsed ? "reused" : "sent";
     this.#isUsed = true;
   }
 

@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import { Deadlines } from "../deadlines.ts";
-import type { NodeReply } from "../call_envelope.ts";
+import type { NodeReply } from "../node_answer.ts";
 import {
   answerLost,
   limitExceeded,
@@ -51,7 +51,7 @@ export interface PostOptions {
   node?: number;
   forwardedFor: string;
   /**
-   * It changes nothing: it goes over a kept connection, is sent again if that turns out to be stale,
+   * It changes nothing: it goes over a reused connection, is sent again if that turns out to be stale,
    * and to another node if this one fails. All else is sent at most once, over a connection of its
    * own: a node may close an idle one at the moment of a request.
    */
@@ -124,7 +124,7 @@ export class HttpPool implements NodePort {
     }
   }
 
-  /** Sends a message; a plain one again, over a new connection, if the one that was kept is stale. */
+  /** Sends a message; a plain one again, over a new connection, if the reused one is stale. */
   async #ask(text: string, options: PostOptions, nowMs: number): Promise<NodeReply> {
     if (!options.isPlain) return await this.#send(text, options, nowMs);
     try {
@@ -140,7 +140,7 @@ export class HttpPool implements NodePort {
     text: string,
     { forwardedFor, isPlain = false, isAnswer }: PostOptions,
     nowMs: number,
-    kept: HttpConnection[] = [],
+    reusable: HttpConnection[] = [],
   ): Promise<NodeReply> {
     if (this.#isStopped) throw new ConnectionError("connecting", new Error("The proxy stops"));
     if (this.#open.size >= HTTP_CONNECTIONS_MAX) {
@@ -148,7 +148,7 @@ export class HttpPool implements NodePort {
       throw new ConnectionError("connecting", busy);
     }
     const { url, budget } = this.#options;
-    const connection = kept.pop() ?? new HttpConnection(url, budget);
+    const connection = reusable.pop() ?? new HttpConnection(url, budget);
     const deadline = this.#open.add(connection, nowMs);
     let isReusable = false;
     try {
@@ -156,7 +156,7 @@ export class HttpPool implements NodePort {
       const reply = await connection.send(text, headers, !isPlain);
       if (reply.status === 200 && isAnswer?.(reply.body) === false) {
         // From here on, the connection would answer each request with the answer to another one.
-        throw new ConnectionError("kept", new ReplyError("invalid", "It answered another call"));
+        throw new ConnectionError("reused", new ReplyError("invalid", "It answered another call"));
       }
       isReusable = isPlain && connection.isDrained && !this.#isStopped;
       return reply;
@@ -169,13 +169,13 @@ export class HttpPool implements NodePort {
 
   #failureOf(error: ConnectionError): ProxyError {
     const { target, timeoutMs, metrics } = this.#options;
-    const { stage, ownReason, message, cause } = error;
+    const { stage, abortReason, message, cause } = error;
     const reason = messageOf(cause);
     log.debug("The {target} node gave no answer: {reason}", { target, reason });
-    if (ownReason === "memory") metrics?.countRefusal("buffered_bytes");
-    if (ownReason === "busy") return limitExceeded(429, `The ${target} node: ${message}`, error);
-    if (ownReason === "memory" && target === "read") return limitExceeded(429, message, error);
-    if (ownReason === "timeout") return nodeTimeout(target, timeoutMs, error);
+    if (abortReason === "memory") metrics?.countRefusal("buffered_bytes");
+    if (abortReason === "busy") return limitExceeded(429, `The ${target} node: ${message}`, error);
+    if (abortReason === "memory" && target === "read") return limitExceeded(429, message, error);
+    if (abortReason === "timeout") return nodeTimeout(target, timeoutMs, error);
     return (stage === "connecting" ? nodeUnreachable : answerLost)(target, message, error);
   }
 }

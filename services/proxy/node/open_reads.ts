@@ -1,10 +1,10 @@
-import type { CallAnswer } from "../call_envelope.ts";
+import type { CallAnswer } from "../node_answer.ts";
 
 /** A plain read: it changes nothing, so it may be sent twice. */
 export interface Read {
   method: string;
   /** The call behind its id. */
-  textAfterId: string;
+  envelopeTail: string;
   node: number;
   /** Key of the caller, who takes turns with others. */
   caller: string;

@@ -20,8 +20,9 @@ export interface ProbeRoundsOptions {
 
 /**
  * Asks read nodes for their heads, once a round and all at the same moment. A single node cannot be
- * compared with others: it is asked only while it should announce heads and does not. If a node's chain
- * went on in two rounds without an announcement, its connection is replaced; an idle chain has no effect.
+ * compared with others: it is asked only while it should announce heads and does not. If a node's
+ * head advances for two rounds but nothing is announced, its socket is replaced. An idle chain does not
+ * count.
  */
 export class ProbeRounds {
   readonly #options: ProbeRoundsOptions;

@@ -19,9 +19,10 @@ export class ReadNode {
   readonly name: string;
   head: Head | undefined;
   #headAtMs = -Infinity;
-  /** Its answer of this round, and of the one before: on a fast chain, those of one round differ in timing. */
-  probed: Head | undefined;
-  probedBefore: Head | undefined;
+  /** Its answer to the probe of this round. */
+  headThisRound: Head | undefined;
+  /** The one before, to compare with: on a fast chain, answers of one round differ in timing. */
+  headLastRound: Head | undefined;
   /** Average time of its probes, Infinity before the first: other reads differ too much to compare. */
   tookMs = Infinity;
   /** Probes without an answer, in a row. */
@@ -29,7 +30,7 @@ export class ReadNode {
   /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
   isDead = false;
   /** Rounds in a row after which it should have been removed, or, while it is removed, added. */
-  rounds = 0;
+  roundsAgainst = 0;
   /** Reads of this round, and those of them that failed. */
   reads = 0;
   errors = 0;
@@ -70,7 +71,7 @@ export class ReadNode {
   /** It answered a probe with its newest block. */
   answeredProbe(head: Head, tookMs: number, nowMs: number): void {
     this.setHead(head, nowMs);
-    this.probed = head;
+    this.headThisRound = head;
     const before = this.tookMs === Infinity ? tookMs : this.tookMs;
     this.tookMs = before + (tookMs - before) * NEWEST_WEIGHT;
     this.failures = 0;
@@ -80,8 +81,8 @@ export class ReadNode {
   }
 
   endRound(nowMs: number): void {
-    this.probedBefore = this.probed;
-    this.probed = undefined;
+    this.headLastRound = this.headThisRound;
+    this.headThisRound = undefined;
     this.reads = this.errors = 0;
     // Forget the head of a silent node, so that reads of its blocks do not wait for it.
     if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
@@ -105,40 +106,44 @@ const OLDER_S = 2;
 
 export type RoundReport = Pick<
   ReadNode,
-  "isUp" | "probed" | "probedBefore" | "reads" | "errors"
+  "isUp" | "headThisRound" | "headLastRound" | "reads" | "errors"
 >;
 
-export interface Verdict {
+export interface MembershipDecision {
   /** The reason why not; undefined if it keeps up. */
   fault: string | undefined;
-  /** In how many rounds in a row it has to be so. */
-  rounds: number;
+  /** Rounds in a row with this decision before it takes effect. */
+  roundsRequired: number;
   /** Whether its answers are wrong, so that it must not lead any longer. */
   isUrgent: boolean;
 }
 
 /** Decides about a node after a round. @returns Undefined if it did not answer, which shows nothing. */
-export function verdictOf(
-  { probed, reads, errors }: RoundReport,
+export function membershipDecision(
+  { headThisRound, reads, errors }: RoundReport,
   others: readonly RoundReport[],
   { maxLag, nowMs }: { maxLag: number; nowMs: number },
-): Verdict | undefined {
+): MembershipDecision | undefined {
   if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
-    return { fault: `${errors} of ${reads} reads failed`, rounds: 1, isUrgent: false };
+    return { fault: `${errors} of ${reads} reads failed`, roundsRequired: 1, isUrgent: false };
   }
-  if (probed === undefined) return undefined;
-  const lag = blocksBehind(probed, others.map(({ probedBefore }) => probedBefore), nowMs);
+  if (headThisRound === undefined) return undefined;
+  const lag = blocksBehind(headThisRound, others.map(({ headLastRound }) => headLastRound), nowMs);
   if (lag > maxLag) {
-    return { fault: `it is ${lag} blocks behind`, rounds: ROUNDS_TO_CHANGE, isUrgent: false };
+    return {
+      fault: `it is ${lag} blocks behind`,
+      roundsRequired: ROUNDS_TO_CHANGE,
+      isUrgent: false,
+    };
   }
   // One that is back after an outage may still be far behind.
   const up = others.filter(({ isUp }) => isUp);
-  const above = blocksAbove(probed, up.map(({ probed }) => probed), maxLag);
+  const above = blocksAbove(headThisRound, up.map(({ headThisRound }) => headThisRound), maxLag);
   if (above > 0) {
     const fault = `it is ${above} blocks above all others`;
-    return { fault, rounds: ROUNDS_ABOVE, isUrgent: true };
+    return { fault, roundsRequired: ROUNDS_ABOVE, isUrgent: true };
   }
-  return { fault: undefined, rounds: ROUNDS_TO_CHANGE, isUrgent: false };
+  return { fault: undefined, roundsRequired: ROUNDS_TO_CHANGE, isUrgent: false };
 }
 
 /**

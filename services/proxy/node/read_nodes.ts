@@ -1,6 +1,12 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
-import { blocksAbove, ReadNode, ROUNDS_TO_CHANGE, type Verdict, verdictOf } from "./read_node.ts";
+import {
+  blocksAbove,
+  type MembershipDecision,
+  membershipDecision,
+  ReadNode,
+  ROUNDS_TO_CHANGE,
+} from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -43,10 +49,13 @@ export class ReadNodes {
   #movedAtMs = -Infinity;
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
-  /** The node that announced the last head, the number of that, and until when it may be behind. */
+  /**
+   * The last announced head: by which node, its number, and until when a repeated number counts as a
+   * duplicate.
+   */
   #announcer = 0;
   #announced = -1;
-  #behindUntilMs = 0;
+  #duplicatesUntilMs = 0;
 
   constructor(options: ReadNodesOptions) {
     this.#options = options;
@@ -109,18 +118,18 @@ export class ReadNodes {
   /**
    * A node announced a block.
    *
-   * @returns False to keep it from clients: it is far above those of all others, or they have seen it
-   *   from another node, which was ahead. A node may announce a number again after a reorganisation.
+   * @returns Whether clients get it: not if it is implausibly far ahead, or was announced already by
+   *   another node. A node may announce a number again after a reorganisation.
    */
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();
     const others = this.#othersThan(index).map((node) => node.recentHead(nowMs));
     if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
     this.#at(index).setHead(head, nowMs);
-    if (index !== this.#announcer) this.#behindUntilMs = nowMs + BEHIND_MS;
+    if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + BEHIND_MS;
     this.#announcer = index;
-    if (head.number <= this.#announced && nowMs < this.#behindUntilMs) return false;
-    this.#behindUntilMs = 0;
+    if (head.number <= this.#announced && nowMs < this.#duplicatesUntilMs) return false;
+    this.#duplicatesUntilMs = 0;
     this.#announced = head.number;
     return true;
   }
@@ -140,15 +149,15 @@ export class ReadNodes {
   onProbeFailed(index: number, reason: string): void {
     const node = this.#at(index);
     node.failures += 1;
-    node.rounds = 0;
-    // A single node is asked only in doubt: its reads show themselves whether it is slow.
+    node.roundsAgainst = 0;
+    // A single node is probed only if it is silent; its timing shows in its reads.
     const isComparable = this.#nodes.length > 1;
     if (isComparable && node.failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
   }
 
   onProbeRefused(index: number, reason: string): void {
     const node = this.#at(index);
-    node.rounds = 0;
+    node.roundsAgainst = 0;
     node.retryAtMs = this.#options.clock.now() + node.retry.nextMs();
     this.onDied(index, reason);
   }
@@ -181,22 +190,22 @@ export class ReadNodes {
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
     const limits = { maxLag: this.#options.maxLag, nowMs: this.#options.clock.now() };
-    const verdicts = this.#nodes.map((node, index) =>
-      verdictOf(node, this.#othersThan(index), limits)
+    const decisions = this.#nodes.map((node, index) =>
+      membershipDecision(node, this.#othersThan(index), limits)
     );
     for (const node of this.#nodes) node.endRound(limits.nowMs);
-    for (const [index, verdict] of verdicts.entries()) {
-      if (verdict !== undefined) this.#apply(index, verdict);
+    for (const [index, decision] of decisions.entries()) {
+      if (decision !== undefined) this.#apply(index, decision);
     }
     this.#replaceSlowLeader();
   }
 
-  #apply(index: number, { fault, rounds, isUrgent }: Verdict): void {
+  #apply(index: number, { fault, roundsRequired, isUrgent }: MembershipDecision): void {
     const node = this.#at(index);
     const isChange = (fault === undefined) !== (node.removedFor === undefined);
-    node.rounds = isChange ? node.rounds + 1 : 0;
-    if (node.rounds < rounds) return;
-    node.rounds = 0;
+    node.roundsAgainst = isChange ? node.roundsAgainst + 1 : 0;
+    if (node.roundsAgainst < roundsRequired) return;
+    node.roundsAgainst = 0;
     if (fault === undefined) this.#addBack(index);
     else this.#remove(index, fault, { isUrgent });
   }
@@ -211,7 +220,7 @@ export class ReadNodes {
     const node = this.#at(index);
     const isLast = this.#othersThan(index).every(({ removedFor }) => removedFor !== undefined);
     if (node.removedFor !== undefined || isLast) return;
-    node.rounds = 0;
+    node.roundsAgainst = 0;
     node.removedFor = reason;
     node.removalsTotal += 1;
     this.#options.onMembershipChange?.(index, reason);
@@ -221,7 +230,7 @@ export class ReadNodes {
     const node = this.#at(index);
     if (node.removedFor === undefined) return;
     node.removedFor = undefined;
-    node.rounds = 0;
+    node.roundsAgainst = 0;
     this.#options.onMembershipChange?.(index, undefined);
   }
 

@@ -1,15 +1,8 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
-import {
-  type CallAnswer,
-  callText,
-  type NodeReply,
-  randomFirstId,
-  readAnswer,
-  requireAnswer,
-  textAfterIdOf,
-} from "../call_envelope.ts";
+import { callText, envelopeTailOf, randomFirstId } from "../call_envelope.ts";
+import { type CallAnswer, type NodeReply, readAnswer, requireAnswer } from "../node_answer.ts";
 import { ProxyError } from "../failures.ts";
 import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
@@ -19,10 +12,10 @@ import { HttpPool, type HttpPoolOptions, type NodePort, type PostOptions } from 
 export const PROBE_TIMEOUT_MS = 2_000;
 
 /** Asks a node for its newest block. */
-const PROBE = callText(textAfterIdOf("eth_getBlockByNumber", '["latest",false]'), 1);
+const PROBE = callText(envelopeTailOf("eth_getBlockByNumber", '["latest",false]'), 1);
 
-/** Limits that a caller can reach with a slow or large read, at any node. */
-const OWN_LIMITS: ReadonlySet<unknown> = new Set(["timeout", "memory"]);
+/** Limits of the proxy that a caller reaches with a slow or large read, at any node. */
+const CALLER_CAUSED: ReadonlySet<unknown> = new Set(["timeout", "memory"]);
 
 export interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];
@@ -108,8 +101,8 @@ export class ReadPool implements NodePort {
     if (this.#stopped) return;
     if (error === undefined && !isRefusal(status)) return this.#nodes.onReadAnswered(node);
     // The probes detect a node that hangs.
-    const isOwnLimit = error?.ownReason === "busy" || OWN_LIMITS.has(error?.ownReason);
-    if (!isOwnLimit) this.#nodes.onReadFailed(node);
+    const isProxysLimit = error?.abortReason === "busy" || CALLER_CAUSED.has(error?.abortReason);
+    if (!isProxysLimit) this.#nodes.onReadFailed(node);
     if (error !== undefined && isRefused(error)) this.#nodes.onDied(node, error.message);
   }
 
@@ -133,11 +126,11 @@ function isRefusal(status = 0): boolean {
 /** Whether another node may answer a read that failed. */
 function mayRetryElsewhere(failure: unknown): boolean {
   const error = failure instanceof ProxyError ? failure.cause : undefined;
-  return error instanceof ConnectionError && !OWN_LIMITS.has(error.ownReason);
+  return error instanceof ConnectionError && !CALLER_CAUSED.has(error.abortReason);
 }
 
-function isRefused({ stage, ownReason }: ConnectionError): boolean {
-  return stage === "connecting" && ownReason === undefined;
+function isRefused({ stage, abortReason }: ConnectionError): boolean {
+  return stage === "connecting" && abortReason === undefined;
 }
 
 /**
@@ -148,10 +141,10 @@ function isRefused({ stage, ownReason }: ConnectionError): boolean {
  */
 export async function askOverHttp(
   nodes: NodePort,
-  { textAfterId, node, forwardedFor }: Read,
+  { envelopeTail, node, forwardedFor }: Read,
   id: number,
 ): Promise<CallAnswer> {
   const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
   const options = { forwardedFor, node, isPlain: true, isAnswer };
-  return requireAnswer(id, await nodes.post(callText(textAfterId, id), options), "read");
+  return requireAnswer(id, await nodes.post(callText(envelopeTail, id), options), "read");
 }

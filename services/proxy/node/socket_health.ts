@@ -69,7 +69,10 @@ export class SocketHealth {
     this.#isAlive = true;
   }
 
-  /** Reads are open: call it regularly. A node that answers nothing works on one call at a time. */
+  /**
+   * Call it regularly while reads are open. If the node sends nothing at all, it handles one call at a
+   * time: pause.
+   */
   tick(): void {
     this.#silentTicks = this.#isAlive ? 0 : this.#silentTicks + 1;
     this.#isAlive = false;

@@ -4,10 +4,10 @@ import { setImmediate } from "node:timers";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
-import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
+import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
-import type { CallAnswer } from "../../../services/proxy/call_envelope.ts";
+import type { CallAnswer } from "../../../services/proxy/node_answer.ts";
 import { eventually } from "../../support/eventually.ts";
 import { call, readNodesOf, routerTo } from "../support.ts";
 
@@ -19,7 +19,7 @@ interface Posted {
 }
 
 /** A router, and what it posted. */
-function scene(given: Partial<RouterOptions> = {}) {
+function scene(overrides: Partial<RouterOptions> = {}) {
   const posted: Posted[] = [];
   const budget = new ByteBudget(Infinity);
   const node = (target: "read" | "write") => ({
@@ -31,7 +31,7 @@ function scene(given: Partial<RouterOptions> = {}) {
     },
   });
   const nodes = { read: node("read"), write: node("write") };
-  const router = routerTo(nodes, { budget, coalesceReads: true, ...given });
+  const router = routerTo(nodes, { budget, coalesceReads: true, ...overrides });
   const askText = (text: string, caller: Partial<MessageContext> = {}) =>
     router.answer(text, { forwardedFor: "x", key: "x", ...caller });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
@@ -199,7 +199,7 @@ for (const [name, refuse, status] of refusals) {
   });
 }
 
-Deno.test("Router: a read that a change separated from a later one does not end the later one's sharing", async () => {
+Deno.test("Router: an old read's end keeps a newer shared read", async () => {
   const { posted, ask } = scene();
   const first = ask(call(1, "core_getAccount", ["a"]));
   const changed = ask(change);
@@ -397,7 +397,7 @@ Deno.test("Router: plain reads are sent as such, each with its node and whether 
       assert.deepEqual({ node, fitsSocket }, wanted);
       assert.equal((await answer).body, '{"id":1}');
     }
-    const { method, textAfterId: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
+    const { method, envelopeTail: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
     assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
     assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
   }

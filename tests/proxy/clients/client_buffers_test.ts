@@ -17,26 +17,26 @@ function scene() {
 
 /** A connection whose client reads nothing, unless the test sets its unsent bytes. */
 class Connection extends FakeConnection {
-  constructor(buffers: ClientBuffers | undefined, key: string, isCuttable: boolean) {
-    super(isCuttable);
+  constructor(buffers: ClientBuffers | undefined, key: string, canTerminate: boolean) {
+    super(canTerminate);
     if (buffers !== undefined) this.register(buffers, key);
   }
 
   /** Queues an answer. @returns False if it was refused. */
   answer(bytes: number): boolean {
-    if (!this.admit(bytes)) return false;
+    if (!this.admitAnswer(bytes)) return false;
     this.notify(bytes);
     return true;
   }
 
   /** Queues notifications, whether they fit or not. */
   notify(bytes: number): void {
-    this.count(bytes);
+    this.countQueued(bytes);
     this.unsentBytes += bytes;
   }
 }
 
-Deno.test("ClientBuffers: over the limit the connection with the most unsent bytes is cut first", () => {
+Deno.test("ClientBuffers: over the limit the connection with the most unsent bytes is terminated first", () => {
   const { budget, buffers, refusals } = scene();
   const clients = [2, 6, 4].map((mib, n) => {
     const client = new Connection(buffers, `${n}`, true);
@@ -45,13 +45,13 @@ Deno.test("ClientBuffers: over the limit the connection with the most unsent byt
   });
   const next = new Connection(buffers, "next", true);
   assert(next.answer(3 * MIB));
-  assert.deepEqual(clients.map(({ isCut }) => isCut), [false, true, false]);
+  assert.deepEqual(clients.map(({ isTerminated }) => isTerminated), [false, true, false]);
   assert.deepEqual([budget.used, refusals()], [9 * MIB, 1]);
   assert(!next.answer(7 * MIB), "it would hold the most itself");
-  assert.deepEqual(clients.map(({ isCut }) => isCut), [false, true, false]);
+  assert.deepEqual(clients.map(({ isTerminated }) => isTerminated), [false, true, false]);
 });
 
-Deno.test("ClientBuffers: if no connection can be cut, large answers are refused and small ones pass", () => {
+Deno.test("ClientBuffers: if no connection can be terminated, large answers are refused and small ones pass", () => {
   const { budget, buffers } = scene();
   const deaf = Array.from({ length: 3 }, (_, n) => new Connection(buffers, `${n}`, false));
   assert.deepEqual(deaf.map((client) => client.answer(4 * MIB)), [true, true, true]);
@@ -59,7 +59,7 @@ Deno.test("ClientBuffers: if no connection can be cut, large answers are refused
   assert(!honest.answer(MIB));
   for (let n = 0; n < 64; n += 1) assert(honest.answer(1_000));
   assert(budget.used <= MAX);
-  assert(deaf.every(({ isCut }) => !isCut));
+  assert(deaf.every(({ isTerminated }) => !isTerminated));
 });
 
 Deno.test("ClientBuffers: one address gets half of the budget for its large answers", () => {
@@ -83,9 +83,9 @@ Deno.test("ClientBuffers: sent bytes, and those of ended connections, are free a
   const deaf = new Connection(buffers, "b", false);
   clock.advance(50);
   assert(deaf.answer(6 * MIB));
-  deaf.end();
-  reader.end();
-  deaf.end();
+  deaf.unregister();
+  reader.unregister();
+  deaf.unregister();
   assert.equal(budget.used, 0);
 });
 
@@ -93,7 +93,7 @@ Deno.test("ClientBuffers: notifications may use half of the budget", () => {
   const { buffers } = scene();
   const deaf = Array.from({ length: 4 }, (_, n) => new Connection(buffers, `${n}`, false));
   for (const client of deaf) {
-    while (client.sharedRoom(MIB) >= MIB) client.notify(MIB);
+    while (client.sharedWritableBytes(MIB) >= MIB) client.notify(MIB);
   }
   assert.equal(deaf[0]?.unsentBytes, MAX / 2);
   const honest = new Connection(buffers, "honest", false);
@@ -109,48 +109,48 @@ Deno.test("ClientBuffers: short answers pass when the budget is full", () => {
   assert.deepEqual([budget.used, refusals()], [MAX + ENSURED_BYTES, 1]);
 });
 
-Deno.test("ClientBuffers: spare room is at most what stays free for others", () => {
+Deno.test("ClientBuffers: overflow is at most what stays free for others", () => {
   const { buffers } = scene();
   const free = [1, 2, 3].map((n) => {
     const client = new Connection(buffers, `${n}`, true);
-    client.notify(client.extraRoom() / 2);
-    assert.equal(client.extraRoom(), 0);
+    client.notify(client.overflowBytes() / 2);
+    assert.equal(client.overflowBytes(), 0);
     return client.unsentBytes / MIB;
   });
   assert.deepEqual(free, [4, 2, 1], "of 8 MiB for notifications");
 });
 
-Deno.test("ClientBuffers: a client that read nothing for a second has no spare room until it reads", () => {
+Deno.test("ClientBuffers: a client that read nothing for a second has no overflow until it reads", () => {
   const { clock, buffers } = scene();
   const client = new Connection(buffers, "a", true);
   clock.advance(60_000); // nothing to read is no reason
   client.notify(1_000);
-  assert(client.extraRoom() > 0);
+  assert(client.overflowBytes() > 0);
   clock.advance(999);
   client.notify(1_000);
-  assert(client.extraRoom() > 0);
+  assert(client.overflowBytes() > 0);
   clock.advance(1);
-  assert.equal(client.extraRoom(), 0);
+  assert.equal(client.overflowBytes(), 0);
   client.unsentBytes -= 1;
-  assert(client.extraRoom() > 0);
+  assert(client.overflowBytes() > 0);
   clock.advance(1_000);
-  assert.equal(client.extraRoom(), 0);
+  assert.equal(client.overflowBytes(), 0);
   client.unsentBytes = 0;
   clock.advance(60_000);
   client.notify(1_000);
-  assert(client.extraRoom() > 0);
+  assert(client.overflowBytes() > 0);
 });
 
 Deno.test("ClientBuffers: a connection that is not registered has only its own bounds", () => {
   const { budget, buffers } = scene();
   const ended = new Connection(buffers, "a", true);
-  ended.end();
+  ended.unregister();
   for (const client of [ended, new Connection(undefined, "b", true)]) {
     assert(client.answer(2 * MAX));
-    assert.deepEqual([client.sharedRoom(1), client.extraRoom()], [Infinity, 0]);
+    assert.deepEqual([client.sharedWritableBytes(1), client.overflowBytes()], [Infinity, 0]);
     client.unsentBytes = 7;
-    client.recount();
-    assert.deepEqual([client.unsentAtMost, budget.used], [7, 0]);
+    client.refreshUnsent();
+    assert.deepEqual([client.unsentUpperBound, budget.used], [7, 0]);
   }
 });
 
@@ -159,31 +159,31 @@ Deno.test("ClientBuffers: unsent bytes are read again when needed, at most every
   const client = new Connection(buffers, "a", false);
   client.notify(MAX / 2);
   client.unsentBytes = 0;
-  assert.equal(client.sharedRoom(1), MAX / 2);
+  assert.equal(client.sharedWritableBytes(1), MAX / 2);
   client.notify(MAX / 2);
   client.unsentBytes = 0;
   clock.advance(9);
-  assert.equal(client.sharedRoom(1), 0, "it was looked for a moment ago");
+  assert.equal(client.sharedWritableBytes(1), 0, "it was looked for a moment ago");
   clock.advance(1);
-  assert.equal(client.sharedRoom(1), MAX / 2);
+  assert.equal(client.sharedWritableBytes(1), MAX / 2);
   client.notify(1_000);
   client.unsentBytes = 0;
   clock.advance(10);
   assert.equal(
-    client.sharedRoom(MAX / 2 - 1_000),
+    client.sharedWritableBytes(MAX / 2 - 1_000),
     MAX / 2 - 1_000,
     "that much is free in any case",
   );
-  assert.equal(client.sharedRoom(MAX / 2), MAX / 2);
+  assert.equal(client.sharedWritableBytes(MAX / 2), MAX / 2);
 });
 
-Deno.test("ClientBuffers: no connection is cut for one that would have as many unsent bytes", () => {
+Deno.test("ClientBuffers: no connection is terminated for one that would have as many unsent bytes", () => {
   for (const more of [0, -1]) {
     const { buffers } = scene();
     const clients = [1, 2].map((n) => new Connection(buffers, `${n}`, true));
     for (const client of clients) assert(client.answer(6 * MIB));
     const next = new Connection(buffers, "next", true);
     assert.equal(next.answer(6 * MIB + more), more < 0);
-    assert.deepEqual(clients.map(({ isCut }) => isCut), [more < 0, false]);
+    assert.deepEqual(clients.map(({ isTerminated }) => isTerminated), [more < 0, false]);
   }
 });

@@ -46,13 +46,13 @@ Deno.test("NativeConnection: reports exactly the free bytes of its queue", () =>
   const connection = new NativeConnection(socket);
   const message = new OutgoingMessage("é".repeat(500)); // 1,000 bytes
   for (let n = 0; n < 200; n += 1) {
-    const room = connection.room(message.byteLength);
-    assert(room <= QUEUED_BYTES_MAX - socket.queued, "no more than is free");
-    if (room < message.byteLength) socket.queued = 0; // the peer reads all
+    const writable = connection.writableBytes(message.byteLength);
+    assert(writable <= QUEUED_BYTES_MAX - socket.queued, "no more than is free");
+    if (writable < message.byteLength) socket.queued = 0; // the peer reads all
     else connection.send([message], message.byteLength);
     assert(socket.queued <= QUEUED_BYTES_MAX);
   }
-  assert.equal(connection.room(Infinity), QUEUED_BYTES_MAX - socket.queued);
+  assert.equal(connection.writableBytes(Infinity), QUEUED_BYTES_MAX - socket.queued);
 });
 
 Deno.test("NativeConnection: reads bufferedAmount once for many messages", () => {
@@ -60,7 +60,7 @@ Deno.test("NativeConnection: reads bufferedAmount once for many messages", () =>
   const connection = new NativeConnection(socket);
   const message = new OutgoingMessage("x".repeat(600));
   for (let n = 0; n < 1_000; n += 1) {
-    assert(connection.room(message.byteLength) >= message.byteLength);
+    assert(connection.writableBytes(message.byteLength) >= message.byteLength);
     connection.send([message], message.byteLength);
     socket.queued = 0; // a peer that keeps up
   }
@@ -122,15 +122,23 @@ Deno.test("ClientConnection: room is bounded by its queue and by the shared budg
   assert(first && second);
   const half = new OutgoingMessage("x".repeat(QUEUED_BYTES_MAX / 2));
   first.connection.send([half], half.byteLength);
-  assert.equal(first.connection.room(Infinity), QUEUED_BYTES_MAX / 2);
-  assert.equal(second.connection.room(Infinity), QUEUED_BYTES_MAX / 2, "free for all together");
+  assert.equal(first.connection.writableBytes(Infinity), QUEUED_BYTES_MAX / 2);
+  assert.equal(
+    second.connection.writableBytes(Infinity),
+    QUEUED_BYTES_MAX / 2,
+    "free for all together",
+  );
   first.connection.send([half], half.byteLength);
-  assert.equal(first.connection.room(1), 0);
-  assert.equal(second.connection.room(Infinity), ENSURED_BYTES);
-  assert.equal(second.connection.admit(2 * QUEUED_BYTES_MAX), false);
-  assert.equal(first.connection.room(1), 0, "it is still counted: to cut it would free nothing");
-  first.connection.end();
-  assert.equal(second.connection.room(Infinity), QUEUED_BYTES_MAX);
+  assert.equal(first.connection.writableBytes(1), 0);
+  assert.equal(second.connection.writableBytes(Infinity), ENSURED_BYTES);
+  assert.equal(second.connection.admitAnswer(2 * QUEUED_BYTES_MAX), false);
+  assert.equal(
+    first.connection.writableBytes(1),
+    0,
+    "it is still counted: ending it would free nothing",
+  );
+  first.connection.unregister();
+  assert.equal(second.connection.writableBytes(Infinity), QUEUED_BYTES_MAX);
 });
 
 /** A connection of the second port, over sockets that the test plays. */
@@ -169,7 +177,7 @@ Deno.test("TcpConnection: sends messages in one write, while it is open and its 
   connection.send([a], 1);
   connection.send([a, b], 2);
   assert.equal(written.length, 2, "at the bound, not over it");
-  assert.deepEqual([connection.unsentAtMost, budget.used, connection.unsentBytes], [
+  assert.deepEqual([connection.unsentUpperBound, budget.used, connection.unsentBytes], [
     3,
     3,
     UNREAD_BYTES_MAX,
@@ -181,7 +189,7 @@ Deno.test("TcpConnection: sends messages in one write, while it is open and its 
   socket.readyState = 2;
   connection.send([a], 1);
   assert.equal(written.length, 2);
-  assert.equal(connection.room(Infinity), QUEUED_BYTES_MAX);
+  assert.equal(connection.writableBytes(Infinity), QUEUED_BYTES_MAX);
 });
 
 Deno.test("TcpConnection: cuts a client that did not answer the previous ping", () => {

@@ -6,7 +6,7 @@ import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
+import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
@@ -45,15 +45,15 @@ function scene(
   const openRequests = new AddressCounts(ADDRESS_MESSAGES_MAX, 2 * ADDRESS_MESSAGES_MAX);
   const caller = address();
   /** The largest answer that the connection takes. */
-  const admits = { bytes: Infinity, room: Infinity };
+  const admits = { bytes: Infinity, writable: Infinity };
   const session = new ClientSession({
     openRequests,
     hub,
     router: routerTo({ read: node, write: node }, { budget, metrics }),
     sink: {
-      room: () => admits.room,
-      extraRoom: () => 0,
-      admit: (bytes) => bytes <= admits.bytes,
+      writableBytes: () => admits.writable,
+      overflowBytes: () => 0,
+      admitAnswer: (bytes) => bytes <= admits.bytes,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
       close: (code) => closed.push(code),
     },

@@ -5,15 +5,15 @@ import type { RpcMessage } from "../../support/rpc_socket.ts";
 /** A client's connection whose other end is the test. */
 export class FakeConnection extends ClientConnection {
   unsentBytes = 0;
-  roomBytes = Infinity;
-  isCut = false;
+  queueBytes = Infinity;
+  isTerminated = false;
   /** Messages that the client got. */
   readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
 
-  constructor(isCuttable = false) {
+  constructor(canTerminate = false) {
     super();
-    if (isCuttable) this.cut = () => this.isCut = true;
+    if (canTerminate) this.terminate = () => this.isTerminated = true;
   }
 
   send(messages: readonly OutgoingMessage[]): void {
@@ -25,6 +25,6 @@ export class FakeConnection extends ClientConnection {
   }
 
   protected freeQueueBytes(): number {
-    return this.roomBytes;
+    return this.queueBytes;
   }
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import type { NodeReply } from "../../../services/proxy/call_envelope.ts";
+import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { RUNTIME_BYTES_MAX } from "../../../services/proxy/clients/request_bodies.ts";
@@ -11,6 +11,7 @@ import {
   RpcEndpoint,
   type RpcEndpointOptions,
 } from "../../../services/proxy/clients/rpc_endpoint.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import { call, routerTo } from "../support.ts";
@@ -21,10 +22,10 @@ const READ = call(1, "eth_getLogs");
 const WRITE = call(1, "core_sendTransaction");
 
 /** An endpoint whose nodes answer with `result`. */
-function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
+function scene(overrides: Partial<RpcEndpointOptions> = {}, result = "") {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
-  const budget = given.budget ?? new ByteBudget(Infinity);
+  const budget = overrides.budget ?? new ByteBudget(Infinity);
   const openRequests = new AddressCounts(1, 1);
   /** Bytes in use while a node answers, for each request. */
   const held: number[] = [];
@@ -45,7 +46,7 @@ function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
     openRequests,
     budget,
     clock: new FakeClock(),
-    ...given,
+    ...overrides,
   });
   const served = Promise.withResolvers<void>();
   const post = (body: BodyInit, headers: Record<string, string> = {}) => {
@@ -200,10 +201,28 @@ Deno.test("RpcEndpoint: a large answer counts as memory until it has been sent; 
   assert.equal(unserved.budget.used, 0, "nobody would release it");
 });
 
-Deno.test("RpcEndpoint: a body that breaks off is a parse error, and no node is asked", async () => {
-  const { post, held, openRequests } = scene();
-  const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
-  assert.deepEqual(await outcome(await post(broken)), [400, -32700]);
-  assert.equal(held.length, 0);
+Deno.test("RpcEndpoint: a body that breaks off is a parse error, logged for debugging only, and no node is asked", async () => {
+  for (const headers of [{}, { "content-length": "100" }] as Record<string, string>[]) {
+    const { post, held, openRequests } = scene();
+    const broken = new ReadableStream({ pull: (it) => it.error(new Error("gone")) });
+    await withLogs("info", async (records) => {
+      assert.deepEqual(await outcome(await post(broken, headers)), [400, -32700]);
+      assert.deepEqual(records, []);
+    });
+    assert.equal(held.length, 0);
+    assert(openRequests.hasRoom(address("192.0.2.1")));
+  }
+});
+
+Deno.test("RpcEndpoint: a defect of the proxy is answered with 500 and logged as an error", async () => {
+  const defect = new TypeError("a defect");
+  const node = { post: () => Promise.reject(defect) };
+  const { post, openRequests } = scene({ router: routerTo({ read: node, write: node }) });
+  await withLogs("info", async (records) => {
+    assert.deepEqual(await outcome(await post(JSON.stringify(READ))), [500, -32603]);
+    assert.deepEqual(records.map(({ level, properties }) => [level, properties.error]), [
+      ["error", defect],
+    ]);
+  });
   assert(openRequests.hasRoom(address("192.0.2.1")));
 });

@@ -117,7 +117,7 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.onDrain();
   assert.deepEqual(resumed, [client]);
-  client.count(100);
+  client.countQueued(100);
   assert.equal(budget.used, 100);
   client.onClosed();
   assert.deepEqual([...hub.connected], [other]);

@@ -197,3 +197,16 @@ Deno.test("Fair shares: of the clients of one address, the one with most is clos
   void scene.subscribe(scene.client("30.0.0.1"), "new");
   assert.deepEqual(scene.closed, [several]);
 });
+
+Deno.test("Fair shares: of an address's subscriptions, the one with fewer clients is ended", () => {
+  const scene = new SmallHub(32);
+  const [alone, shared] = [1, 2].map(() => scene.client("10.0.0.1"));
+  void scene.subscribe(alone!, "a");
+  void scene.subscribe(shared!, "b");
+  void scene.subscribe(scene.client("10.0.0.2"), "b");
+  for (const address of ipv4(20, 30)) void scene.subscribe(scene.client(address), address);
+  scene.grant();
+  assert.equal(scene.hub.table.count, 32);
+  void scene.subscribe(scene.client("30.0.0.1"), "new");
+  assert.deepEqual(scene.closed, [alone]);
+});

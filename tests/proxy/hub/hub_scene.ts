@@ -1,24 +1,33 @@
 /** A hub between clients and a node that a test plays. */
 import { Hub, type HubOptions } from "../../../services/proxy/hub/hub.ts";
-import type { ClientSink, HubClient, HubEvents } from "../../../services/proxy/hub/hub_client.ts";
+import type {
+  ClientSink,
+  Delivery,
+  HubClient,
+  HubEvents,
+} from "../../../services/proxy/hub/hub_client.ts";
 import type { SubscribeOutcome } from "../../../services/proxy/hub/shared_subscription.ts";
 
 export const NO_EVENTS: HubEvents = { received() {}, sent() {}, lagged() {}, subscribed() {} };
 
 /** A connection that takes everything. */
 export const OPEN_SINK: ClientSink = {
-  room: () => Infinity,
-  extraRoom: () => 0,
+  writableBytes: () => Infinity,
+  overflowBytes: () => 0,
   send() {},
   close() {},
 };
 
+/** The test calls the hub itself when something is due. */
+export const NO_DELIVERY: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
+
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
-export function hubWith(given: Partial<HubOptions>): Hub {
+export function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
     ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
     ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
-    ...given,
+    delivery: () => NO_DELIVERY,
+    ...overrides,
   });
 }
 
@@ -36,7 +45,7 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   isConnected = true;
   readonly hub: Hub;
 
-  constructor(given: Partial<HubOptions> = {}) {
+  constructor(overrides: Partial<HubOptions> = {}) {
     this.hub = hubWith({
       upstream: {
         send: (text) => {
@@ -45,7 +54,7 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
         },
         drop: (reason) => this.dropped.push(reason),
       },
-      ...given,
+      ...overrides,
     });
   }
 

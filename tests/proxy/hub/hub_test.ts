@@ -46,8 +46,8 @@ class Scene extends HubScene {
 }
 
 class Client {
-  room = Infinity;
-  spare = 0;
+  writable = Infinity;
+  overflow = 0;
   /** Lists of messages as they were handed to the connection. */
   readonly lists: (readonly OutgoingMessage[])[] = [];
   readonly client: HubClient;
@@ -56,8 +56,8 @@ class Client {
   constructor(scene: Scene) {
     this.#scene = scene;
     this.client = scene.hub.connect({
-      room: () => this.room,
-      extraRoom: () => this.spare,
+      writableBytes: () => this.writable,
+      overflowBytes: () => this.overflow,
       send: (messages) => this.lists.push(messages),
       close: () => assert.fail("Not closed"),
     }, address());
@@ -74,7 +74,7 @@ class Client {
   }
 }
 
-Deno.test("Hub: clients share a list if they have one feed, or if only one feed has news", () => {
+Deno.test("Hub: clients with equal pending feeds share a list", () => {
   const scene = new Scene();
   const [one, same, both] = [scene.client("a"), scene.client("a"), scene.client("a", "b")];
   scene.notifyAll("a", 1);
@@ -94,7 +94,7 @@ Deno.test("Hub: clients share a list if they have one feed, or if only one feed 
 Deno.test("Hub: a client that is behind does not split the lists of the others", () => {
   const scene = new Scene("lag", 64);
   const [slow, fast] = [scene.client("a"), scene.client("a")];
-  slow.room = 0;
+  slow.writable = 0;
   scene.notifyAll("a", 1);
   scene.hub.flush();
   scene.notifyAll("a", 2, 3, 4);
@@ -106,7 +106,7 @@ Deno.test("Hub: a client that is behind does not split the lists of the others",
 Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, then continues", () => {
   const scene = new Scene();
   const [deaf, both] = [scene.client("a"), scene.client("a", "b")];
-  deaf.room = both.room = 0;
+  deaf.writable = both.writable = 0;
   for (let number = 0; number < 50; number += 1) scene.notifyAll("a", number);
   scene.notifyAll("b", 50);
   scene.hub.flush();
@@ -116,7 +116,7 @@ Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, th
     assert.equal(scene.sentReports, 0, "none was sent, and none is reported");
   }
   assert.deepEqual([deaf.lists, both.lists], [[], []]);
-  deaf.room = both.room = Infinity;
+  deaf.writable = both.writable = Infinity;
   scene.hub.resume(deaf.client);
   assert.deepEqual([deaf.got, scene.lagged], [[47, 48, 49], 2 * 47]);
   scene.hub.resume(both.client);
@@ -130,7 +130,7 @@ Deno.test("Hub: missed notifications count when a client unsubscribes or disconn
   for (const leave of ["unsubscribe", "disconnect"]) {
     const scene = new Scene();
     const deaf = scene.client("a", "b");
-    deaf.room = 0;
+    deaf.writable = 0;
     for (let number = 0; number < 10; number += 1) scene.notifyAll("a", number);
     scene.hub.flush();
     if (leave === "disconnect") scene.hub.disconnect(deaf.client);
@@ -164,8 +164,8 @@ Deno.test("Hub: a client that reads gets messages just before the ring overwrite
   const scene = new Scene();
   const [slow, other] = [scene.client("a"), scene.client("a", "b")];
   for (const client of [slow, other]) {
-    client.room = 0;
-    client.spare = Infinity;
+    client.writable = 0;
+    client.overflow = Infinity;
   }
   for (let number = 0; number < 10 * CAPACITY; number += 1) {
     scene.notifyAll("a", number);
@@ -176,7 +176,7 @@ Deno.test("Hub: a client that reads gets messages just before the ring overwrite
   }
   assert.equal(scene.sent, slow.got.length + other.got.length);
   for (const client of [slow, other]) {
-    client.room = Infinity;
+    client.writable = Infinity;
     scene.hub.resume(client.client);
     assert.deepEqual(client.got, Array.from({ length: 10 * CAPACITY }, (_, number) => number));
   }
@@ -200,12 +200,12 @@ Deno.test("Hub: with --slow-clients close, one missed notification closes the cl
     const scene = new Scene("close");
     const client = scene.client("a");
     client.client.sink.close = (code, reason) => closed.push(`${code} ${reason}`);
-    client.room = 0;
+    client.writable = 0;
     for (let n = 0; n < CAPACITY + missed; n += 1) {
       scene.notifyAll("a", n);
       scene.hub.flush();
     }
-    client.room = Infinity;
+    client.writable = Infinity;
     scene.hub.resume(client.client);
     assert.deepEqual(closed, missed === 0 ? [] : ["1013 Too slow: 1 messages missed"]);
     assert.equal(client.got.length, missed === 0 ? CAPACITY : 0);
@@ -217,7 +217,7 @@ Deno.test("Hub: a connection with room for exactly the new messages gets the sha
   const scene = new Scene();
   const [exact, other] = [scene.client("a"), scene.client("a")];
   scene.notifyAll("a", 1, 2);
-  exact.room = 2 * JSON.stringify({
+  exact.writable = 2 * JSON.stringify({
     jsonrpc: "2.0",
     method: "eth_subscription",
     params: { subscription: "a", result: 1 },

@@ -8,7 +8,7 @@ import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/ports.ts";
-import { withCallerId } from "../../../services/proxy/call_envelope.ts";
+import { withCallerId } from "../../../services/proxy/node_answer.ts";
 import { type Asked, poolTo, Server } from "./http_pool_scene.ts";
 import { seriesIn } from "../../support/metrics.ts";
 
@@ -122,7 +122,7 @@ Deno.test("askOverHttp: a read may be repeated and moved, and gets its own answe
     },
   };
   const read = { method: "eth_call", node: 1, caller: "a", forwardedFor: "x", fitsSocket: true };
-  const asked = () => askOverHttp(nodes, { ...read, textAfterId: ',"method":"eth_call"}' }, 8);
+  const asked = () => askOverHttp(nodes, { ...read, envelopeTail: ',"method":"eth_call"}' }, 8);
   assert.equal(withCallerId(await asked(), "5"), '{"id":5,"result":7}');
   const [[text, { isAnswer, ...options }]] = posted as [typeof posted[number]];
   assert.equal(text, '{"jsonrpc":"2.0","id":8,"method":"eth_call"}');

@@ -110,14 +110,14 @@ export class RawNode {
 }
 
 /** The connections to a read node. */
-export function poolTo(url: string | URL, given: Partial<HttpPoolOptions> = {}): HttpPool {
+export function poolTo(url: string | URL, overrides: Partial<HttpPoolOptions> = {}): HttpPool {
   return new HttpPool({
     target: "read",
     url: new URL(url),
     clock: new FakeClock(),
     timeoutMs: TIMEOUT_MS,
     budget: new ByteBudget(Infinity),
-    ...given,
+    ...overrides,
   });
 }
 
@@ -147,13 +147,13 @@ export async function play(
 }
 
 /** Says that a request failed, how far it had come, and the proxy's own reason or the message. */
-export function failed(stage: FailureStage, why: RegExp | ConnectionError["ownReason"]) {
+export function failed(stage: FailureStage, why: RegExp | ConnectionError["abortReason"]) {
   return (thrown: unknown) => {
     const error = thrown instanceof ProxyError ? thrown.cause : undefined;
     assert(error instanceof ConnectionError);
     assert.equal(error.stage, stage);
     if (why instanceof RegExp) assert.match(error.message, why);
-    else assert.equal(error.ownReason, why);
+    else assert.equal(error.abortReason, why);
     return true;
   };
 }

@@ -108,7 +108,7 @@ Deno.test("HttpPool: a late answer fails with its connection, and is not asked f
     await endsLate("sent", 1);
     await node.post("b", READ);
     clock.advance(TIMEOUT_MS); // once answered, a request has no limit
-    await endsLate("kept", 3);
+    await endsLate("reused", 3);
     assert.deepEqual([asked.length, server.opened], [3, 2]);
   });
 });

@@ -9,11 +9,8 @@ import {
   TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
 import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
-import {
-  type CallAnswer,
-  textAfterIdOf,
-  withCallerId,
-} from "../../../services/proxy/call_envelope.ts";
+import { envelopeTailOf } from "../../../services/proxy/call_envelope.ts";
+import { type CallAnswer, withCallerId } from "../../../services/proxy/node_answer.ts";
 import { ProxyError } from "../../../services/proxy/failures.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -53,7 +50,13 @@ class Scene {
 
   /** Reads. @returns The way that the answer came, or the status of an error. */
   async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
-    const read = { method, textAfterId: textAfterIdOf(method, "[]"), caller, node: 0, fitsSocket };
+    const read = {
+      method,
+      envelopeTail: envelopeTailOf(method, "[]"),
+      caller,
+      node: 0,
+      fitsSocket,
+    };
     try {
       const answer = await this.socket.ask({ ...read, forwardedFor: "x" });
       const { result, error } = JSON.parse(withCallerId(answer, "7"));

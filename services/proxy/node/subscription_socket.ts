@@ -3,11 +3,12 @@ import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
+import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 
 const log = serviceLog("proxy");
 
-export interface UpstreamEvents {
+export interface SubscriptionSocketEvents {
   opened(node: number): void;
   /** The connection to a node is lost, or could not be opened. */
   lost(node: number, reason: string): void;
@@ -19,7 +20,7 @@ export interface UpstreamEvents {
   received(text: string): boolean;
 }
 
-export interface UpstreamOptions {
+export interface SubscriptionSocketOptions {
   /** WebSocket URLs of the read nodes. */
   urls: readonly string[];
   /** Returns the node to connect to; called at every attempt. */
@@ -31,24 +32,21 @@ export interface UpstreamOptions {
   /** Longest wait before connecting again, in milliseconds. */
   reconnectMaxMs: number;
   metrics: ProxyMetrics;
-  events: UpstreamEvents;
+  events: SubscriptionSocketEvents;
 }
-
-/** The largest frame that a node may send: far above any answer to a plain read. */
-const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
 const REFUSAL_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009]);
 
 /** The one WebSocket to a read node: to the leader, if there are several. */
-export class Upstream {
-  readonly #options: UpstreamOptions;
+export class SubscriptionSocket {
+  readonly #options: SubscriptionSocketOptions;
   readonly #backoff: Backoff;
   readonly #socket: ReconnectingSocket;
   #node = 0;
   #isMoving = false;
 
-  constructor(options: UpstreamOptions) {
+  constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
     const { leader, clock, random, metrics, events } = options;
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
@@ -61,7 +59,7 @@ export class Upstream {
         this.#node = leader();
         return this.#url;
       },
-      connect: (url) => new BoundedSocket(url, { maxMessageBytes: FRAME_BYTES_MAX, clock }),
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
       clock,
       backoff: this.#backoff,
       handlers: {

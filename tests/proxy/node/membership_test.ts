@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
-import { type RoundReport, verdictOf } from "../../../services/proxy/node/read_node.ts";
+import { membershipDecision, type RoundReport } from "../../../services/proxy/node/read_node.ts";
 
 const NOW_S = 1_000;
 
 function report(number?: number, agoS = 0, counts = { reads: 0, errors: 0 }): RoundReport {
   const head = number === undefined ? undefined : { number, timestampS: NOW_S - agoS };
-  return { isUp: true, probed: head, probedBefore: head, ...counts };
+  return { isUp: true, headThisRound: head, headLastRound: head, ...counts };
 }
 
-const verdict = (own: RoundReport, others: RoundReport[], maxLag = 0) =>
-  verdictOf(own, others, { maxLag, nowMs: NOW_S * 1_000 });
+const decision = (own: RoundReport, others: RoundReport[], maxLag = 0) =>
+  membershipDecision(own, others, { maxLag, nowMs: NOW_S * 1_000 });
 
 type Age = [number: number, agoS?: number];
 
-Deno.test("verdictOf: lag counts from the second-highest head of three or more nodes, and between two from one with a newer block", () => {
+Deno.test("membershipDecision: lag counts from the second-highest head of three or more nodes, and between two from one with a newer block", () => {
   const rows: [own: Age, others: Age[], behind: number][] = [
     [[10], [], 0],
     [[10], [[12], [14]], 2],
@@ -32,19 +32,19 @@ Deno.test("verdictOf: lag counts from the second-highest head of three or more n
   for (const [own, others, behind] of rows) {
     const fault = behind > 0 ? `it is ${behind} blocks behind` : undefined;
     assert.deepEqual(
-      verdict(report(...own), others.map((other) => report(...other))),
-      { fault, rounds: 3, isUrgent: false },
+      decision(report(...own), others.map((other) => report(...other))),
+      { fault, roundsRequired: 3, isUrgent: false },
       `${own} ${others}`,
     );
   }
   const others = [report(12), report(12)];
-  assert.equal(verdict(report(10), others, 2)?.fault, undefined, "as much as is allowed");
-  const ahead = { ...report(10), probedBefore: report(20).probed };
-  assert.equal(verdict(report(12), [ahead, ahead])?.fault, "it is 8 blocks behind");
-  assert.equal(verdict(report(20), [ahead, ahead])?.fault, undefined, "the round before counts");
+  assert.equal(decision(report(10), others, 2)?.fault, undefined, "as much as is allowed");
+  const ahead = { ...report(10), headLastRound: report(20).headThisRound };
+  assert.equal(decision(report(12), [ahead, ahead])?.fault, "it is 8 blocks behind");
+  assert.equal(decision(report(20), [ahead, ahead])?.fault, undefined, "the round before counts");
 });
 
-Deno.test("verdictOf: a head over 32 blocks, or ten times the lag, above two others that are up is an urgent fault", () => {
+Deno.test("membershipDecision: a head over 32 blocks, or ten times the lag, above two others that are up is an urgent fault", () => {
   const rows: [own: number, others: number[], maxLag: number, isFault: boolean][] = [
     [132, [100, 90], 3, false],
     [133, [100, 90], 3, true],
@@ -53,15 +53,15 @@ Deno.test("verdictOf: a head over 32 blocks, or ten times the lag, above two oth
     [9_000, [100], 3, false],
   ];
   for (const [own, others, maxLag, isFault] of rows) {
-    const found = verdict(report(own), others.map((other) => report(other)), maxLag);
+    const found = decision(report(own), others.map((other) => report(other)), maxLag);
     const above = {
       fault: `it is ${own - 100} blocks above all others`,
-      rounds: 2,
+      roundsRequired: 2,
       isUrgent: true,
     };
-    const keepsUp = { fault: undefined, rounds: 3, isUrgent: false };
+    const keepsUp = { fault: undefined, roundsRequired: 3, isUrgent: false };
     assert.deepEqual(found, isFault ? above : keepsUp, `${own} ${others}`);
   }
   const returned = { ...report(100), isUp: false };
-  assert.equal(verdict(report(133), [returned, report(100)])?.fault, undefined, "one is back");
+  assert.equal(decision(report(133), [returned, report(100)])?.fault, undefined, "one is back");
 });

@@ -1,7 +1,7 @@
 /** The hub's connection to real nodes, under a clock that the test moves. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { Upstream } from "../../../services/proxy/node/upstream.ts";
+import { SubscriptionSocket } from "../../../services/proxy/node/subscription_socket.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -19,7 +19,7 @@ class Scene {
   readonly frames: string[] = [];
   leader = 0;
   readonly #metrics = new ProxyMetrics(new Registry());
-  readonly upstream = new Upstream({
+  readonly upstream = new SubscriptionSocket({
     urls: this.nodes.map(({ url }) => url.replace("http", "ws")),
     leader: () => this.leader,
     clock: this.clock,
@@ -69,7 +69,7 @@ class Scene {
   }
 }
 
-Deno.test("Upstream: an outage is logged once and counts as one reconnect, however many attempts fail", () =>
+Deno.test("SubscriptionSocket: an outage is logged once and counts as one reconnect, however many attempts fail", () =>
   withLogs("info", (records) =>
     Scene.play(async (scene) => {
       const { upstream, nodes, clock } = scene;
@@ -100,7 +100,7 @@ Deno.test("Upstream: an outage is logged once and counts as one reconnect, howev
       assert.deepEqual(await next(), ["lost", 0]);
     })));
 
-Deno.test("Upstream: sends and receives frames; one that is not JSON-RPC counts as an error", () =>
+Deno.test("SubscriptionSocket: sends and receives frames; one that is not JSON-RPC counts as an error", () =>
   Scene.play(async (scene) => {
     await scene.next();
     assert.equal(scene.upstream.send('{"id":1,"method":"eth_chainId"}'), true);
@@ -111,7 +111,7 @@ Deno.test("Upstream: sends and receives frames; one that is not JSON-RPC counts 
     assert.deepEqual(await scene.counts(), [1, 0, 1]);
   }));
 
-Deno.test("Upstream: five close codes count as a refusal of the sent message", () =>
+Deno.test("SubscriptionSocket: five close codes count as a refusal of the sent message", () =>
   Scene.play(async (scene) => {
     await scene.next();
     for (
@@ -134,7 +134,7 @@ Deno.test("Upstream: five close codes count as a refusal of the sent message", (
     }
   }));
 
-Deno.test("Upstream: moves to a new leader at once, without an error for the old one", () =>
+Deno.test("SubscriptionSocket: moves to a new leader at once, without an error for the old one", () =>
   Scene.play(async (scene) => {
     const { upstream, nodes } = scene;
     await scene.next();
@@ -154,7 +154,7 @@ Deno.test("Upstream: moves to a new leader at once, without an error for the old
     assert.deepEqual(await scene.next(), [["opened", 0]], "every attempt asks for the leader");
   }));
 
-Deno.test("Upstream: waits grow while no node can be reached, and start over after a move", () =>
+Deno.test("SubscriptionSocket: waits grow while no node can be reached, and start over after a move", () =>
   Scene.play(async (scene) => {
     const { upstream, nodes, clock } = scene;
     await scene.next();

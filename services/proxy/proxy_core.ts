@@ -12,15 +12,15 @@ import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
-import { NodeLink } from "./node/node_link.ts";
+import { UpstreamNodes } from "./node/upstream_nodes.ts";
 import type { ProxyOptions } from "./options.ts";
 
 /**
  * A proxy without its listeners. A call goes down once: from a client through the router to a node.
  * Notifications come up: from the node through the hub to the clients.
  */
-export class Proxy {
-  readonly nodes: NodeLink;
+export class ProxyCore {
+  readonly nodes: UpstreamNodes;
   readonly hub: Hub;
   readonly router: Router;
   readonly cors: Cors;
@@ -43,7 +43,7 @@ export class Proxy {
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
 
-    const nodes = this.nodes = new NodeLink({ options, clock, budget, metrics });
+    const nodes = this.nodes = new UpstreamNodes({ options, clock, budget, metrics });
     const hub = this.hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes,
@@ -100,14 +100,14 @@ export class Proxy {
 
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.hub.delivery?.start();
+    this.hub.delivery.start();
     this.nodes.start(this.hub);
   }
 
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
     this.endpoint.stop();
-    this.hub.delivery?.stop();
+    this.hub.delivery.stop();
     this.nodes.stop();
     await this.#limiter?.stop();
   }

@@ -10,7 +10,7 @@ import { ProbeRounds } from "./probe_rounds.ts";
 import { ReadNodes } from "./read_nodes.ts";
 import { ReadPool } from "./read_pool.ts";
 import { ReadSocket } from "./read_socket.ts";
-import { Upstream } from "./upstream.ts";
+import { SubscriptionSocket } from "./subscription_socket.ts";
 
 const log = serviceLog("proxy");
 
@@ -26,7 +26,7 @@ export interface NodeListener {
   receive(text: string): boolean;
 }
 
-export interface NodeLinkOptions {
+export interface UpstreamNodesOptions {
   options: ProxyOptions;
   /** For everything except requests to nodes, which use a clock that never jumps. */
   clock: Clock;
@@ -35,18 +35,18 @@ export interface NodeLinkOptions {
 }
 
 /** The proxy's side of its nodes: HTTP to each, the sockets to the leading read node, its health. */
-export class NodeLink {
+export class UpstreamNodes {
   readonly write: HttpPool;
   readonly read: ReadPool;
   readonly plainReads: Pick<ReadPool, "ask">;
   readonly readNodes: ReadNodes;
   readonly #readSocket: ReadSocket | undefined;
-  readonly #upstream: Upstream;
+  readonly #upstream: SubscriptionSocket;
   readonly #probeRounds: ProbeRounds;
   readonly #clock: Clock;
   #listener: NodeListener | undefined;
 
-  constructor({ options, clock, budget, metrics }: NodeLinkOptions) {
+  constructor({ options, clock, budget, metrics }: UpstreamNodesOptions) {
     this.#clock = clock;
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
     const { urls, wsUrls, names } = readNodeUrls(options);
@@ -67,7 +67,7 @@ export class NodeLink {
     });
     registerNodeMetrics(metrics.registry, readNodes);
     const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
-    this.#upstream = new Upstream({
+    this.#upstream = new SubscriptionSocket({
       urls: wsUrls,
       leader: () => readNodes.leader,
       clock,
