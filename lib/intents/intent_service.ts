@@ -144,7 +144,7 @@ export class IntentService {
 
   /** The difference to the clock of the node, if it is large. */
   get clockProblem(): RangemakerError | undefined {
-    return this.#guard.clockProblem;
+    return this.#guard.clocks.problem;
   }
 
   /** Starts to submit, to retry what earlier runs left unfinished, and to look after the store. */

@@ -63,7 +63,7 @@ export interface SubmitterOptions {
    * Unless the node has the chain that the store belongs to, nothing is sent, and nothing that the node
    * says is believed. Absent: there is only one chain.
    */
-  guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "onClocksDiffer" | "onClocksAgree">;
+  guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
    * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
    * that has none does not prove that it never took the transaction.

@@ -216,7 +216,7 @@ export class Submitter {
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
     const problem = clocksDifferError(aheadMs, refusal.message);
-    guard?.onClocksDiffer(problem, aheadMs);
+    guard?.clocks.differ(problem, aheadMs);
     return problem;
   }
 
@@ -260,7 +260,7 @@ export class Submitter {
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
     this.#isNodeLost = false;
-    this.#options.guard?.onClocksAgree();
+    this.#options.guard?.clocks.agree();
     // The external hash is the digest of the user's request, so it is the same deposit: an earlier
     // transaction, which this store has lost, has credited it.
     const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";

@@ -220,10 +220,10 @@ Deno.test("Submitter: a refusal for the timestamp alone waits until the clocks a
     for (let attempt = 0; attempt < 2; attempt += 1) {
       await assert.rejects(() => world.submitter.submit(intent), /it is 90000 ms behind that of/);
     }
-    assert.equal(world.clockProblem?.code, "CLOCKS_DIFFER");
+    assert.equal(world.clocks.problem?.code, "CLOCKS_DIFFER");
     world.node.onSend = (tx) => world.node.commit(tx);
     assert.equal((await world.submitter.submit(intent)).state, "committed");
-    assert.equal(world.clockProblem, undefined);
+    assert.equal(world.clocks.problem, undefined);
   }));
 
 Deno.test("Submitter: after the clock was set back, a transaction from the future is signed again", () =>
