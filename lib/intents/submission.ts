@@ -73,6 +73,11 @@ export interface SubmitterOptions {
 
 type Unsigned<T extends Transaction> = Omit<T, "timestamp" | "from" | "signature">;
 
+export interface SubmitOptions {
+  /** This process has just recorded the intent, so it need not be verified. */
+  isNew?: boolean;
+}
+
 /** A transaction without its time, sender and signature. */
 export type TransactionTerms = Unsigned<Deposit> | Unsigned<RfqSubmit>;
 

@@ -17,7 +17,12 @@ import {
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
 import { retryLoop } from "./retry_loop.ts";
-import { RECEIPTS_KEPT_MS_MIN, type SubmitterOptions, timestampOf } from "./submission.ts";
+import {
+  RECEIPTS_KEPT_MS_MIN,
+  type SubmitOptions,
+  type SubmitterOptions,
+  timestampOf,
+} from "./submission.ts";
 import { clocksDifferError, IntentRefusedError, submissionFailure } from "./failures.ts";
 
 /** Tolerated difference between our clock and the node's. */
@@ -66,16 +71,14 @@ export class Submitter {
   /**
    * Tries once to bring an intent to its final state, or joins the attempt that is already running.
    *
-   * @param isNew This process has just recorded it. Any other intent is verified, since it was read from
-   * the store.
    * @returns The intent in its final state.
    * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
    */
-  submit(intent: Intent, isNew = false): Promise<Intent> {
+  submit(intent: Intent, options: SubmitOptions = {}): Promise<Intent> {
     if (isFinal(intent.state)) return Promise.resolve(intent);
     const running = this.#inFlight.get(intent.key);
     if (running !== undefined) return running;
-    const attempt = this.#attempt(intent, isNew).finally(() => this.#inFlight.delete(intent.key));
+    const attempt = this.#attempt(intent, options).finally(() => this.#inFlight.delete(intent.key));
     this.#inFlight.set(intent.key, attempt);
     return attempt;
   }
@@ -98,10 +101,10 @@ export class Submitter {
     return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
-  async #attempt(intent: Intent, isNew: boolean): Promise<Intent> {
+  async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
     const { store, clock, guard, handler } = this.#options;
     try {
-      const finished = await this.#sendOrLookUp(intent, isNew);
+      const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard?.onCommitted(finished);
       handler.onFinished?.(finished);
       return finished;
@@ -119,7 +122,7 @@ export class Submitter {
     }
   }
 
-  async #sendOrLookUp(intent: Intent, isNew: boolean): Promise<Intent> {
+  async #sendOrLookUp(intent: Intent, { isNew }: SubmitOptions): Promise<Intent> {
     await this.#requireChain(intent);
     try {
       if (!isNew) this.#verify(intent);

@@ -119,7 +119,7 @@ function ownExecutor(
   return new Executor({
     intents: {
       store,
-      submit: (intent, isNew) => submitter.submit(intent, isNew),
+      submit: (intent, options) => submitter.submit(intent, options),
       requireChain: () => Promise.resolve(),
     },
     checks,

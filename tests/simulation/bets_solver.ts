@@ -99,7 +99,7 @@ export class BetsSolver {
     this.#executor = new Executor({
       intents: {
         store,
-        submit: (intent, isNew) => this.#submitter.submit(intent, isNew),
+        submit: (intent, options) => this.#submitter.submit(intent, options),
         requireChain: () => Promise.resolve(),
       },
       checks: new PreTradeChecks({

@@ -119,7 +119,7 @@ export class Executor {
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else intent = await store.recordAttempt(quoteHash, clock.now());
     // What this process has recorded need not be verified.
-    return await intents.submit(intent, this.#verified.has(intent));
+    return await intents.submit(intent, { isNew: this.#verified.has(intent) });
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
@@ -206,7 +206,7 @@ export class Executor {
     const { checks, onRecheck } = this.#options;
     let outcome = "passed";
     try {
-      checks.recheck(quote, after === "hedge");
+      checks.recheck(quote, { isHedged: after === "hedge" });
     } catch (thrown) {
       outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
       throw thrown;

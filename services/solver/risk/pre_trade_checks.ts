@@ -63,10 +63,10 @@ export class PreTradeChecks {
    * The checks that need no node: time, risk and price. They are made again after the wait of a recorded
    * execution, which may also have been left unfinished for a while, and after its hedge.
    *
-   * @param isHedged The hedge needs no more time.
+   * @param options `isHedged`: the hedge needs no more time.
    * @throws {RangemakerError} If a check fails; `retryable` if time may help.
    */
-  recheck(quote: Quote, isHedged: boolean): void {
+  recheck(quote: Quote, { isHedged }: { isHedged: boolean }): void {
     this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);
     this.#requireRisk(quote);
     this.#options.strategy.recheck(quote, quote.payout, true);

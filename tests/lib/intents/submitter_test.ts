@@ -246,7 +246,7 @@ Deno.test("Submitter: verifies intents read from the store before sending, not t
     assert.deepEqual([finished.failure?.code, world.node.sent.length], ["STORE_DAMAGED", 0]);
     world.verify = () => assert.fail("It is new");
     const { intent: fresh } = await world.store.insert({ ...intent, key: "new" });
-    assert.equal((await world.submitter.submit(fresh, true)).state, "committed");
+    assert.equal((await world.submitter.submit(fresh, { isNew: true })).state, "committed");
   }));
 
 Deno.test("Submitter: a deposit that the node has already is committed, with the reason", () =>

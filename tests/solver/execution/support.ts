@@ -126,7 +126,7 @@ export async function withExecutor(
   const options: ExecutorOptions = {
     intents: {
       store,
-      submit: (intent, isNew) => submitter.submit(intent, isNew),
+      submit: (intent, options) => submitter.submit(intent, options),
       requireChain: () => chain.require(),
     },
     checks,
