@@ -18,6 +18,7 @@ import {
   jsonHandler,
   serveDocument,
 } from "../../lib/http/openapi.ts";
+import { INTENT_ADVICE } from "../../lib/intents/failures.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
@@ -61,7 +62,7 @@ export interface SolverApi {
 export function createSolverApi(api: SolverApi): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const app = new Hono();
-  useEnvelope(app, "solver", api.corsOrigins, SOLVER_STATUSES);
+  useEnvelope(app, "solver", api.corsOrigins, SOLVER_STATUSES, INTENT_ADVICE);
   serveDocument(app, description);
   app.get(
     "/info",
