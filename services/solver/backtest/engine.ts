@@ -72,7 +72,7 @@ class Run {
   /** When the first of them is due. */
   #dueMs = Infinity;
   /** Prices between these change nothing for any box, until a time. */
-  #calm = { low: -Infinity, high: Infinity, untilMs: Infinity };
+  #nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
   #quoted: readonly QuotedMaker[] | undefined;
   #endMs: number;
 
@@ -93,7 +93,7 @@ class Run {
       this.#undecided.clear();
     }
     this.#endMs = slot.timeMs + SLOT_MS;
-    const { low, high, untilMs } = this.#calm;
+    const { low, high, untilMs } = this.#nothingChangesWithin;
     if (slot.price < low || slot.price > high || this.#endMs >= untilMs) this.#settle(slot);
     market.observe(slot);
     this.#neutral.observe(slot);
@@ -105,7 +105,7 @@ class Run {
   #settle({ timeMs, price }: SlotPrice): void {
     const pending = this.#pending;
     this.#pending = [];
-    this.#calm = { low: -Infinity, high: Infinity, untilMs: Infinity };
+    this.#nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
     for (const trial of pending) {
       const { box } = trial;
       const counts = timeMs >= box.startMs && timeMs < box.endMs;
@@ -117,13 +117,15 @@ class Run {
 
   #keep(trial: Trial): void {
     const { lower, upper, startMs, endMs } = trial.box;
-    const { low, high, untilMs } = this.#calm;
+    const { low, high, untilMs } = this.#nothingChangesWithin;
     this.#pending.push(trial);
-    this.#calm = startMs > this.#endMs ? { low, high, untilMs: Math.min(untilMs, startMs) } : {
-      low: Math.max(low, lower),
-      high: Math.min(high, upper),
-      untilMs: Math.min(untilMs, endMs),
-    };
+    this.#nothingChangesWithin = startMs > this.#endMs
+      ? { low, high, untilMs: Math.min(untilMs, startMs) }
+      : {
+        low: Math.max(low, lower),
+        high: Math.min(high, upper),
+        untilMs: Math.min(untilMs, endMs),
+      };
   }
 
   #end(trial: Trial, endMs: number): void {

@@ -27,7 +27,7 @@ import {
   transactionTermsOf,
   verifiedExecution,
 } from "./execution.ts";
-import { businessLog } from "../business_log.ts";
+import { executionLog } from "../execution_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { Hedge } from "./hedge.ts";
@@ -133,11 +133,11 @@ export class Executor {
       // Otherwise another process has accepted it.
       if (inserted) {
         this.#verified.set(intent, execution);
-        businessLog.accepted(quoteHash, quote);
+        executionLog.accepted(quoteHash, quote);
       }
       return intent;
     } catch (thrown) {
-      if (thrown instanceof RangemakerError) businessLog.refused(quoteHash, quote, thrown);
+      if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
       throw thrown;
     } finally {
       limit.report();
@@ -192,12 +192,12 @@ export class Executor {
   async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
     await this.#options.hedge.cover(hash32Schema.parse(key), quote);
-    businessLog.hedged(key, quote);
+    executionLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");
     } catch (thrown) {
       const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
-      if (isRefused) businessLog.hedgeUnused(key, quote);
+      if (isRefused) executionLog.hedgeUnused(key, quote);
       throw thrown;
     }
   }

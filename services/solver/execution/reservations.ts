@@ -6,7 +6,7 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
-import { businessLog } from "../business_log.ts";
+import { executionLog } from "../execution_log.ts";
 import { committedThesis, decodeExecution } from "./execution.ts";
 
 /**
@@ -88,7 +88,7 @@ export class Reservations {
     const { store, onOutcome } = this.#options;
     if (!await store.release(quoteHash)) return false;
     if (thesis === undefined) return true;
-    businessLog.settled(thesis);
+    executionLog.settled(thesis);
     const intent = await this.#find(quoteHash);
     const probability = intent && decodeExecution(intent.payload).probability;
     if (probability !== undefined) onOutcome?.(probability, thesis);

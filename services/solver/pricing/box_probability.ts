@@ -93,7 +93,7 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   const { toLower, toUpper, waitMs } = checks;
   const begun = waitMs < SLOT_MS;
   if (begun && (toLower < 0 || toUpper < 0)) return () => 0;
-  const still = believedStill(motion.stillShare ?? 0);
+  const still = clampedStillShare(motion.stillShare ?? 0);
   const perMs = motion.volatility * motion.volatility / YEAR_MS;
   const waitVariance = perMs * waitMs * (begun ? 1 : (motion.startFactor ?? 1) ** 2);
   // Rarer moves are larger, so that the variance over time stays the same.
@@ -144,7 +144,7 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   };
 }
 
-function believedStill(probability: number): number {
+function clampedStillShare(probability: number): number {
   return probability < STILL_SHARE_MIN ? 0 : Math.min(STILL_SHARE_MAX, probability);
 }
 

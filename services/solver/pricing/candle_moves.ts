@@ -34,9 +34,9 @@ export class CandleMoves {
    */
   add(candle: Candle, closeBefore: number, spread = 0): void {
     const bounce = Math.log(1 + spread / candle.low);
-    this.#range.fade(candle.durationMs);
+    this.#range.decay(candle.durationMs);
     this.#range.add(Math.max(0, rangeOf(candle, closeBefore) - bounce));
-    this.#change.fade(candle.durationMs);
+    this.#change.decay(candle.durationMs);
     this.#change.add(Math.abs(Math.log(candle.close / closeBefore)));
   }
 

@@ -45,10 +45,10 @@ export class RecentRange {
     const { range, weight } = this.#measured(candle);
     const elapsedMs = this.#before === undefined ? 0 : candle.timeMs - this.#before.timeMs;
     for (const mean of [this.#mean, this.#short]) {
-      mean.fade(elapsedMs);
+      mean.decay(elapsedMs);
       mean.add(range, weight);
     }
-    this.#long.fade(elapsedMs);
+    this.#long.decay(elapsedMs);
     this.#before = candle;
   }
 

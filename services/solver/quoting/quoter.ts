@@ -3,7 +3,7 @@ import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { businessLog } from "../business_log.ts";
+import { executionLog } from "../execution_log.ts";
 import {
   LIMITS,
   MinimumBet,
@@ -78,7 +78,7 @@ export class Quoter {
     const { payout, details: pricing } = this.#price(request);
     const terms = { solver, user, ...betTermsOf(request), payout, deadline };
     const quoteHash = hashQuote(terms, chainId);
-    businessLog.quoted(quoteHash, terms);
+    executionLog.quoted(quoteHash, terms);
     const signature = signer.sign(quoteHash, pricing?.probability);
     return { quote: { ...terms, signature }, quoteHash, pricing };
   }

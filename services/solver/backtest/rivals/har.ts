@@ -100,7 +100,7 @@ export class HarModel extends ModelMaker {
     const plain = variance / this.#season.factorAt(timeMs) ** 2;
     this.#season.add(timeMs, durationMs, Math.sqrt(variance));
     for (const mean of this.#means) {
-      mean.fade(durationMs);
+      mean.decay(durationMs);
       mean.add(plain / durationMs, durationMs);
     }
     this.#sum += plain;
