@@ -13,7 +13,7 @@ import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
 
-export interface BridgeApi {
+export interface BridgeApiOptions {
   depositor: Pick<Depositor, "deposit">;
   store: Pick<IntentStore, "find" | "listBySubject">;
   metrics: BridgeMetrics;
@@ -32,7 +32,7 @@ export interface BridgeApi {
  * (`lib/intents/submission.ts`) and records both (`lib/intents/store.ts`).
  * `lib/intents/submitter.ts` then sends the transaction until the node has answered.
  */
-export function createBridgeApi(api: BridgeApi): Hono {
+export function createBridgeApi(api: BridgeApiOptions): Hono {
   const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
   const { version } = config;
   const app = new Hono();

@@ -7,7 +7,7 @@ import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";
 import { healthBody, providersBody } from "./status.ts";
 
-export interface OracleApi {
+export interface OracleApiOptions {
   oracle: Oracle;
   clock: Clock;
   metrics: OracleMetrics;
@@ -17,7 +17,7 @@ export interface OracleApi {
 }
 
 /** Routes of the oracle (spec: price oracle, "Endpoints"); `/health` is {@link healthHandler}. */
-export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApi): Hono {
+export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApiOptions): Hono {
   const app = new Hono();
   allowReadsFrom(app, corsOrigins);
   serveDocument(app, description);
@@ -42,7 +42,7 @@ export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApi): H
 }
 
 /** The handler of `GET /health`: 503 while no pair has a price. */
-export function healthHandler({ oracle, clock, startedAtMs }: OracleApi): Handler {
+export function healthHandler({ oracle, clock, startedAtMs }: OracleApiOptions): Handler {
   return documentedHandler(operations.health, (c) => {
     const body = healthBody(oracle, clock, startedAtMs);
     return c.json(body, body.status === "unhealthy" ? 503 : 200);
