@@ -60,13 +60,13 @@ export interface SubmitterOptions {
   handler: Omit<IntentHandler, "isOnChain">;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
-   * Unless the node has the chain that the store belongs to, nothing is sent, and nothing that the node
-   * says is believed. Absent: there is only one chain.
+   * Nothing is sent, and no answer of the node counts, unless it has the chain of the store. Absent: there
+   * is only one chain.
    */
   guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
-   * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
-   * that has none does not prove that it never took the transaction.
+   * How long the node keeps receipts (at least {@link RECEIPTS_KEPT_MS_MIN}). After that, a missing
+   * receipt proves nothing.
    */
   receiptsKeptMs: number;
 }

@@ -62,7 +62,7 @@ export function priceBox(
 /** Highest mean gain per bet of users with a lead on a box that is executed at once. */
 const LEAD_GAIN_MAX = 0.008;
 
-/** The probability is calculated for a price that moves this many deviations over the lead, or not. */
+/** The probability is sampled at this many deviations down, none, and this many up. */
 const LEAD_REACH = 2;
 
 /** The gain is averaged over these moves. */
@@ -72,10 +72,10 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
 });
 
 /**
- * Whether a user who sees prices `priceLeadMs` earlier gains more than {@link LEAD_GAIN_MAX} per bet. Such a
- * user bets if the box is worth more than it costs after the lead. How much more depends on the
- * distance to the bounds, in deviations of the price over the lead: near a bound the probability rises
- * and falls with the price, in the middle every move lowers it, and far from both it stays.
+ * Whether seeing prices `priceLeadMs` early is worth more than {@link LEAD_GAIN_MAX} per bet. Such
+ * a user bets if the box is worth more than it costs after the lead. How much more depends on the
+ * distance to the bounds, in deviations of the price over the lead: near a bound the probability
+ * rises and falls with the price, in the middle every move lowers it, and far from both it stays.
  *
  * @param worth Probability times payout over bet: what a bet of 1 is worth now.
  */

@@ -225,7 +225,7 @@ export class MarketVolatility implements VolatilityForecaster {
     return this.#slotMoves ?? this.#candleMoves.perCandle;
   }
 
-  /** Logarithm of the deviation over a horizon, but for what windows teach. */
+  /** Logarithm of the deviation over a horizon, before the correction that windows teach. */
   #base(nowMs: number, horizonMs: number): number | undefined {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.mean;
     const fast = recent && {
@@ -239,7 +239,7 @@ export class MarketVolatility implements VolatilityForecaster {
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
   }
 
-  /** What windows taught, by horizon. Each begins with what the next one towards a minute knows. */
+  /** Correction per horizon; each one's prior is its neighbour nearer to one minute. */
   #learned(): readonly LogDeviation[] {
     const learned: LogDeviation[] = [];
     let prior = PRIOR;
