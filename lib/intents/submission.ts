@@ -16,9 +16,6 @@ import {
   transactionToText,
 } from "../protocol/transaction.ts";
 
-/** Every node keeps receipts for at least this long. */
-export const RECEIPTS_KEPT_MS_MIN = 600_000;
-
 /** The part of a core node that a submitter needs. */
 export type SubmissionNode = Pick<
   CoreClient,
@@ -65,7 +62,7 @@ export interface SubmitterOptions {
    */
   guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
-   * How long the node keeps receipts (at least {@link RECEIPTS_KEPT_MS_MIN}). After that, a missing
+   * How long the node keeps receipts (at least `RECEIPTS_KEPT_MS_MIN`). After that, a missing
    * receipt proves nothing.
    */
   receiptsKeptMs: number;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isNodeAway, NodeUnreachableError } from "../net/core_client.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
+import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -17,12 +17,7 @@ import {
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
 import { retryLoop } from "./retry_loop.ts";
-import {
-  RECEIPTS_KEPT_MS_MIN,
-  type SubmitOptions,
-  type SubmitterOptions,
-  timestampOf,
-} from "./submission.ts";
+import { type SubmitOptions, type SubmitterOptions, timestampOf } from "./submission.ts";
 import { clocksDifferError, IntentRefusedError, submissionFailure } from "./failures.ts";
 
 /** Tolerated difference between our clock and the node's. */
