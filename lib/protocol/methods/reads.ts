@@ -7,7 +7,7 @@ import { thesisSchema, thesisStatusSchema } from "../thesis.ts";
 import type { MethodTable } from "./definition.ts";
 
 /** Most theses on a page, and the default. */
-const THESES_PAGE_MAX = 1_000;
+export const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
 const cursorSchema = z.string().check(

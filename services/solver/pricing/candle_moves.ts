@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { type Candle, rangeOf, rangeRatio, stepsOfRatio } from "./candle.ts";
 import { DecayedMean, decayedMeanSchema } from "./decayed_mean.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 
 /** Memory of ranges and changes. */
-const HALF_LIFE_MS = 86_400_000;
+const HALF_LIFE_MS = DAY_MS;
 
 /** Weight of the prior, in candles. */
 const PRIOR_CANDLES = 60;
