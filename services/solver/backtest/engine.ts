@@ -5,7 +5,7 @@ import { formatDuration } from "./report_text.ts";
 import { ReturnVolatility } from "./return_volatility.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./tape_market.ts";
-import { decide, type QuotedMaker, type UserPlan } from "./users.ts";
+import { offerToUsers, type QuotedMaker, type UserPlan } from "./users.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The plan of a backtest: which boxes are tried. */
@@ -193,7 +193,7 @@ class Run {
       broken: false,
     };
     for (const quoted of this.#quoted ?? []) {
-      decide(trial, quoted, this.plan);
+      offerToUsers(trial, quoted, this.plan);
     }
     this.#await(trial);
     this.#keep(trial);

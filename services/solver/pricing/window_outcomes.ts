@@ -46,7 +46,7 @@ export const outcomesStateSchema = z.object({
   windows: z.number().nonnegative(),
   /** Sum over windows: how far from its start each ended, as a share of how far it went. */
   ends: z.number().nonnegative(),
-  /** Absent where starts are not in the same minutes of every hour, and in older states. */
+  /** Absent where starts are not in the same minutes of every hour. */
   starts: startSeasonSchema.optional(),
   /** In the order of the odds. */
   held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
