@@ -57,10 +57,9 @@ export interface SubmitterOptions {
   handler: Omit<IntentHandler, "isOnChain">;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
-   * Nothing is sent, and no answer of the node counts, unless it has the chain of the store. Absent: there
-   * is only one chain.
+   * Nothing is sent, and no answer of the node counts, unless it has the chain of the store.
    */
-  guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
+  guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
    * How long the node keeps receipts (at least `RECEIPTS_KEPT_MS_MIN`). After that, a missing
    * receipt proves nothing.

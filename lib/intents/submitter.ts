@@ -100,7 +100,7 @@ export class Submitter {
     const { store, clock, guard, handler } = this.#options;
     try {
       const finished = await this.#sendOrLookUp(intent, options);
-      if (finished.state === "committed") guard?.onCommitted(finished);
+      if (finished.state === "committed") guard.onCommitted(finished);
       handler.onFinished?.(finished);
       return finished;
     } catch (thrown) {
@@ -133,7 +133,7 @@ export class Submitter {
 
   async #requireChain(intent: Intent): Promise<void> {
     try {
-      await this.#options.guard?.requireChain();
+      await this.#options.guard.requireChain();
     } catch (thrown) {
       if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
       this.#isNodeLost = isNodeUnusable(thrown);
@@ -214,7 +214,7 @@ export class Submitter {
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
     const problem = clocksDifferError(aheadMs, refusal.message);
-    guard?.clocks.differ(problem, aheadMs);
+    guard.clocks.differ(problem, aheadMs);
     return problem;
   }
 
@@ -258,7 +258,7 @@ export class Submitter {
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
     this.#isNodeLost = false;
-    this.#options.guard?.clocks.agree();
+    this.#options.guard.clocks.agree();
     // The external hash is the digest of the user's request, so it is the same deposit: an earlier
     // transaction, which this store has lost, has credited it.
     const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";

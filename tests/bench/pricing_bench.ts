@@ -3,6 +3,7 @@
  * signed quote, with a book of open bets on the market. Run with
  * `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
+import { MinimumBet } from "../../services/solver/limits.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
@@ -128,6 +129,7 @@ const user = new LocalSigner(`0x${"11".repeat(32)}`).address;
 const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
     markets: SPEC_MARKETS,
+    minimumBet: new MinimumBet(),
     strategy,
     signer,
     solver: signer.address,

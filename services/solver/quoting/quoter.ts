@@ -6,7 +6,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { executionLog } from "../execution_log.ts";
 import {
   LIMITS,
-  MinimumBet,
+  type MinimumBet,
   requireDeadline,
   requireRules,
   requireStart,
@@ -24,7 +24,7 @@ export interface QuoterOptions {
   chainId: number;
   clock: Clock;
   markets: Markets;
-  minimumBet?: MinimumBet;
+  minimumBet: MinimumBet;
   /** Bounds on the times of a quote; undefined leaves it to the specification's rules. */
   timeBounds: TimeBounds | undefined;
 }
@@ -46,16 +46,14 @@ export interface SignedQuote {
 /** Prices bets and signs quotes. It stores nothing: the quote alone is enough to execute it. */
 export class Quoter {
   readonly #options: QuoterOptions;
-  readonly #minimumBet: MinimumBet;
 
   constructor(options: QuoterOptions) {
     this.#options = options;
-    this.#minimumBet = options.minimumBet ?? new MinimumBet();
   }
 
   /** The smallest bet that is quoted now. */
   get minBetAmount(): bigint {
-    return this.#minimumBet.amount;
+    return this.#options.minimumBet.amount;
   }
 
   get strategyName(): string {

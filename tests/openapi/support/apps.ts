@@ -1,4 +1,5 @@
 /** The routes of each service on their own, with nothing behind them. */
+import { MinimumBet } from "../../../services/solver/limits.ts";
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../../lib/cli/options.ts";
@@ -33,6 +34,7 @@ export function solverApp(): Hono {
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
+      minimumBet: new MinimumBet(),
       strategy,
       signer: solver,
       solver: solver.address,
