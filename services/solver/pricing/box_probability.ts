@@ -75,12 +75,6 @@ export function priceChecksOf(
  * Probability that the price lies inside the box at every check that is still to come, if it moves
  * without a trend.
  */
-export function boxProbability(box: OpenBox & PriceMotion): number {
-  const checks = priceChecksOf(box);
-  return checks === undefined ? 1 : noTouchAtChecks(checks, box);
-}
-
-/** {@link boxProbability} of checks that are known already. */
 export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
   return noTouchUpTo(checks, motion)(checks.steps);
 }

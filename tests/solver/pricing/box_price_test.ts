@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { earlyPriceIsProfitable, priceBox } from "../../../services/solver/pricing/box_price.ts";
-import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
+import { boxProbability } from "./box_probability.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
