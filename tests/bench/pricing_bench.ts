@@ -3,6 +3,7 @@
  * signed quote, with a book of open bets on the market. Run with
  * `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -45,7 +46,7 @@ const spot = Math.round(Math.exp(log));
 const spotView = { price: BigInt(spot), lastUpdateMs: NOW_MS - 80, fresh: true };
 const view = { spot: spotView, volatility, stillness, history, historyEndMs: NOW_MS };
 
-const book = new ExposureBook(undefined);
+const book = new ExposureBook(undefined, decodeBet);
 const barrier = new BarrierStrategy({
   skew: { share: 0.5, capacity: BET, correlatedRisk: (bet) => book.correlatedRisk(bet, NOW_MS) },
   marketView: () => view,

@@ -82,7 +82,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
       timeBounds: undefined,
     }),
     executor: execute,
-    exposure: new ExposureBook(undefined),
+    exposure: new ExposureBook(undefined, decodeBet),
     metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS),
     limiter: (_c, next) => next(),
     ownBalance: () => Promise.reject(new Error("Not measured")),

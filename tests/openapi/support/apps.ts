@@ -1,4 +1,5 @@
 /** The routes of each service on their own, with nothing behind them. */
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { MinimumBet } from "../../../services/solver/limits.ts";
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
@@ -43,7 +44,7 @@ export function solverApp(): Hono {
       timeBounds: undefined,
     }),
     executor: { requireLive() {}, execute: unused },
-    exposure: new ExposureBook(undefined),
+    exposure: new ExposureBook(undefined, decodeBet),
     metrics: new SolverMetrics(new Registry(), SPEC_MARKETS),
     limiter: unlimited,
     ownBalance: unused,
