@@ -97,7 +97,7 @@ export const readMethods = {
   },
 } satisfies MethodTable;
 
-/** One page of theses, oldest first. */
+/** One page of theses, oldest first. It may be empty although more follow. */
 export type ThesesPage = z.output<typeof readMethods.core_getTheses.result>;
 
 /** One page of recorded prices, oldest first, and the spans of slots that have none. */
