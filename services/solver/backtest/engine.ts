@@ -33,7 +33,7 @@ export interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
   /** Names of the makers that users who take their time are tried against. */
-  watched: ReadonlySet<string>;
+  tested: ReadonlySet<string>;
 }
 
 /**
@@ -201,7 +201,7 @@ class Run {
 
   /** Gives each maker's users the rival model that was best so far. */
   #findInformants(): readonly QuotedMaker[] {
-    const { makers, watched } = this.participants;
+    const { makers, tested } = this.participants;
     const scores = makers.map(({ name }) => scoreOf(this.#compared, name, this.plan));
     return makers.map((maker, index) => {
       let best = -1;
@@ -210,12 +210,12 @@ class Run {
         if (best < 0 || score < scores[best]!) best = rival; // best is an index of scores
       }
       // Without a comparison the last maker stands for the rivals.
-      const informant = best < 0 ? makers.length - 1 : best;
+      const bestRival = best < 0 ? makers.length - 1 : best;
       return {
         index,
         maker,
-        informant: { maker: makers[informant]!, index: informant },
-        watched: watched.has(maker.name),
+        bestRival: { maker: makers[bestRival]!, index: bestRival },
+        isTested: tested.has(maker.name),
       };
     });
   }

@@ -28,9 +28,9 @@ export interface QuotedMaker {
   index: number;
   maker: Maker;
   /** The rival that was best in the first part, and its index. */
-  informant: { maker: Maker; index: number };
+  bestRival: { maker: Maker; index: number };
   /** Users who take their time are tried against it. */
-  watched: boolean;
+  isTested: boolean;
 }
 
 /**
@@ -75,17 +75,17 @@ export function offerToUsers(
   quoted: QuotedMaker,
   { leadMs, waitMs }: UserPlan,
 ): void {
-  const { index, informant, maker, watched } = quoted;
+  const { index, bestRival, maker, isTested } = quoted;
   const ratio = trial.offers[index]?.ratio;
   if (ratio === undefined) return;
   const bet = recheckLater(trial, quoted, ratio, trial.quotedMs);
   bet(USERS.everyone);
-  if (informed(trial.offers[informant.index]?.probability, ratio)) {
+  if (informed(trial.offers[bestRival.index]?.probability, ratio)) {
     bet(USERS.informed);
   }
-  if (!watched) return;
+  if (!isTested) return;
   const probability = (nowMs: number) =>
-    trial.box.endMs <= nowMs ? 1 : informant.maker.offer(trial.box, trial.kind, nowMs)?.probability;
+    trial.box.endMs <= nowMs ? 1 : bestRival.maker.offer(trial.box, trial.kind, nowMs)?.probability;
   if (leadMs > 0) {
     // The maker quoted by its own price; the user decides by a newer one.
     const decideAhead = (nowMs: number) => {

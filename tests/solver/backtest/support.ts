@@ -136,6 +136,6 @@ export async function runMakers(
   return await runBacktest(source, { ...plan, ...given }, {
     market,
     makers,
-    watched: new Set(MAKERS),
+    tested: new Set(MAKERS),
   });
 }
