@@ -50,7 +50,7 @@ export interface CommandText {
   /** The command whose variables and settings its options are, if not its own. */
   target?: string;
   /** Settings in a section of this command that another command reads, such as `oracle.timeout_ms`. */
-  foreignSettings?: readonly string[];
+  settingsOfOtherServices?: readonly string[];
 }
 
 /** Wrong arguments: one line for the user, without keys or passwords, and exit code 2. */

@@ -43,14 +43,14 @@ export class SettingsFile {
    * @throws {UsageError} With the unknown key.
    */
   requireKnown(
-    { name, target = name, foreignSettings = [] }: CommandText,
+    { name, target = name, settingsOfOtherServices = [] }: CommandText,
     table: OptionTable,
   ): void {
     const specs = [...Object.values(table), ...SHARED_OPTIONS];
     const section = target.replaceAll(" ", ".");
     const known = new Set([
       ...specs.flatMap((spec) => settingsOf(spec).map((keys) => keys.join("."))),
-      ...foreignSettings,
+      ...settingsOfOtherServices,
     ]);
     const names: readonly string[] = COMMAND_NAMES;
     for (const [key, value] of Object.entries(this.#table)) {

@@ -3,6 +3,7 @@ import { SIGNER_METHODS } from "../net/remote_signer.ts";
 import { addressSchema } from "../protocol/scalars.ts";
 import * as kinds from "./option_kinds.ts";
 import type { OptionSpec, OptionTable } from "./option_table.ts";
+import { DAY_MS } from "../time.ts";
 
 /** A request that arrives just before its deadline must finish long before its key is deleted. */
 const RETAIN_MS_MIN = 60_000;
@@ -178,7 +179,7 @@ export const retainOption = {
   flags: "--retain",
   kind: kinds.duration(RETAIN_MS_MIN),
   description: "how long finished intents are kept, after their end and after their deadline",
-  default: String(7 * 86_400_000),
+  default: String(7 * DAY_MS),
 } satisfies OptionSpec;
 
 /** Stops a service at a place in its code; see `lib/fault_points.ts`. */

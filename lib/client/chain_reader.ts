@@ -1,4 +1,5 @@
-import { type Page, pagesOf, type ThesisFilter } from "../net/core_reader.ts";
+import { pagesOf, type ThesisFilter } from "../net/core_reader.ts";
+import type { ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
@@ -6,11 +7,6 @@ import { marketOf, type PriceHistory } from "./bet.ts";
 import { requireAddress, requireThesisId, requireTime } from "./input.ts";
 import { type ClientOptions, type Context, createContext } from "./context.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
-
-/** Some theses, oldest first. A page may be empty although more follow. */
-export interface ThesesPage extends Page {
-  theses: Thesis[];
-}
 
 /** The reading half of the client, which needs no wallet. */
 export class ChainReader {

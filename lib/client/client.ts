@@ -230,7 +230,7 @@ export class RangemakerClient extends ChainReader {
   /**
    * Theses as they change, reconnecting after every loss. Close it after use.
    *
-   * @param of Their user, the wallet's account by default; or the solver on their other side.
+   * @param party Their user, the wallet's account by default; or the solver on their other side.
    * @throws {WatchError} `NOT_CONNECTED` after 10 s.
    * @example
    * ```ts
@@ -241,14 +241,14 @@ export class RangemakerClient extends ChainReader {
    */
   async watch(
     handlers: WatchHandlers = {},
-    of?: Address | { solver: Address },
+    party?: Address | { solver: Address },
   ): Promise<ThesisWatch> {
-    if (typeof of !== "object") {
-      requireAddress("user", of);
-      return await openWatch(this.context, handlers, { user: of ?? await this.address() });
+    if (typeof party !== "object") {
+      requireAddress("user", party);
+      return await openWatch(this.context, handlers, { user: party ?? await this.address() });
     }
-    requireAddress("solver", of.solver);
-    return await openWatch(this.context, handlers, of);
+    requireAddress("solver", party.solver);
+    return await openWatch(this.context, handlers, party);
   }
 
   /**

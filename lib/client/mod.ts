@@ -15,7 +15,6 @@
  * @module
  */
 export type { Bet, Estimate, PriceHistory } from "./bet.ts";
-export type { ThesesPage } from "./chain_reader.ts";
 export { type Execution, RangemakerClient } from "./client.ts";
 export {
   ChainError,
@@ -54,6 +53,7 @@ export type { Account } from "../protocol/account.ts";
 export type { SolverInfo } from "../protocol/answers.ts";
 export { SLOT_MS } from "../protocol/constants.ts";
 export { type Market, MARKETS, Markets } from "../protocol/markets.ts";
+export type { ThesesPage } from "../protocol/methods/reads.ts";
 export { formatPrice, formatUnits, type NodePrice, parsePrice } from "../protocol/price.ts";
 export type { Quote, QuoteWire } from "../protocol/quote.ts";
 export type { Address, Hex } from "../protocol/scalars.ts";

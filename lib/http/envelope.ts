@@ -7,7 +7,13 @@ import { RangemakerError } from "../errors.ts";
 import { describeInput, describeValue } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { Cors } from "./cors.ts";
-import { COMMON_STATUSES, type ErrorStatuses, httpFailure, statusOfCode } from "./failures.ts";
+import {
+  COMMON_STATUSES,
+  type ErrorAdvice,
+  type ErrorStatuses,
+  httpFailure,
+  statusOfCode,
+} from "./failures.ts";
 import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
@@ -31,16 +37,6 @@ const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "RATE_LIMITED",
   "INTERNAL_ERROR",
 ]);
-
-/** Advice to the caller about failures from deep inside, where no caller is known. */
-const ADVICE: Partial<Record<string, string>> = {
-  NODE_UNREACHABLE: "nothing was recorded, try again",
-  NODE_TIMEOUT: "nothing was recorded, try again",
-  STORE_UNAVAILABLE: "nothing was recorded, try again",
-  STORE_DAMAGED: "nothing was sent; operators: restore the database from a backup",
-  NODE_REFUSED: "operators: see whether the node has paused, and compare chain ids and clocks",
-  TRANSACTION_FAILED: "this is final, send a new request once the cause is gone",
-};
 
 /** Writes every `error` of a route as `<CODE>: <message>` (spec: quote solver, "Errors"). */
 export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
@@ -167,9 +163,10 @@ export function useEnvelope(
   service: string,
   corsOrigins: readonly string[],
   statuses: ErrorStatuses,
+  advice?: ErrorAdvice,
 ): void {
   app.use(new Cors(corsOrigins).handle);
-  handleErrors(app, service, statuses);
+  handleErrors(app, service, statuses, advice);
 }
 
 /**
@@ -181,6 +178,7 @@ export function handleErrors(
   app: Hono,
   service: string,
   statuses: ErrorStatuses = COMMON_STATUSES,
+  advice: ErrorAdvice = {},
 ): void {
   const log = serviceLog(service);
   app.notFound((c) => {
@@ -189,7 +187,7 @@ export function handleErrors(
   });
   app.onError((thrown, c) => {
     const error = asCallerError(thrown, statuses);
-    if (error !== undefined) return sendFailure(c, error, statuses);
+    if (error !== undefined) return sendFailure(c, withAdvice(error, advice), statuses);
     log.error("{method} {path} failed: {error}", {
       method: c.req.method,
       path: c.req.path,
@@ -220,6 +218,12 @@ function asCallerError(thrown: unknown, statuses: ErrorStatuses): RangemakerErro
   return isKnown ? thrown : undefined;
 }
 
+function withAdvice(error: RangemakerError, advice: ErrorAdvice): RangemakerError {
+  const { code, message, details } = error;
+  if (advice[code] === undefined) return error;
+  return new RangemakerError(code, `${message}; ${advice[code]}`, { details });
+}
+
 export function sendFailure(
   c: Context,
   error: RangemakerError,
@@ -242,8 +246,7 @@ export function handshakeExpected(path: string): RangemakerError {
 
 function failureBody({ code, message, details }: RangemakerError, prefixesAll = false) {
   const isPrefixed = ALWAYS_PREFIXED.has(code) || prefixesAll;
-  const text = ADVICE[code] === undefined ? message : `${message}; ${ADVICE[code]}`;
-  const error = isPrefixed ? `${code}: ${text}` : text;
+  const error = isPrefixed ? `${code}: ${message}` : message;
   const hasDetails = Object.keys(details).length > 0;
   return { success: false, error, code, ...(hasDetails && { details }) };
 }

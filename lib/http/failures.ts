@@ -24,6 +24,9 @@ export const httpFailure = failuresOf({
 /** HTTP statuses by error code. A code that is not listed is a fault of our own: 500. */
 export type ErrorStatuses = Readonly<Record<string, ContentfulStatusCode>>;
 
+/** What to do next, by error code: for failures from deep inside, where no caller is known. */
+export type ErrorAdvice = Readonly<Partial<Record<string, string>>>;
+
 /** Codes of every HTTP API; services add their own. */
 export const COMMON_STATUSES = {
   INVALID_REQUEST: 400,
@@ -50,8 +53,8 @@ const MEANINGS: Readonly<Record<number, string>> = {
   400: "A field does not fit, or a rule is broken",
   401: "A signature fails its check; `details` has the digest that was checked",
   403: "A web page whose origin is not in `--cors-origins`",
-  404: "There is none",
-  409: "An earlier request has used it up; `error` names its state",
+  404: "Not found",
+  409: "Already used by an earlier request; `error` names its state",
   413: "The body is over 64 KiB",
   415: "The body is not `application/json`",
   429: "Too many requests, from one address or in total",

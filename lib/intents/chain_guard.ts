@@ -4,25 +4,24 @@ import { RangemakerError } from "../errors.ts";
 import { type CoreClient, isNodeAway, NodeTimeoutError } from "../net/core_client.ts";
 import { nullIfUnsupported } from "../net/core_reader.ts";
 import { cached } from "../net/cached.ts";
-import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
+import { ClockComparison } from "./clock_comparison.ts";
 import type { Intent } from "./intent.ts";
 import type { ServiceRecord } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
-import { clocksDifferError } from "./failures.ts";
 
 /** How long the node's first block is cached: less than a node needs to start with another chain. */
 const GENESIS_CACHED_MS = 100;
 
 /**
- * How long a chain that has everything on record counts as having it still. Longer than the
- * time between two calls of {@link ChainGuard.refresh}, so that requests rarely wait for this check.
+ * How long a successful completeness check is cached. Longer than the time between two calls of
+ * {@link ChainGuard.refresh}, so that requests rarely wait for this check.
  */
 const COMPLETENESS_CACHED_MS = 10_000;
 
-/** How long it is cached whether the chain allows reverts. */
+/** How long `allowsReverts` is cached. */
 const ALLOWS_REVERTS_CACHED_MS = 1_000;
 
 /** A read node behind a proxy may be this many blocks behind the write node. */
@@ -30,9 +29,6 @@ const READ_NODE_LAG_BLOCKS = 50;
 
 /** A read node may know a receipt this much later than the write node. */
 const READ_NODE_LAG_MS = 2_000;
-
-/** Beyond this difference to the node's clock, transactions and deadlines fail, or soon will. */
-const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 
 export interface ChainGuardOptions {
   store: Pick<IntentStore, "checkWritable" | "find" | "updateRecord" | "newestCommitted">;
@@ -61,25 +57,25 @@ export class WrongChainError extends RangemakerError {
  * reverts, as a development chain in memory does, the guard forgets what is missing.
  */
 export class ChainGuard {
+  /** The clock of this machine beside the node's. */
+  readonly clocks: ClockComparison;
   readonly #options: ChainGuardOptions;
   #cachedCheck: () => Promise<void>;
   readonly #allowsReverts: () => Promise<boolean>;
   #record: ServiceRecord | undefined;
   /** Number of the newest block at the last check. */
   #head = 0;
-  /** When {@link #head} was read. */
-  #headAtMs = -Infinity;
-  #clockProblem: RangemakerError | undefined;
   /** When the chain was last found to be complete; undefined after any doubt. */
-  #completeAtMs: number | undefined;
+  #verifiedAtMs: number | undefined;
   /** The newest committed intents, oldest first: the first and the last one of each second. */
   #recentCommits: Intent[] = [];
   /** Sequence of the newest committed intent that this process knows. */
   #newestSequence = 0;
 
   constructor(options: ChainGuardOptions) {
-    const { node, clock } = options;
+    const { node, clock, log } = options;
     this.#options = options;
+    this.clocks = new ClockComparison(log);
     this.#cachedCheck = this.#newCachedCheck();
     this.#allowsReverts = cached(() => allowsReverts(node), ALLOWS_REVERTS_CACHED_MS, clock);
   }
@@ -92,27 +88,6 @@ export class ChainGuard {
    */
   requireChain(): Promise<void> {
     return this.#cachedCheck();
-  }
-
-  /** The difference to the clock of the node, if it is large. */
-  get clockProblem(): RangemakerError | undefined {
-    return this.#clockProblem;
-  }
-
-  /** Logs once that the clocks differ, and keeps why. */
-  onClocksDiffer(problem: RangemakerError, aheadMs: number | undefined): void {
-    if (this.#clockProblem === undefined) {
-      const { message: reason } = problem;
-      this.#options.log.error("{reason}", { event: "clocks_differ", reason, aheadMs });
-    }
-    this.#clockProblem = problem;
-  }
-
-  /** Logs once that the clocks agree again. */
-  onClocksAgree(): void {
-    if (this.#clockProblem === undefined) return;
-    this.#clockProblem = undefined;
-    this.#options.log.info("The clock agrees with the node's again", { event: "clocks_agree" });
   }
 
   /** An intent was committed: the node must have its receipt. */
@@ -134,9 +109,9 @@ export class ChainGuard {
     await store.checkWritable();
     this.#record = await this.#readRecord();
     try {
-      await this.#check(false);
+      await this.#check({ verifiesCompleteness: true });
     } catch (thrown) {
-      // Requests must not go by a success that is older than this failure.
+      // A cached success from before this failure must not admit requests.
       this.#cachedCheck = this.#newCachedCheck();
       throw thrown;
     }
@@ -166,22 +141,23 @@ export class ChainGuard {
   }
 
   #newCachedCheck(): () => Promise<void> {
-    return cached(() => this.#check(this.#isComplete()), GENESIS_CACHED_MS, this.#options.clock);
+    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedLately() });
+    return cached(check, GENESIS_CACHED_MS, this.#options.clock);
   }
 
-  #isComplete(): boolean {
-    const atMs = this.#completeAtMs;
+  #wasVerifiedLately(): boolean {
+    const atMs = this.#verifiedAtMs;
     return atMs !== undefined &&
       Math.abs(this.#options.clock.now() - atMs) < COMPLETENESS_CACHED_MS;
   }
 
-  async #check(isComplete: boolean): Promise<void> {
+  async #check({ verifiesCompleteness }: { verifiesCompleteness: boolean }): Promise<void> {
     const { store, node } = this.#options;
     try {
       this.#record ??= await this.#readRecord();
       const [genesis, rewind] = await Promise.all([
         node.genesisHash(),
-        isComplete ? undefined : this.#findRewind(this.#record.highestBlock),
+        verifiesCompleteness ? this.#findRewind(this.#record.highestBlock) : undefined,
       ]);
       if (this.#record.genesis === null && genesis !== null) {
         this.#record = await store.updateRecord({ genesis });
@@ -189,8 +165,8 @@ export class ChainGuard {
       requireSameGenesis(node.url, genesis, this.#record.genesis);
       if (rewind !== undefined) await this.#forgetOrRefuse(rewind);
     } catch (thrown) {
-      // A busy node was not restarted since.
-      if (!(thrown instanceof NodeTimeoutError)) this.#completeAtMs = undefined;
+      // A timeout means busy, not restarted.
+      if (!(thrown instanceof NodeTimeoutError)) this.#verifiedAtMs = undefined;
       throw thrown;
     }
   }
@@ -202,29 +178,19 @@ export class ChainGuard {
       nullIfUnsupported(this.#options.node.getHead()),
       this.#findMissing(askedMs - READ_NODE_LAG_MS),
     ]);
-    if (head !== null) this.#compareClocks(head, askedMs);
+    this.clocks.observe(head, askedMs);
     const number = this.#head = head?.number ?? 0;
-    this.#headAtMs = askedMs;
     if (head !== null && number + READ_NODE_LAG_BLOCKS < highestBlock) {
       const evidence = `is at block ${number}, but was at block ${highestBlock} before`;
       return { head: number, evidence };
     }
     if (missing === undefined) {
-      this.#completeAtMs = askedMs;
+      this.#verifiedAtMs = askedMs;
       return undefined;
     }
     const txHash = missing.transaction?.txHash;
     const evidence = `does not have transaction ${txHash}, which it had committed before`;
     return { head: this.#head, evidence };
-  }
-
-  /** A block that came since the last check tells the node's time; an older one may be old for other reasons. */
-  #compareClocks({ number, timestampMs }: Head, nowMs: number): void {
-    if (number <= this.#head || nowMs - this.#headAtMs > COMPLETENESS_CACHED_MS) return;
-    const aheadMs = nowMs - timestampMs;
-    if (Math.abs(aheadMs) > CLOCK_DIFFERENCE_MAX_MS) {
-      this.onClocksDiffer(clocksDifferError(aheadMs), aheadMs);
-    } else this.onClocksAgree();
   }
 
   /** Looks for the receipts that are due. If all are there, only the newest is looked for again. */
@@ -295,11 +261,6 @@ function chainRewound(url: string, evidence: string): WrongChainError {
       "(docs/operating.md, Backup and restore)",
     { evidence },
   );
-}
-
-interface Head {
-  number: number;
-  timestampMs: number;
 }
 
 /** Whether the chain allows reverts; false if the node does not answer. */

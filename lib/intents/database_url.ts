@@ -14,7 +14,7 @@ const ROLE_RULE = "Expected a URL without target_session_attrs or with primary";
  * A mistyped URL or a key. Taken as a path, it would put a password or a key into a file name. One
  * letter before the colon may be a drive.
  */
-const NO_FILE = /^[a-z][a-z0-9+.-]+:\/|^postgres\w*:|:\/\/|^(0x)?[0-9a-f]{64}$/i;
+const NOT_A_PATH = /^[a-z][a-z0-9+.-]+:\/|^postgres\w*:|:\/\/|^(0x)?[0-9a-f]{64}$/i;
 
 /** Scheme and user, the hosts, and the rest of a database URL. A host has no `@`, a password may. */
 const URL_PARTS = /^([^:]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s;
@@ -24,7 +24,7 @@ const ROLE_PARAMETER = "target_session_attrs";
 
 /** Where intents are stored: a SQLite file, `:memory:`, or a `postgres:` URL. */
 export const databaseSchema = z.string().min(1, DATABASE_RULE)
-  .refine((text) => POSTGRES_URL.test(text) || !NO_FILE.test(text.trim()), DATABASE_RULE)
+  .refine((text) => POSTGRES_URL.test(text) || !NOT_A_PATH.test(text.trim()), DATABASE_RULE)
   .refine(
     (text) => !POSTGRES_URL.test(text) || splitHosts(text).every((one) => URL.canParse(one)),
     HOSTS_RULE,

@@ -5,6 +5,7 @@ import type { Hex } from "../protocol/scalars.ts";
 import {
   BODY_FAILURES,
   COMMON_STATUSES,
+  type ErrorAdvice,
   type ErrorStatuses,
   NODE_FAILURES,
 } from "../http/failures.ts";
@@ -67,6 +68,15 @@ export const INTENT_STATUSES = {
   RECEIPT_DROPPED: 504,
   STORE_CONNECTION_LOST: 504,
 } as const satisfies ErrorStatuses;
+
+/** What callers are told beside the failures that node and store report. */
+export const INTENT_ADVICE = {
+  STORE_UNAVAILABLE: "nothing was recorded, try again",
+  STORE_DAMAGED: "nothing was sent; operators: restore the database from a backup",
+  NODE_UNREACHABLE: "nothing was recorded, try again",
+  NODE_TIMEOUT: "nothing was recorded, try again",
+  NODE_REFUSED: "operators: see whether the node has paused, and compare chain ids and clocks",
+} as const satisfies ErrorAdvice;
 
 /** Codes of every route that reads the store. */
 export const STORE_FAILURES = [

@@ -112,8 +112,8 @@ export interface Admission {
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
    *
    * @param inFlight Keys of all other intents that were unfinished at any time since `inFlightBefore`.
-   * @param isRefreshed Whether the book no longer counts what other processes have released. If it still
-   * may and the decision throws, it is asked once more with a refreshed book.
+   * @param isRefreshed False: the book may still count reservations that others released; a refusal is
+   * then retried once with a fresh book.
    */
   decide(inFlight: ReadonlySet<string>, isRefreshed: boolean): void;
 }

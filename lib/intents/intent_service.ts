@@ -12,7 +12,7 @@ import type { TransactionSigner } from "../protocol/transaction.ts";
 import { ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
 import { openWhenReady } from "./open_store.ts";
-import { type IntentHandler, TransactionBuilder } from "./submission.ts";
+import { type IntentHandler, type SubmitOptions, TransactionBuilder } from "./submission.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";
 
@@ -144,7 +144,7 @@ export class IntentService {
 
   /** The difference to the clock of the node, if it is large. */
   get clockProblem(): RangemakerError | undefined {
-    return this.#guard.clockProblem;
+    return this.#guard.clocks.problem;
   }
 
   /** Starts to submit, to retry what earlier runs left unfinished, and to look after the store. */
@@ -168,9 +168,9 @@ export class IntentService {
   }
 
   /** Submits an intent: see {@link Submitter.submit}. */
-  submit(intent: Intent, isNew = false): Promise<Intent> {
+  submit(intent: Intent, options?: SubmitOptions): Promise<Intent> {
     if (this.#submitter === undefined) throw new TypeError("The service was not started");
-    return this.#submitter.submit(intent, isNew);
+    return this.#submitter.submit(intent, options);
   }
 
   /** Starts no further attempts, so that no retry begins while open requests finish. */

@@ -137,7 +137,7 @@ export class PostgresDriver implements SqlDriver {
   /** @throws {StoreConnectionLostError} If it may have taken effect and this is not known. */
   async #run(lease: Lease, sql: string, values: SqlValue[] = []): Promise<Answer> {
     const { text, name } = this.#textOf(sql);
-    const isNamed = values.length > 0 && lease.mayNameStatements;
+    const isNamed = values.length > 0 && lease.supportsPreparedStatements;
     const query = { text, values, ...(isNamed && { name }) };
     try {
       const { rows, command } = await lease.client.query(query);

@@ -48,7 +48,7 @@ const ALL_IN_USE = /timeout exceeded when trying to connect/;
 export interface Lease {
   client: pg.PoolClient;
   /** Statements may be prepared under a name: a pooler hands each transaction to another session. */
-  mayNameStatements: boolean;
+  supportsPreparedStatements: boolean;
   /** Whether a change was answered that the standby may not have. */
   isUnreplicated(): boolean;
   /** Gives the connection back, or closes it. */
@@ -102,7 +102,7 @@ export class PostgresServers {
         const client = await pool.connect();
         return {
           client,
-          mayNameStatements: !this.#isBehindPooler && this.#mayPrepare,
+          supportsPreparedStatements: !this.#isBehindPooler && this.#mayPrepare,
           isUnreplicated: () => unreplicated.has(client),
           release: (isBroken) => client.release(isBroken || unreplicated.has(client)),
           abandonServer: () => this.#abandon(opening),

@@ -47,12 +47,18 @@ export function keysOf(joined: string | null): Set<string> {
 
 export interface AdmittedInsertion {
   intent: NewIntent;
-  insertion: Statement;
+  insert: Statement;
   find: Statement;
   admission: Admission;
 }
 
 type Outcome = Insertion | { refusal: unknown };
+
+interface Decisions {
+  accepted: Map<AdmittedInsertion, Insertion>;
+  /** Why the others were refused, except those that are recorded already. */
+  refusals: Map<AdmittedInsertion, unknown>;
+}
 
 /**
  * Records intents whose reservations fit into a bound that all processes of a service share. A row that
@@ -109,60 +115,60 @@ export class SharedReservations {
     ];
     this.#addAll(rows, book);
     const inFlight = keysOf(parseRow(keysSchema, row).keys);
-    const outcomes = new Map<AdmittedInsertion, Outcome>();
-    let refusals = yield* this.#decide(batch, outcomes, inFlight, false);
+    let { accepted, refusals } = yield* this.#decide(batch, inFlight, { isRefreshed: false });
     if (refusals.size > 0) {
       // Others may have released what they were refused for: read that, and decide once more.
       yield* this.#refresh(book);
-      refusals = yield* this.#decide([...refusals.keys()], outcomes, inFlight, true);
+      const again = yield* this.#decide([...refusals.keys()], inFlight, { isRefreshed: true });
+      accepted = new Map([...accepted, ...again.accepted]);
+      refusals = again.refusals;
     }
-    const others = batch.filter((one) => !outcomes.has(one));
+    const outcomes = new Map<AdmittedInsertion, Outcome>(accepted);
+    const others = batch.filter((insertion) => !accepted.has(insertion));
     const found = yield others.map(({ find }) => find);
-    others.forEach((one, index) => {
+    others.forEach((insertion, index) => {
       const [row] = found[index] ?? [];
       // The key is taken: its intent answers, also where there is no room for another one.
-      if (row !== undefined) outcomes.set(one, { inserted: false, intent: intentOfRow(row) });
-      else outcomes.set(one, { refusal: refusals.get(one) ?? new StoreError(VANISHED) });
+      if (row !== undefined) outcomes.set(insertion, { inserted: false, intent: intentOfRow(row) });
+      else {outcomes.set(insertion, {
+          refusal: refusals.get(insertion) ?? new StoreError(VANISHED),
+        });}
     });
-    return batch.map((one) => outcomes.get(one)!); // one each
+    return batch.map((insertion) => outcomes.get(insertion)!); // one each
   }
 
-  /**
-   * Decides about intents in order, each beside those accepted before it, and inserts the accepted.
-   *
-   * @returns The refusals.
-   */
+  /** Decides about intents in order, each beside those accepted before it, and inserts the accepted. */
   *#decide(
-    intents: readonly AdmittedInsertion[],
-    outcomes: Map<AdmittedInsertion, Outcome>,
+    insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,
-    isRefreshed: boolean,
-  ): SqlSteps<Map<AdmittedInsertion, unknown>> {
-    const accepted: AdmittedInsertion[] = [];
-    const refusals = new Map<AdmittedInsertion, unknown>();
-    for (const one of intents) {
-      const { intent: { key }, admission } = one;
+    { isRefreshed }: { isRefreshed: boolean },
+  ): SqlSteps<Decisions> {
+    const reserved: AdmittedInsertion[] = [];
+    const refusals: Decisions["refusals"] = new Map();
+    for (const insertion of insertions) {
+      const { intent: { key }, admission } = insertion;
       // It is recorded already.
       if (admission.book.isReserved(key)) continue;
       try {
         admission.decide(inFlight.union(admission.inFlightBefore.keys), isRefreshed);
         inFlight.add(key);
-        accepted.push(one);
+        reserved.push(insertion);
       } catch (refusal) {
-        refusals.set(one, refusal); // Other intents of the same transaction must not fail with it.
+        refusals.set(insertion, refusal); // Other intents of the same transaction must not fail with it.
       }
     }
-    const inserted = yield accepted.map(({ insertion }) => insertion);
-    accepted.forEach((one, index) => {
-      const { intent, admission } = one;
+    const accepted: Decisions["accepted"] = new Map();
+    const inserted = yield reserved.map(({ insert }) => insert);
+    reserved.forEach((insertion, index) => {
+      const { intent, admission } = insertion;
       const [row] = inserted[index] ?? [];
       // The key belongs to an intent without a reservation.
       if (row === undefined) return admission.book.release(intent.key);
       const { sequence } = parseRow(sequenceSchema, row);
       this.#newest = Math.max(this.#newest, sequence);
-      outcomes.set(one, { inserted: true, intent: acceptedIntent(intent, sequence) });
+      accepted.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence) });
     });
-    return refusals;
+    return { accepted, refusals };
   }
 
   *#refresh(book: ReservationBook): SqlSteps<void> {

@@ -73,12 +73,12 @@ export class IntentStore extends ServiceStore {
   ): Promise<Insertion> {
     const intent = { ...given, reserved };
     const { key } = intent;
-    const insertion = this.#insertion(intent);
+    const insert = this.#insertion(intent);
     if (admission !== undefined) {
       const find = { sql: INTENT_SQL.find, values: [this.service, key] };
-      return await this.#reservations.insert({ intent, insertion, find, admission });
+      return await this.#reservations.insert({ intent, insert, find, admission });
     }
-    const [row] = await this.db.write(insertion.sql, insertion.values);
+    const [row] = await this.db.write(insert.sql, insert.values);
     if (row === undefined) return { inserted: false, intent: await this.get(key) };
     const { sequence } = parseRow(sequenceSchema, row);
     return { inserted: true, intent: acceptedIntent(intent, sequence) };

@@ -16,9 +16,6 @@ import {
   transactionToText,
 } from "../protocol/transaction.ts";
 
-/** Every node keeps receipts for at least this long. */
-export const RECEIPTS_KEPT_MS_MIN = 600_000;
-
 /** The part of a core node that a submitter needs. */
 export type SubmissionNode = Pick<
   CoreClient,
@@ -60,18 +57,22 @@ export interface SubmitterOptions {
   handler: Omit<IntentHandler, "isOnChain">;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
-   * Unless the node has the chain that the store belongs to, nothing is sent, and nothing that the node
-   * says is believed. Absent: there is only one chain.
+   * Nothing is sent, and no answer of the node counts, unless it has the chain of the store.
    */
-  guard?: Pick<ChainGuard, "requireChain" | "onCommitted" | "onClocksDiffer" | "onClocksAgree">;
+  guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
-   * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
-   * that has none does not prove that it never took the transaction.
+   * How long the node keeps receipts (at least `RECEIPTS_KEPT_MS_MIN`). After that, a missing
+   * receipt proves nothing.
    */
   receiptsKeptMs: number;
 }
 
 type Unsigned<T extends Transaction> = Omit<T, "timestamp" | "from" | "signature">;
+
+export interface SubmitOptions {
+  /** This process has just recorded the intent, so it need not be verified. */
+  isNew?: boolean;
+}
 
 /** A transaction without its time, sender and signature. */
 export type TransactionTerms = Unsigned<Deposit> | Unsigned<RfqSubmit>;

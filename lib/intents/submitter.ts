@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isNodeAway, NodeUnreachableError } from "../net/core_client.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
+import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -17,7 +17,7 @@ import {
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
 import { retryLoop } from "./retry_loop.ts";
-import { RECEIPTS_KEPT_MS_MIN, type SubmitterOptions, timestampOf } from "./submission.ts";
+import { type SubmitOptions, type SubmitterOptions, timestampOf } from "./submission.ts";
 import { clocksDifferError, IntentRefusedError, submissionFailure } from "./failures.ts";
 
 /** Tolerated difference between our clock and the node's. */
@@ -66,16 +66,14 @@ export class Submitter {
   /**
    * Tries once to bring an intent to its final state, or joins the attempt that is already running.
    *
-   * @param isNew This process has just recorded it. Any other intent is verified, since it was read from
-   * the store.
    * @returns The intent in its final state.
    * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
    */
-  submit(intent: Intent, isNew = false): Promise<Intent> {
+  submit(intent: Intent, options: SubmitOptions = {}): Promise<Intent> {
     if (isFinal(intent.state)) return Promise.resolve(intent);
     const running = this.#inFlight.get(intent.key);
     if (running !== undefined) return running;
-    const attempt = this.#attempt(intent, isNew).finally(() => this.#inFlight.delete(intent.key));
+    const attempt = this.#attempt(intent, options).finally(() => this.#inFlight.delete(intent.key));
     this.#inFlight.set(intent.key, attempt);
     return attempt;
   }
@@ -98,11 +96,11 @@ export class Submitter {
     return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
-  async #attempt(intent: Intent, isNew: boolean): Promise<Intent> {
+  async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
     const { store, clock, guard, handler } = this.#options;
     try {
-      const finished = await this.#sendOrLookUp(intent, isNew);
-      if (finished.state === "committed") guard?.onCommitted(finished);
+      const finished = await this.#sendOrLookUp(intent, options);
+      if (finished.state === "committed") guard.onCommitted(finished);
       handler.onFinished?.(finished);
       return finished;
     } catch (thrown) {
@@ -119,7 +117,7 @@ export class Submitter {
     }
   }
 
-  async #sendOrLookUp(intent: Intent, isNew: boolean): Promise<Intent> {
+  async #sendOrLookUp(intent: Intent, { isNew }: SubmitOptions): Promise<Intent> {
     await this.#requireChain(intent);
     try {
       if (!isNew) this.#verify(intent);
@@ -135,7 +133,7 @@ export class Submitter {
 
   async #requireChain(intent: Intent): Promise<void> {
     try {
-      await this.#options.guard?.requireChain();
+      await this.#options.guard.requireChain();
     } catch (thrown) {
       if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
       this.#isNodeLost = isNodeUnusable(thrown);
@@ -216,7 +214,7 @@ export class Submitter {
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
     const problem = clocksDifferError(aheadMs, refusal.message);
-    guard?.onClocksDiffer(problem, aheadMs);
+    guard.clocks.differ(problem, aheadMs);
     return problem;
   }
 
@@ -260,7 +258,7 @@ export class Submitter {
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
     this.#isNodeLost = false;
-    this.#options.guard?.onClocksAgree();
+    this.#options.guard.clocks.agree();
     // The external hash is the digest of the user's request, so it is the same deposit: an earlier
     // transaction, which this store has lost, has credited it.
     const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";

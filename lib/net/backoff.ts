@@ -1,8 +1,8 @@
 import type { RandomSource } from "../clock.ts";
 
 /**
- * The longest wait before a service of our own is tried again, in milliseconds. With jitter it is back
- * in use a second after its return on average, and until then it gets one attempt in one to two seconds.
+ * The longest wait before a service of our own is tried again, in milliseconds. With jitter, a restarted
+ * service is retried every 1 to 2 s, so it is used again about 1 s after it returns.
  */
 export const SERVICE_WAIT_MAX_MS = 2_000;
 

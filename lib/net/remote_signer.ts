@@ -22,7 +22,7 @@ export const SIGNER_METHODS = [
 /** One of {@link SIGNER_METHODS}. */
 export type SignerMethod = (typeof SIGNER_METHODS)[number];
 
-/** How long a signer may take: longer than one that needs no person ever does. */
+/** Timeout of a signer that works without a person. */
 const ANSWER_MS = 5_000;
 
 /** Requests at a time, so that they do not pile up at a signer that is slower than its callers. */
@@ -62,7 +62,7 @@ export class RemoteSigner {
   /**
    * Signs a transaction.
    *
-   * @param digest Of the transaction, which the signature has to be of.
+   * @param digest Of `tx`: what the signature must sign.
    * @throws {RemoteSignerError} If there is no answer in time, or it is no signature by the address.
    */
   async sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Promise<Hex> {

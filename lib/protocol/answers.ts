@@ -31,7 +31,7 @@ export const solverHealthSchema = z.object({
 
 const nonnegativeSchema = z.number().check(z.nonnegative());
 
-/** How true the solver's probabilities are, from windows of one length that nobody has to bet on. */
+/** Calibration of the solver's probabilities, measured on windows nobody bet on. */
 const horizonCalibrationSchema = z.object({
   horizonMs: described(z.int(), "Length of the windows, milliseconds"),
   windows: described(

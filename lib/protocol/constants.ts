@@ -6,6 +6,12 @@ export const SLOT_MS = 100;
 /** Largest difference between a transaction's timestamp and the clock of the node that accepts it. */
 export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
 
+/**
+ * Every node keeps receipts and settled theses for at least this long: more than twice the time by which
+ * a timestamp may be off.
+ */
+export const RECEIPTS_KEPT_MS_MIN = 600_000;
+
 /** The longest window of a thesis, in milliseconds (spec: quote solver, `maxDuration`). */
 export const THESIS_DURATION_MAX_MS = 86_400_000;
 

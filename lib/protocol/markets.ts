@@ -26,7 +26,7 @@ function market(symbol: string, base: string): Market {
 }
 
 /** The pairs of the specification, in the order of the spec's tables. */
-export const MARKETS: readonly Market[] = [
+export const MARKETS: readonly [Market, ...Market[]] = [
   market("BTC/USDT", "0x0000000000000000000000000000000000000001"),
   market("ETH/USDT", "0x0000000000000000000000000000000000000002"),
   market("SOL/USDT", "0x0000000000000000000000000000000000000003"),

@@ -17,7 +17,7 @@ export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
   openSigner: adminSigner,
-  special: ({ rpcUrl, historyUrl }, context) => [
+  customChecks: ({ rpcUrl, historyUrl }, context) => [
     optionalCheck("admin", rpcUrl, (url) => checkPermission("admin", url, context)),
     optionalCheck("history", historyUrl, (url) => checkHistory(url, context)),
   ],

@@ -5,7 +5,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import { documentedHandler, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
-import { BRIDGE_STATUSES } from "./failures.ts";
+import { BRIDGE_ADVICE, BRIDGE_STATUSES } from "./failures.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -36,7 +36,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
   const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
   const { version } = config;
   const app = new Hono();
-  useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_STATUSES);
+  useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_STATUSES, BRIDGE_ADVICE);
   serveDocument(app, description);
   app.get(
     "/info",

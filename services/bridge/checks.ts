@@ -9,7 +9,7 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   health: z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() }),
   openSigner: bridgeSigner,
-  special: ({ rpcUrl }, context) => [
+  customChecks: ({ rpcUrl }, context) => [
     optionalCheck("relayer", rpcUrl, (url) => checkPermission("relayer", url, context)),
   ],
 };

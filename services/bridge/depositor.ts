@@ -128,7 +128,7 @@ export class Depositor {
       if (thrown instanceof RangemakerError) onRefused?.(request, thrown);
       throw thrown;
     }
-    return txHashOf(await intents.submit(intent, true));
+    return txHashOf(await intents.submit(intent, { isNew: true }));
   }
 
   async #record(request: DepositRequest, digest: Hex): Promise<Intent> {

@@ -1,8 +1,8 @@
 import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import type { ErrorStatuses } from "../../lib/http/failures.ts";
-import { INTENT_STATUSES } from "../../lib/intents/failures.ts";
+import type { ErrorAdvice, ErrorStatuses } from "../../lib/http/failures.ts";
+import { INTENT_ADVICE, INTENT_STATUSES } from "../../lib/intents/failures.ts";
 
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 
@@ -38,3 +38,9 @@ export const BRIDGE_STATUSES = {
   PERMISSION_DENIED: 503,
   TRANSACTION_FAILED: 503,
 } as const satisfies ErrorStatuses;
+
+/** What callers are told beside the failures of the bridge. */
+export const BRIDGE_ADVICE = {
+  ...INTENT_ADVICE,
+  TRANSACTION_FAILED: "this is final, send a new request once the cause is gone",
+} as const satisfies ErrorAdvice;

@@ -28,9 +28,9 @@ const PULLS_MAX = 10;
 export const checks: ServiceChecks<typeof options> = {
   service: "node",
   options,
-  foreignSettings: ORACLE_SETTINGS,
+  settingsOfOtherServices: ORACLE_SETTINGS,
   health: z.object({ status: z.string(), blockNumber: z.number().optional() }),
-  special(values, context) {
+  customChecks(values, context) {
     // Another check reports an option without a value.
     const given = withDefaults(options, values);
     const read = async () => resolveSettings(given, await readMarkets(values.markets));

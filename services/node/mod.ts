@@ -107,7 +107,7 @@ export const run: RunnableCommand = serviceCommand({
   description:
     "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
   options,
-  foreignSettings: ORACLE_SETTINGS,
+  settingsOfOtherServices: ORACLE_SETTINGS,
   examples: [
     [
       "rangemaker node",

@@ -10,9 +10,8 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
-import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
+import { RECEIPTS_KEPT_MS_MIN, START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
-import { RETAIN_MIN_MS } from "./store/storage.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 
 /** The longest timeout of a pull: the pull must end before the next checkpoint. */
@@ -159,7 +158,7 @@ export const options = optionsFor("node", {
   },
   retain: {
     ...retainOption,
-    kind: kinds.duration(RETAIN_MIN_MS),
+    kind: kinds.duration(RECEIPTS_KEPT_MS_MIN),
     description: "how long settled theses and receipts can be read; with --data-dir",
   },
   dev: {

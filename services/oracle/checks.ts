@@ -20,10 +20,10 @@ import { endpoints } from "./providers.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "oracle",
   options,
-  foreignSettings: NODE_SETTINGS,
+  settingsOfOtherServices: NODE_SETTINGS,
   health: z.object({ status: z.string(), pairsWithPrices: z.number() }),
   permissions: (values) => ({ net: endpoints(values).map(({ url }) => addressOf(url)) }),
-  special(values, context) {
+  customChecks(values, context) {
     const tests = endpoints(values).map((target) => {
       const { provider: { name }, url } = target;
       let test: Promise<ProviderTest> | undefined;

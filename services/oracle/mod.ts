@@ -72,7 +72,7 @@ export const run = serviceCommand({
   name: "oracle",
   description: "Serves one trusted price per pair, aggregated from four exchanges.",
   options,
-  foreignSettings: NODE_SETTINGS,
+  settingsOfOtherServices: NODE_SETTINGS,
   examples: [
     [
       "rangemaker oracle --min-sources 3",

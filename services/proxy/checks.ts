@@ -23,7 +23,7 @@ export const checks: ServiceChecks<typeof options> = {
     ...values,
     readNodeWsUrl: values.readNodeWsUrl ?? values.readNodeUrl?.replace(/\bhttp(?=s?:)/g, "ws"),
   }),
-  special({ writeNodeUrl, readNodeUrl }, context) {
+  customChecks({ writeNodeUrl, readNodeUrl }, context) {
     const isOneUnknown = writeNodeUrl === undefined || readNodeUrl === undefined;
     const urls = isOneUnknown ? undefined : [writeNodeUrl, ...itemsOf(readNodeUrl)];
     return [

@@ -18,6 +18,7 @@ import {
   jsonHandler,
   serveDocument,
 } from "../../lib/http/openapi.ts";
+import { INTENT_ADVICE } from "../../lib/intents/failures.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
@@ -30,7 +31,7 @@ import type { KnownBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
 import { viewTheses } from "./theses.ts";
 
-export interface SolverApi {
+export interface SolverApiOptions {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;
@@ -58,10 +59,10 @@ export interface SolverApi {
  * transaction of `lib/intents/shared_reservations.ts`). `lib/intents/submitter.ts` then has it hedged
  * (`Executor.prepare`), signed (`lib/intents/submission.ts`) and sent.
  */
-export function createSolverApi(api: SolverApi): Hono {
+export function createSolverApi(api: SolverApiOptions): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const app = new Hono();
-  useEnvelope(app, "solver", api.corsOrigins, SOLVER_STATUSES);
+  useEnvelope(app, "solver", api.corsOrigins, SOLVER_STATUSES, INTENT_ADVICE);
   serveDocument(app, description);
   app.get(
     "/info",

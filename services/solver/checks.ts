@@ -20,7 +20,7 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   health: z.object({ status: z.string(), solver: z.string(), dryRun: z.boolean() }),
   openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
-  special: ({ rpcUrl, historyUrl }, context) => [
+  customChecks: ({ rpcUrl, historyUrl }, context) => [
     optionalCheck("balance", rpcUrl, (url) => checkBalance(url, context)),
     optionalCheck("history", historyUrl, (url) => checkCandles(url, context)),
   ],

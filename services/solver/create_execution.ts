@@ -6,7 +6,7 @@ import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
-import { businessLog } from "./business_log.ts";
+import { executionLog } from "./execution_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -61,7 +61,7 @@ export function createExecution(
     dryRun,
     onRecheck: metrics.rechecked,
     checks: new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy }),
-    limit: new ExposureLimit({ book: exposure, onNear: businessLog.exposure }),
+    limit: new ExposureLimit({ book: exposure, onNear: executionLog.exposure }),
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
   const handler: IntentHandler = {
@@ -72,7 +72,7 @@ export function createExecution(
       metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
-      businessLog.finished(intent);
+      executionLog.finished(intent);
     },
     onFinished: (intent) => reservations.onExecutionFinished(intent),
   };

@@ -75,7 +75,7 @@ const TEXTS = {
 };
 
 /** An error of the solver, with these facts as its `details`. */
-export const failure = failuresOf(TEXTS, [
+export const refusal = failuresOf(TEXTS, [
   "PRICE_STALE",
   // Of a recorded execution: the user may have deposited by then.
   "INSUFFICIENT_BALANCE",

@@ -9,15 +9,13 @@ import { pagesOf } from "../../lib/net/core_reader.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../../lib/net/rpc_subscriber.ts";
 import { nodePriceSchema } from "../../lib/protocol/price.ts";
+import { THESES_PAGE_MAX } from "../../lib/protocol/methods/reads.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../lib/protocol/thesis.ts";
 import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
 import type { MinimumBet } from "./limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
-
-/** Theses in one answer of the node: its own limit. */
-const NODE_THESES_PER_PAGE = 1_000;
 
 /** The node sends prices at every checkpoint, ten times a second: silence means that it is gone. */
 const FEED_SILENCE_MS = 10_000;
@@ -135,7 +133,7 @@ export async function readOpenTheses(
   // In this order, a thesis that changes its state between the two reads is not missed.
   for (const status of ["open", "needs_backfill"] as const) {
     const read = (cursor?: string) =>
-      node.getTheses({ solver, status, limit: NODE_THESES_PER_PAGE, cursor });
+      node.getTheses({ solver, status, limit: THESES_PAGE_MAX, cursor });
     for await (const page of pagesOf(read)) theses.push(...page.theses);
   }
   if (!signal.aborted) book.endReading(theses);

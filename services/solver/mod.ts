@@ -13,7 +13,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
-import { businessLog } from "./business_log.ts";
+import { executionLog } from "./execution_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
 import { createExecution } from "./create_execution.ts";
@@ -137,7 +137,7 @@ async function start(
   if (!dryRun) intents.start(handler);
   follower.start();
   pricing.start();
-  const report = account.lastKnown().then((own) => businessLog.started(options, solver, own));
+  const report = account.lastKnown().then((own) => executionLog.started(options, solver, own));
   opened.defer(() => report);
   return service;
 }

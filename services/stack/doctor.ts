@@ -126,7 +126,7 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
   const definition = {
     name: `doctor ${service}`,
     target: service,
-    foreignSettings: target.foreignSettings ?? [],
+    settingsOfOtherServices: target.settingsOfOtherServices ?? [],
     description: `Tries everything that ${service} is configured to use, and says how to fix ` +
       `what fails. Takes the options of ${service} and those of the doctor.`,
     options: { ...options, ...doctorOptions },
@@ -166,7 +166,11 @@ async function runDoctor(
   const checks = targets.flatMap((target) => {
     // For several services, options come only from environment and file, not from the command line.
     const options = targets.length === 1 ? parsed : parseAllOptions(
-      { ...text, target: target.service, foreignSettings: target.foreignSettings ?? [] },
+      {
+        ...text,
+        target: target.service,
+        settingsOfOtherServices: target.settingsOfOtherServices ?? [],
+      },
       { ...target.options, config: configOption },
       file,
       env,

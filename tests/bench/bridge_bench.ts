@@ -80,7 +80,7 @@ const onViem: Path = (store, submitter) => ({
       expiresAtMs: request.deadline,
       createdAtMs: Date.now(),
     });
-    await submitter.submit(intent, true);
+    await submitter.submit(intent, { isNew: true });
     return intent.transaction?.txHash ?? "0x";
   },
 });

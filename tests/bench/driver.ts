@@ -1,4 +1,5 @@
 /** What the benchmarks of bridge and solver have in common: a store, callers, and ways in turns. */
+import { onlyChain } from "../support/intents.ts";
 import { getLogger } from "@logtape/logtape";
 import type { Hono } from "hono";
 import { systemClock } from "../../lib/clock.ts";
@@ -52,6 +53,7 @@ export async function withStore(
     random: Math.random,
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
+    guard: onlyChain(),
     ...options,
   });
   try {

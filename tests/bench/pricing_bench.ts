@@ -3,6 +3,8 @@
  * signed quote, with a book of open bets on the market. Run with
  * `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
+import { decodeBet } from "../../services/solver/execution/execution.ts";
+import { MinimumBet } from "../../services/solver/limits.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
@@ -10,7 +12,7 @@ import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
-import { boxProbability } from "../../services/solver/pricing/box_probability.ts";
+import { boxProbability } from "../solver/pricing/box_probability.ts";
 import { StillPrices } from "../../services/solver/pricing/still_prices.ts";
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
@@ -44,7 +46,7 @@ const spot = Math.round(Math.exp(log));
 const spotView = { price: BigInt(spot), lastUpdateMs: NOW_MS - 80, fresh: true };
 const view = { spot: spotView, volatility, stillness, history, historyEndMs: NOW_MS };
 
-const book = new ExposureBook(undefined);
+const book = new ExposureBook(undefined, decodeBet);
 const barrier = new BarrierStrategy({
   skew: { share: 0.5, capacity: BET, correlatedRisk: (bet) => book.correlatedRisk(bet, NOW_MS) },
   marketView: () => view,
@@ -128,6 +130,7 @@ const user = new LocalSigner(`0x${"11".repeat(32)}`).address;
 const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
     markets: SPEC_MARKETS,
+    minimumBet: new MinimumBet(),
     strategy,
     signer,
     solver: signer.address,

@@ -3,6 +3,7 @@
  * asks for, and what `--skew` adds to a price. Run with
  * `deno run --allow-env tests/bench/risk_bench.ts [bets…]`.
  */
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
@@ -58,7 +59,7 @@ function timeOf(call: () => unknown, repeat: number): number {
 for (const [name, make] of kinds) {
   for (const count of counts) {
     const bets = Array.from({ length: count }, (_, index) => make(index));
-    const book = new ExposureBook(undefined);
+    const book = new ExposureBook(undefined, decodeBet);
     bets.forEach((one, index) => book.reserve(String(index), one));
     const asked = make(count >> 1);
     const loss = timeOf(() => worstCaseLoss(bets), 1);

@@ -6,6 +6,7 @@
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
+import { MinimumBet } from "../../services/solver/limits.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
@@ -72,6 +73,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
+      minimumBet: new MinimumBet(),
       strategy,
       signer,
       solver: signer.address,
@@ -80,7 +82,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
       timeBounds: undefined,
     }),
     executor: execute,
-    exposure: new ExposureBook(undefined),
+    exposure: new ExposureBook(undefined, decodeBet),
     metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS),
     limiter: (_c, next) => next(),
     ownBalance: () => Promise.reject(new Error("Not measured")),
@@ -119,7 +121,7 @@ function ownExecutor(
   return new Executor({
     intents: {
       store,
-      submit: (intent, isNew) => submitter.submit(intent, isNew),
+      submit: (intent, options) => submitter.submit(intent, options),
       requireChain: () => Promise.resolve(),
     },
     checks,

@@ -10,7 +10,12 @@ import { actors } from "./support/actors.ts";
 const user = actors.user.address;
 
 function fromFlags(...argv: string[]) {
-  const text = { name: "node", description: "", examples: [], foreignSettings: ORACLE_SETTINGS };
+  const text = {
+    name: "node",
+    description: "",
+    examples: [],
+    settingsOfOtherServices: ORACLE_SETTINGS,
+  };
   return parseOptions(text, { ...options, config: configOption }, argv, () => undefined);
 }
 

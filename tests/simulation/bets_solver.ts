@@ -1,3 +1,5 @@
+import { MinimumBet } from "../../services/solver/limits.ts";
+import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
@@ -67,6 +69,7 @@ export class BetsSolver {
     const quoteSigner = new QuoteSigner(signer);
     this.quoter = new Quoter({
       markets: SPEC_MARKETS,
+      minimumBet: new MinimumBet(),
       strategy,
       signer: quoteSigner,
       solver: signer.address,
@@ -81,6 +84,7 @@ export class BetsSolver {
       random: world.random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
+      guard: onlyChain(),
       transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
       handler: {
         termsOf: (intent) => this.#executor.termsOf(intent),
@@ -99,7 +103,7 @@ export class BetsSolver {
     this.#executor = new Executor({
       intents: {
         store,
-        submit: (intent, isNew) => this.#submitter.submit(intent, isNew),
+        submit: (intent, options) => this.#submitter.submit(intent, options),
         requireChain: () => Promise.resolve(),
       },
       checks: new PreTradeChecks({

@@ -3,6 +3,7 @@
  * are lost at random, replayed by its seed. In the end every deposit has a final state, and it is
  * true: committed is credited once, failed is not credited, unrecorded was never promised.
  */
+import { onlyChain } from "../support/intents.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
@@ -147,6 +148,7 @@ class Bridge {
       random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
+      guard: onlyChain(),
       transactions,
       handler: { termsOf: (intent) => depositTermsOf(intent, CHAIN_ID) },
     });

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { LOG_ROOT } from "../../lib/log/logging.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { withSolver } from "./support.ts";
 
 async function get(url: string): Promise<unknown> {
@@ -17,26 +16,15 @@ Deno.test("Solver: a flood of /info asks the node once a second", () =>
     assert(calls >= 1 && calls <= 1 + Math.floor((Date.now() - startMs) / 1_000), `${calls} calls`);
   }));
 
-Deno.test("Solver: a live start with mock pricing logs a warning; barrier and a dry run do not", async () => {
-  const warnings: string[] = [];
-  const sink = (record: LogRecord) => void warnings.push(record.message.join(""));
-  await configure({
-    sinks: { memory: sink },
-    loggers: [
-      { category: LOG_ROOT, lowestLevel: "warning", sinks: ["memory"] },
-      { category: ["logtape", "meta"], lowestLevel: "error" },
-    ],
-    reset: true,
-  });
-  try {
+Deno.test("Solver: a live start with mock pricing logs a warning; barrier and a dry run do not", () =>
+  withLogs("warning", async (records) => {
+    const warnings = () =>
+      records.map(({ message }) => message.join("")).filter((text) => text.includes("mock"));
     await withSolver(() => Promise.resolve(), { pricing: "barrier" });
     await withSolver(() => Promise.resolve(), { dryRun: true });
-    assert.deepEqual(warnings.filter((text) => text.includes("mock")), []);
+    assert.deepEqual(warnings(), []);
     await withSolver(() => Promise.resolve());
-    const [warning = "", ...others] = warnings.filter((text) => text.includes("mock"));
+    const [warning = "", ...others] = warnings();
     assert.match(warning, /^--pricing mock pays 5 to 10 % for any range/);
     assert.deepEqual(others, []);
-  } finally {
-    await reset();
-  }
-});
+  }));

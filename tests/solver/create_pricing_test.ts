@@ -1,3 +1,4 @@
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { withDefaults } from "../../lib/cli/options.ts";
@@ -46,7 +47,7 @@ async function withPricing(
 ): Promise<void> {
   const node = new SwingingNode();
   const clock = new FakeClock();
-  const exposure = new ExposureBook(undefined);
+  const exposure = new ExposureBook(undefined, decodeBet);
   const store = await openIntentStore(":memory:", "solver");
   const settings = withDefaults(options, {
     privateKey: solver,

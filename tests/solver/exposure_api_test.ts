@@ -1,3 +1,4 @@
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
@@ -135,7 +136,7 @@ Deno.test("Theses: by default a page begins at the first thesis and has a hundre
 });
 
 Deno.test("Theses: an answer has every field", () => {
-  const answer = viewTheses(new ExposureBook(undefined), { limit: 1, cursor: 0 });
+  const answer = viewTheses(new ExposureBook(undefined, decodeBet), { limit: 1, cursor: 0 });
   for (const name of Object.keys(answer)) {
     const { [name as "count"]: _, ...rest } = answer;
     assert.equal(thesesAnswerSchema.safeParse(rest).success, false, name);

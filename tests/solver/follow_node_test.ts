@@ -1,3 +1,4 @@
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
@@ -21,7 +22,7 @@ Deno.test("followNode: exposure, theses and prices follow the node, until its co
   const node = FakeNode.start();
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
-  const exposure = new ExposureBook(undefined);
+  const exposure = new ExposureBook(undefined, decodeBet);
   const minimumBet = new MinimumBet();
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
   const theses: number[] = [];
@@ -75,7 +76,7 @@ function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)
   const [network, clock, exposure] = [
     new FakeNetwork(),
     new FakeClock(),
-    new ExposureBook(undefined),
+    new ExposureBook(undefined, decodeBet),
   ];
   const { start, stop } = followNode({
     wsUrl: "ws://node",

@@ -1,4 +1,4 @@
-/** The solver is killed at every statement that touches store, node or hedge: one thesis, one truth. */
+/** The solver is killed at every statement that touches store, node or hedge: a quote has one outcome. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
@@ -89,7 +89,7 @@ const behaviours = FAULTY.filter(({ name }) => name !== "slow" && name !== "answ
 
 for (const behaviour of [HEALTHY, ...behaviours]) {
   const name =
-    `Solver: killed at every step with the node ${behaviour.name}: one thesis, one truth`;
+    `Solver: killed at every step with the node ${behaviour.name}, a quote has one outcome`;
   Deno.test(name, { timeout: 180_000 }, async (t) => {
     let points: string[] = [];
     await withNode(behaviour, async (_node, service) => {

@@ -1,3 +1,4 @@
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
 import type { ThesisFilter } from "../../lib/net/core_client.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
@@ -26,7 +27,7 @@ Deno.test("readOpenTheses: reads open theses and those that wait for a backfill,
     thesisOf(6, { status: "needs_backfill" }),
     thesisOf(7, { status: "won" }),
   ]);
-  const book = new ExposureBook(undefined);
+  const book = new ExposureBook(undefined, decodeBet);
   await readOpenTheses(book, node, solver.address, new AbortController().signal);
   assert.deepEqual(book.theses.map(({ id }) => id), [1, 2, 3, 4, 5, 6]);
   assert.equal(book.complete, true);
@@ -38,7 +39,7 @@ Deno.test("readOpenTheses: reads open theses and those that wait for a backfill,
 });
 
 Deno.test("readOpenTheses: answers from a connection that was lost are ignored", async () => {
-  const book = new ExposureBook(undefined);
+  const book = new ExposureBook(undefined, decodeBet);
   const { node } = nodeWith([thesisOf(1)]);
   const connection = new AbortController();
   const reading = readOpenTheses(book, node, solver.address, connection.signal);

@@ -1,5 +1,8 @@
+import { getLogger } from "@logtape/logtape";
+import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
 import type { Intent, IntentOutcome, NewIntent } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
+import type { SubmitterOptions } from "../../lib/intents/submission.ts";
 
 /** The intents of a store that have a reservation, oldest first: up to 1,000 intents. */
 export async function reservedIntents(store: IntentStore): Promise<Intent[]> {
@@ -12,6 +15,15 @@ export function newIntent(key: string, given: Partial<NewIntent> = {}): NewInten
     ...{ key, subject: "alice", payload: "{}", transaction: null },
     ...{ expiresAtMs: 2, createdAtMs: 1 },
     ...given,
+  };
+}
+
+/** A guard of the only chain. */
+export function onlyChain(): SubmitterOptions["guard"] {
+  return {
+    requireChain: () => Promise.resolve(),
+    onCommitted() {},
+    clocks: new ClockComparison(getLogger("test")),
   };
 }
 

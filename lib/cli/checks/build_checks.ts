@@ -26,7 +26,7 @@ import { portCheck } from "./port.ts";
 /** An intent that is unfinished for longer will not finish without help. */
 const STUCK_AFTER_MS = 300_000;
 
-/** All checks of a service: for each option by its kind, and the service's special ones. */
+/** All checks of a service: for each option by its kind, and the service's own. */
 export function buildChecks(
   target: ServiceChecks,
   { values: parsed, errors }: ParsedOptions<ServiceChecks["options"]>,
@@ -91,7 +91,7 @@ export function buildChecks(
       optionalCheck("writes", value, (url) => checkWrites(url, option, context)),
       optionalCheck("clock", value, (url) => checkNodeClock(url, context)),
     ]),
-    ...target.special?.(values, context) ?? [],
+    ...target.customChecks?.(values, context) ?? [],
     ...urlsOf(kinds.wsUrl).map(({ option, value }) =>
       optionalCheck("websocket", value, (url) => checkWebSocket(url, option, context))
     ),

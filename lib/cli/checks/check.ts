@@ -56,7 +56,7 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
   /** See {@link CommandText}. */
-  foreignSettings?: readonly string[];
+  settingsOfOtherServices?: readonly string[];
   /** The service's own `GET /health` answer. A service that listens has one. */
   health?: z.core.$ZodType<{ status: string }>;
   /** Fills in values that the service derives from other options. */
@@ -66,7 +66,7 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   /** Permissions that follow from no single option. */
   permissions?(values: Partial<OptionsOf<T>>): RequiredPermissions;
   /** Checks that follow from no kind. An invalid option has no value. */
-  special?(values: Partial<OptionsOf<T>>, context: CheckContext): (Check | undefined)[];
+  customChecks?(values: Partial<OptionsOf<T>>, context: CheckContext): (Check | undefined)[];
 }
 
 /** A check cannot be made because of a problem that another check reports. */

@@ -43,10 +43,10 @@ const VERSION: CompletedOption = {
 /** The program and all its commands, each before its subcommands. Loads all of them. */
 export async function completedCommands(commands: CommandEntries): Promise<CompletedCommand[]> {
   const program = { path: [], options: [HELP, VERSION], subcommands: summaries(commands) };
-  return [program, ...await below([], commands)];
+  return [program, ...await subcommandsOf([], commands)];
 }
 
-async function below(
+async function subcommandsOf(
   path: readonly string[],
   commands: CommandEntries,
 ): Promise<CompletedCommand[]> {
@@ -57,7 +57,7 @@ async function below(
       options: [...optionsOf(definition.options), HELP],
       subcommands: summaries(subcommands),
     };
-    return [own, ...await below(own.path, subcommands)];
+    return [own, ...await subcommandsOf(own.path, subcommands)];
   });
   return (await Promise.all(found)).flat();
 }

@@ -7,7 +7,7 @@ import { thesisSchema, thesisStatusSchema } from "../thesis.ts";
 import type { MethodTable } from "./definition.ts";
 
 /** Most theses on a page, and the default. */
-const THESES_PAGE_MAX = 1_000;
+export const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
 const cursorSchema = z.string().check(
@@ -97,7 +97,7 @@ export const readMethods = {
   },
 } satisfies MethodTable;
 
-/** One page of theses, oldest first. */
+/** One page of theses, oldest first. It may be empty although more follow. */
 export type ThesesPage = z.output<typeof readMethods.core_getTheses.result>;
 
 /** One page of recorded prices, oldest first, and the spans of slots that have none. */

@@ -55,14 +55,14 @@ const TEXTS = {
     `${usdcText(d.needed)} from it; deposit more`,
 };
 
-const failure = failuresOf(TEXTS);
+const refusal = failuresOf(TEXTS);
 
 /** A refusal; its message is made from the facts. */
 export function refuse<Code extends keyof typeof TEXTS>(
   code: Code,
   ...facts: Parameters<(typeof TEXTS)[Code]>
 ): Refusal {
-  const { message, details } = failure(code, ...facts);
+  const { message, details } = refusal(code, ...facts);
   return { code, message, details };
 }
 

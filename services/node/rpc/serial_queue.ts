@@ -144,7 +144,7 @@ class WaitingTasks {
       const group = groups.get(name);
       const own = group?.size ?? 0;
       if (own >= room) return false;
-      // What the group can still get, since each place that it takes is also free no longer.
+      // Half of what is left: each place the group takes is also one fewer free.
       room = (room - own) / 2;
       groups = group === undefined ? NO_GROUPS : group.#groups;
     }

@@ -15,8 +15,8 @@ export interface DamageSearch {
 }
 
 /**
- * Reads all rows: each has to fit its checksum, and each table its number and sum of rows. Its text is
- * part of a worker's program, so that it uses nothing but its argument.
+ * Reads all rows: each has to fit its checksum, and each table its number and sum of rows.
+ * Serialised into a worker, so it may use only its argument.
  *
  * @returns What is damaged; undefined if nothing is.
  */

@@ -101,7 +101,7 @@ export class LockFile {
   }
 
   close(): void {
-    // To close it is not enough: a program that is just being started has the file open too.
+    // Unlock explicitly: a child that is being spawned may have inherited the descriptor.
     this.#file.unlockSync();
     this.#file.close();
   }

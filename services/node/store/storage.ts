@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../../lib/time.ts";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
@@ -16,10 +17,7 @@ export const SAVE_CHECKPOINTS = 10;
 const COMMITS_PER_COPY = 5;
 
 /** How long settled theses and receipts can be read by default: 7 days. */
-const RETAIN_MS = 7 * 86_400_000;
-
-/** Receipts newer than this are kept: more than twice the 60 s by which a timestamp may be off. */
-export const RETAIN_MIN_MS = 600_000;
+const RETAIN_MS = 7 * DAY_MS;
 
 /** A database with more rows is checked by a worker while the node runs already. */
 const ROWS_CHECKED_AT_START = 50_000;

@@ -32,7 +32,7 @@ interface Change<V> {
 
 /**
  * One table: a text by key, each row with a checksum over table, key and text. Changes are in memory
- * until {@link write}: one after the other, the same statements take a third of the time.
+ * until {@link write}: writing them in one go takes a third of the time.
  */
 export class Table<V> {
   readonly #db: Database;

@@ -165,7 +165,7 @@ async function createParticipants(
     market,
     makers: [...tested, ...rivals],
     focus: tested.filter(({ name }) => name !== "mock").map(({ name }) => name),
-    watched: new Set(tested.map(({ name }) => name)),
+    tested: new Set(tested.map(({ name }) => name)),
   };
 }
 

@@ -5,7 +5,7 @@ import { formatDuration } from "./report_text.ts";
 import { ReturnVolatility } from "./return_volatility.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./tape_market.ts";
-import { decide, type QuotedMaker, type UserPlan } from "./users.ts";
+import { offerToUsers, type QuotedMaker, type UserPlan } from "./users.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The plan of a backtest: which boxes are tried. */
@@ -33,7 +33,7 @@ export interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
   /** Names of the makers that users who take their time are tried against. */
-  watched: ReadonlySet<string>;
+  tested: ReadonlySet<string>;
 }
 
 /**
@@ -72,7 +72,7 @@ class Run {
   /** When the first of them is due. */
   #dueMs = Infinity;
   /** Prices between these change nothing for any box, until a time. */
-  #calm = { low: -Infinity, high: Infinity, untilMs: Infinity };
+  #nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
   #quoted: readonly QuotedMaker[] | undefined;
   #endMs: number;
 
@@ -93,7 +93,7 @@ class Run {
       this.#undecided.clear();
     }
     this.#endMs = slot.timeMs + SLOT_MS;
-    const { low, high, untilMs } = this.#calm;
+    const { low, high, untilMs } = this.#nothingChangesWithin;
     if (slot.price < low || slot.price > high || this.#endMs >= untilMs) this.#settle(slot);
     market.observe(slot);
     this.#neutral.observe(slot);
@@ -105,7 +105,7 @@ class Run {
   #settle({ timeMs, price }: SlotPrice): void {
     const pending = this.#pending;
     this.#pending = [];
-    this.#calm = { low: -Infinity, high: Infinity, untilMs: Infinity };
+    this.#nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
     for (const trial of pending) {
       const { box } = trial;
       const counts = timeMs >= box.startMs && timeMs < box.endMs;
@@ -117,13 +117,15 @@ class Run {
 
   #keep(trial: Trial): void {
     const { lower, upper, startMs, endMs } = trial.box;
-    const { low, high, untilMs } = this.#calm;
+    const { low, high, untilMs } = this.#nothingChangesWithin;
     this.#pending.push(trial);
-    this.#calm = startMs > this.#endMs ? { low, high, untilMs: Math.min(untilMs, startMs) } : {
-      low: Math.max(low, lower),
-      high: Math.min(high, upper),
-      untilMs: Math.min(untilMs, endMs),
-    };
+    this.#nothingChangesWithin = startMs > this.#endMs
+      ? { low, high, untilMs: Math.min(untilMs, startMs) }
+      : {
+        low: Math.max(low, lower),
+        high: Math.min(high, upper),
+        untilMs: Math.min(untilMs, endMs),
+      };
   }
 
   #end(trial: Trial, endMs: number): void {
@@ -191,7 +193,7 @@ class Run {
       broken: false,
     };
     for (const quoted of this.#quoted ?? []) {
-      decide(trial, quoted, this.plan);
+      offerToUsers(trial, quoted, this.plan);
     }
     this.#await(trial);
     this.#keep(trial);
@@ -199,7 +201,7 @@ class Run {
 
   /** Gives each maker's users the rival model that was best so far. */
   #findInformants(): readonly QuotedMaker[] {
-    const { makers, watched } = this.participants;
+    const { makers, tested } = this.participants;
     const scores = makers.map(({ name }) => scoreOf(this.#compared, name, this.plan));
     return makers.map((maker, index) => {
       let best = -1;
@@ -208,12 +210,12 @@ class Run {
         if (best < 0 || score < scores[best]!) best = rival; // best is an index of scores
       }
       // Without a comparison the last maker stands for the rivals.
-      const informant = best < 0 ? makers.length - 1 : best;
+      const bestRival = best < 0 ? makers.length - 1 : best;
       return {
         index,
         maker,
-        informant: { maker: makers[informant]!, index: informant },
-        watched: watched.has(maker.name),
+        bestRival: { maker: makers[bestRival]!, index: bestRival },
+        isTested: tested.has(maker.name),
       };
     });
   }

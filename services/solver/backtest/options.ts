@@ -9,6 +9,7 @@ import {
   volatility,
   volatilityOptions,
 } from "../pricing/options.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 
 const LIST_MAX = 20;
 
@@ -74,7 +75,7 @@ export const options = {
   startAheadMs: {
     flags: "--start-ahead-ms",
     description: "how long before their start boxes are quoted",
-    kind: numbers(kinds.duration(0, 86_400_000).schema),
+    kind: numbers(kinds.duration(0, DAY_MS).schema),
     default: "0",
   },
   stepMs: {

@@ -1,6 +1,7 @@
 import type { DailyMean } from "./daily_series.ts";
 import type { Report } from "./report.ts";
 import { PARTS } from "./results.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** What the models of every backtest are, by their names in the tables. */
 const MODELS: Readonly<Record<string, string>> = {
@@ -171,7 +172,7 @@ function widthOf(words: readonly string[]): number {
 
 /** A duration in its largest whole unit. */
 export function formatDuration(ms: number): string {
-  for (const [unit, size] of [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000]] as const) {
+  for (const [unit, size] of [["d", DAY_MS], ["h", HOUR_MS], ["m", MINUTE_MS]] as const) {
     if (ms % size === 0) return `${ms / size} ${unit}`;
   }
   return `${ms / 1_000} s`;

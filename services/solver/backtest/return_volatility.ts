@@ -22,7 +22,7 @@ export class ReturnVolatility {
   observe({ timeMs, price }: SlotPrice): void {
     if (timeMs % RETURN_MS !== 0) return;
     if (this.#price !== undefined) {
-      this.#squares.fade(RETURN_MS);
+      this.#squares.decay(RETURN_MS);
       this.#squares.add(Math.log(price / this.#price) ** 2);
     }
     this.#price = price;

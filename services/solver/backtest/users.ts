@@ -28,9 +28,9 @@ export interface QuotedMaker {
   index: number;
   maker: Maker;
   /** The rival that was best in the first part, and its index. */
-  informant: { maker: Maker; index: number };
+  bestRival: { maker: Maker; index: number };
   /** Users who take their time are tried against it. */
-  watched: boolean;
+  isTested: boolean;
 }
 
 /**
@@ -59,44 +59,44 @@ function recheckLater(
     if (executed === undefined) waiting.push(user);
     else if (executed !== "refused") bets.push({ user, ...executed });
   };
-  const decide = (nowMs: number) => {
+  const recheck = (nowMs: number) => {
     const isConfirmed = maker.confirms?.(box, ratio) ?? true;
     executed = isConfirmed ? { maker: index, probability: probability(nowMs) } : "refused";
     waiting.forEach(bet);
     return undefined;
   };
-  trial.undecided.push({ dueMs: acceptedMs + holdMs, decide });
+  trial.undecided.push({ dueMs: acceptedMs + holdMs, decide: recheck });
   return bet;
 }
 
 /** Lets the users of a maker decide on a fresh offer; some decide later. */
-export function decide(
+export function offerToUsers(
   trial: Trial,
   quoted: QuotedMaker,
   { leadMs, waitMs }: UserPlan,
 ): void {
-  const { index, informant, maker, watched } = quoted;
+  const { index, bestRival, maker, isTested } = quoted;
   const ratio = trial.offers[index]?.ratio;
   if (ratio === undefined) return;
   const bet = recheckLater(trial, quoted, ratio, trial.quotedMs);
   bet(USERS.everyone);
-  if (informed(trial.offers[informant.index]?.probability, ratio)) {
+  if (informed(trial.offers[bestRival.index]?.probability, ratio)) {
     bet(USERS.informed);
   }
-  if (!watched) return;
+  if (!isTested) return;
   const probability = (nowMs: number) =>
-    trial.box.endMs <= nowMs ? 1 : informant.maker.offer(trial.box, trial.kind, nowMs)?.probability;
+    trial.box.endMs <= nowMs ? 1 : bestRival.maker.offer(trial.box, trial.kind, nowMs)?.probability;
   if (leadMs > 0) {
     // The maker quoted by its own price; the user decides by a newer one.
-    const decide = (nowMs: number) => {
+    const decideAhead = (nowMs: number) => {
       if (informed(probability(nowMs), ratio)) bet(USERS.earlier);
       return undefined;
     };
-    trial.undecided.push({ dueMs: trial.quotedMs + leadMs, decide });
+    trial.undecided.push({ dueMs: trial.quotedMs + leadMs, decide: decideAhead });
   }
   if (waitMs > 0) {
     const lookMs = Math.ceil(waitMs / LOOKS / SLOT_MS) * SLOT_MS;
-    const decide = (nowMs: number) => {
+    const decideOrWait = (nowMs: number) => {
       if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return undefined;
       const worth = (probability(nowMs) ?? 0) * ratio;
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
@@ -105,7 +105,7 @@ export function decide(
       recheckLater(trial, quoted, ratio, nowMs)(USERS.patient);
       return undefined;
     };
-    trial.undecided.push({ dueMs: trial.quotedMs + lookMs, decide });
+    trial.undecided.push({ dueMs: trial.quotedMs + lookMs, decide: decideOrWait });
   }
 }
 

@@ -27,7 +27,7 @@ import {
   transactionTermsOf,
   verifiedExecution,
 } from "./execution.ts";
-import { businessLog } from "../business_log.ts";
+import { executionLog } from "../execution_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { Hedge } from "./hedge.ts";
@@ -119,7 +119,7 @@ export class Executor {
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else intent = await store.recordAttempt(quoteHash, clock.now());
     // What this process has recorded need not be verified.
-    return await intents.submit(intent, this.#verified.has(intent));
+    return await intents.submit(intent, { isNew: this.#verified.has(intent) });
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
@@ -133,11 +133,11 @@ export class Executor {
       // Otherwise another process has accepted it.
       if (inserted) {
         this.#verified.set(intent, execution);
-        businessLog.accepted(quoteHash, quote);
+        executionLog.accepted(quoteHash, quote);
       }
       return intent;
     } catch (thrown) {
-      if (thrown instanceof RangemakerError) businessLog.refused(quoteHash, quote, thrown);
+      if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
       throw thrown;
     } finally {
       limit.report();
@@ -192,12 +192,12 @@ export class Executor {
   async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
     await this.#options.hedge.cover(hash32Schema.parse(key), quote);
-    businessLog.hedged(key, quote);
+    executionLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");
     } catch (thrown) {
       const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
-      if (isRefused) businessLog.hedgeUnused(key, quote);
+      if (isRefused) executionLog.hedgeUnused(key, quote);
       throw thrown;
     }
   }
@@ -206,7 +206,7 @@ export class Executor {
     const { checks, onRecheck } = this.#options;
     let outcome = "passed";
     try {
-      checks.recheck(quote, after === "hedge");
+      checks.recheck(quote, { isHedged: after === "hedge" });
     } catch (thrown) {
       outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
       throw thrown;

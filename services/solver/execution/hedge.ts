@@ -5,8 +5,8 @@ import { tryParseJson } from "../../../lib/json.ts";
 import { NetworkError, request } from "../../../lib/net/http_request.ts";
 import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import { businessLog } from "../business_log.ts";
-import { failure } from "../failures.ts";
+import { executionLog } from "../execution_log.ts";
+import { refusal } from "../failures.ts";
 import { riskOf } from "../risk/bet_at_risk.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
@@ -95,14 +95,14 @@ export class HttpHedge implements Hedge {
     }
     if (parsed.data.hedged) return;
     const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
-    throw failure("HEDGE_REFUSED", { reason });
+    throw refusal("HEDGE_REFUSED", { reason });
   }
 
   #unavailable(
     quoteHash: Hex,
     { reason, status, cause }: { reason: string; status?: number; cause: unknown },
   ): RangemakerError {
-    businessLog.hedgeFailed(quoteHash, {
+    executionLog.hedgeFailed(quoteHash, {
       // Neither the path nor the query, which may contain a key.
       service: new URL(this.#options.url).origin,
       status,

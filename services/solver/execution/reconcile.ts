@@ -1,7 +1,7 @@
 /** `rangemaker solver reconcile`: ends bets that a restored node lacks. */
 import { repairCommand } from "../../../lib/cli/repair_command.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
-import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/intents/submission.ts";
+import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";

@@ -4,16 +4,11 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
+import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
-import { businessLog } from "../business_log.ts";
+import { executionLog } from "../execution_log.ts";
 import { committedThesis, decodeExecution } from "./execution.ts";
-
-/**
- * A thesis that the node does not have this long after its end was dropped: nodes keep settled theses
- * for a limited time.
- */
-const UNKNOWN_AFTER_END_MS = 600_000;
 
 export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
@@ -88,7 +83,7 @@ export class Reservations {
     const { store, onOutcome } = this.#options;
     if (!await store.release(quoteHash)) return false;
     if (thesis === undefined) return true;
-    businessLog.settled(thesis);
+    executionLog.settled(thesis);
     const intent = await this.#find(quoteHash);
     const probability = intent && decodeExecution(intent.payload).probability;
     if (probability !== undefined) onOutcome?.(probability, thesis);
@@ -129,9 +124,10 @@ export class Reservations {
     return thesis?.quoteHash === intent.key ? thesis : undefined;
   }
 
+  /** A thesis that the node does not have so long after its end was dropped. */
   #isForgotten({ payload }: Intent): boolean {
     const { endTime } = decodeExecution(payload).quote;
-    return this.#options.clock.now() > endTime + UNKNOWN_AFTER_END_MS;
+    return this.#options.clock.now() > endTime + RECEIPTS_KEPT_MS_MIN;
   }
 }
 

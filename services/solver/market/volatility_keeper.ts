@@ -15,6 +15,7 @@ import {
 } from "../pricing/volatility.ts";
 import { exchangeCandles } from "./exchange_candles.ts";
 import type { MarketData } from "./market_data.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 
 const SAVED_NAME = "volatility";
 
@@ -22,7 +23,7 @@ const SAVED_NAME = "volatility";
 const SAVE_INTERVAL_MS = 60_000;
 
 /** Older states are not used, and no more past candles than this are read. */
-const PAST_MAX_MS = 7 * 86_400_000;
+const PAST_MAX_MS = 7 * DAY_MS;
 
 /** How long the first quote may wait for past candles. */
 const FILL_MS_MAX = 15_000;

@@ -3,7 +3,7 @@ import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import {
   type BoxPrice,
   type Charges,
-  leadPays,
+  earlyPriceIsProfitable,
   type MarketModel,
   payoutFor,
   priceBox,
@@ -42,7 +42,7 @@ interface Valuation extends BoxPrice {
   box: OpenBox;
   model: MarketModel;
   /** How much earlier than this solver a user may have seen the price. */
-  leadMs: number;
+  priceLeadMs: number;
   spot: bigint;
   spotAgeMs: number;
 }
@@ -84,9 +84,9 @@ export class BarrierStrategy implements PricingStrategy {
   holdMs(bet: BetTerms, payout: bigint): number {
     const { maxPriceAgeMs, userLeadMs } = this.#options;
     try {
-      const { box, model, leadMs, probability } = this.#value(bet);
+      const { box, model, priceLeadMs, probability } = this.#value(bet);
       const worth = probability * Number(payout) / Number(bet.betAmount);
-      return leadPays(box, model, leadMs, worth) ? leadMs : 0;
+      return earlyPriceIsProfitable(box, model, priceLeadMs, worth) ? priceLeadMs : 0;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return userLeadMs + maxPriceAgeMs;
       throw thrown;
@@ -132,8 +132,15 @@ export class BarrierStrategy implements PricingStrategy {
       startMs: bet.startTime,
       endMs: bet.endTime,
     };
-    const leadMs = userLeadMs + spotAgeMs;
-    return { box, model, leadMs, spot, spotAgeMs, ...priceBox(box, model, leadMs, margin) };
+    const priceLeadMs = userLeadMs + spotAgeMs;
+    return {
+      box,
+      model,
+      priceLeadMs,
+      spot,
+      spotAgeMs,
+      ...priceBox(box, model, priceLeadMs, margin),
+    };
   }
 
   #requireWindow({ startTime, endTime }: BetTerms, nowMs: number): void {
@@ -177,7 +184,7 @@ function requireForecast(
 
 /**
  * Volatility until the start of a later window, as a share of the forecast's. It decides where the price
- * is at the start; how far the price went on the way there does not matter, hence `endFactor`.
+ * is at the start; how far the price went on the way there does not matter, hence `endToRangeRatio`.
  */
 function startFactorOf(
   { volatility }: MarketView,
@@ -186,7 +193,7 @@ function startFactorOf(
   startMs: number,
 ): number {
   const start = startMs > nowMs ? volatility.forecast(nowMs, startMs) : undefined;
-  return start === undefined ? 1 : start.endFactor * start.volatility / forecast.volatility;
+  return start === undefined ? 1 : start.endToRangeRatio * start.volatility / forecast.volatility;
 }
 
 function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void {

@@ -34,21 +34,26 @@ const RATIO_SCALE = 1e12;
 /**
  * Prices a box that is not broken, for a spot inside its range.
  *
- * Where a lead pays ({@link leadPays}), an execution waits as long for its recheck, and a box that
+ * Where a lead pays ({@link earlyPriceIsProfitable}), an execution waits as long for its recheck, and a box that
  * breaks meanwhile is refused. So the bets that are executed have survived that time, and are worth
  * more than the quoted box: the nearer to a bound, the more.
  */
 export function priceBox(
   box: OpenBox,
   model: MarketModel,
-  leadMs: number,
+  priceLeadMs: number,
   margin: number,
 ): BoxPrice {
   const noTouch = mixedNoTouch(box, model);
   const probability = noTouch(box.endMs);
-  const charges = leadPays(box, model, leadMs, probability * payoutRatio(probability, margin));
+  const charges = earlyPriceIsProfitable(
+    box,
+    model,
+    priceLeadMs,
+    probability * payoutRatio(probability, margin),
+  );
   if (!charges) return { probability, chargedProbability: probability };
-  const waitEndMs = box.nowMs + leadMs;
+  const waitEndMs = box.nowMs + priceLeadMs;
   if (box.endMs <= waitEndMs) return { probability, chargedProbability: 1 };
   const survives = noTouch(waitEndMs);
   return { probability, chargedProbability: probability < survives ? probability / survives : 1 };
@@ -57,7 +62,7 @@ export function priceBox(
 /** Highest mean gain per bet of users with a lead on a box that is executed at once. */
 const LEAD_GAIN_MAX = 0.008;
 
-/** The probability is calculated for a price that moves this many deviations over the lead, or not. */
+/** The probability is sampled at this many deviations down, none, and this many up. */
 const LEAD_REACH = 2;
 
 /** The gain is averaged over these moves. */
@@ -67,19 +72,24 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
 });
 
 /**
- * Whether a user who sees prices `leadMs` earlier gains more than {@link LEAD_GAIN_MAX} per bet. Such a
- * user bets if the box is worth more than it costs after the lead. How much more depends on the
- * distance to the bounds, in deviations of the price over the lead: near a bound the probability rises
- * and falls with the price, in the middle every move lowers it, and far from both it stays.
+ * Whether seeing prices `priceLeadMs` early is worth more than {@link LEAD_GAIN_MAX} per bet. Such
+ * a user bets if the box is worth more than it costs after the lead. How much more depends on the
+ * distance to the bounds, in deviations of the price over the lead: near a bound the probability
+ * rises and falls with the price, in the middle every move lowers it, and far from both it stays.
  *
  * @param worth Probability times payout over bet: what a bet of 1 is worth now.
  */
-export function leadPays(box: OpenBox, model: MarketModel, leadMs: number, worth: number): boolean {
-  if (leadMs <= 0) return false;
-  const later = priceChecksOf({ ...box, nowMs: box.nowMs + leadMs });
+export function earlyPriceIsProfitable(
+  box: OpenBox,
+  model: MarketModel,
+  priceLeadMs: number,
+  worth: number,
+): boolean {
+  if (priceLeadMs <= 0) return false;
+  const later = priceChecksOf({ ...box, nowMs: box.nowMs + priceLeadMs });
   if (later === undefined) return true;
   const { forecast: { volatility }, stillShare, startFactor } = model;
-  const reach = LEAD_REACH * volatility * Math.sqrt(leadMs / YEAR_MS);
+  const reach = LEAD_REACH * volatility * Math.sqrt(priceLeadMs / YEAR_MS);
   const { toLower, toUpper } = later;
   if (toLower <= reach || toUpper <= reach) return true;
   const after = (move: number) => {

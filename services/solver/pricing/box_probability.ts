@@ -75,12 +75,6 @@ export function priceChecksOf(
  * Probability that the price lies inside the box at every check that is still to come, if it moves
  * without a trend.
  */
-export function boxProbability(box: OpenBox & PriceMotion): number {
-  const checks = priceChecksOf(box);
-  return checks === undefined ? 1 : noTouchAtChecks(checks, box);
-}
-
-/** {@link boxProbability} of checks that are known already. */
 export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
   return noTouchUpTo(checks, motion)(checks.steps);
 }
@@ -93,7 +87,7 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   const { toLower, toUpper, waitMs } = checks;
   const begun = waitMs < SLOT_MS;
   if (begun && (toLower < 0 || toUpper < 0)) return () => 0;
-  const still = believedStill(motion.stillShare ?? 0);
+  const still = clampedStillShare(motion.stillShare ?? 0);
   const perMs = motion.volatility * motion.volatility / YEAR_MS;
   const waitVariance = perMs * waitMs * (begun ? 1 : (motion.startFactor ?? 1) ** 2);
   // Rarer moves are larger, so that the variance over time stays the same.
@@ -144,7 +138,7 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   };
 }
 
-function believedStill(probability: number): number {
+function clampedStillShare(probability: number): number {
   return probability < STILL_SHARE_MIN ? 0 : Math.min(STILL_SHARE_MAX, probability);
 }
 

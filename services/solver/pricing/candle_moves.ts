@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { type Candle, rangeOf, rangeRatio, stepsOfRatio } from "./candle.ts";
 import { DecayedMean, decayedMeanSchema } from "./decayed_mean.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 
 /** Memory of ranges and changes. */
-const HALF_LIFE_MS = 86_400_000;
+const HALF_LIFE_MS = DAY_MS;
 
 /** Weight of the prior, in candles. */
 const PRIOR_CANDLES = 60;
@@ -34,9 +35,9 @@ export class CandleMoves {
    */
   add(candle: Candle, closeBefore: number, spread = 0): void {
     const bounce = Math.log(1 + spread / candle.low);
-    this.#range.fade(candle.durationMs);
+    this.#range.decay(candle.durationMs);
     this.#range.add(Math.max(0, rangeOf(candle, closeBefore) - bounce));
-    this.#change.fade(candle.durationMs);
+    this.#change.decay(candle.durationMs);
     this.#change.add(Math.abs(Math.log(candle.close / closeBefore)));
   }
 

@@ -35,7 +35,7 @@ export class DecayedMean {
   }
 
   /** Advances the time. */
-  fade(elapsedMs: number): void {
+  decay(elapsedMs: number): void {
     if (elapsedMs !== this.#elapsedMs) {
       this.#elapsedMs = elapsedMs;
       this.#keep = 2 ** (-elapsedMs / this.halfLifeMs);

@@ -16,11 +16,11 @@ import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The logarithm of an uncertain deviation. */
 export interface LogDeviation {
-  middle: number;
+  median: number;
   /** Variance of the logarithm towards lower deviations. */
-  below: number;
+  lowerVariance: number;
   /** Variance of the logarithm towards higher deviations. */
-  above: number;
+  upperVariance: number;
 }
 
 /**
@@ -58,17 +58,21 @@ function unitMoveBelow(log: number): number {
 }
 
 /** Probability that the logarithm of the largest move is at most `log`. */
-export function largestMoveBelow(log: number, { middle, below, above }: LogDeviation): number {
-  const relative = log - middle;
-  return OUTER_WEIGHT * unitMoveBelow(relative + OUTER_DEVIATIONS * Math.sqrt(below)) +
+export function largestMoveBelow(
+  log: number,
+  { median, lowerVariance, upperVariance }: LogDeviation,
+): number {
+  const relative = log - median;
+  return OUTER_WEIGHT * unitMoveBelow(relative + OUTER_DEVIATIONS * Math.sqrt(lowerVariance)) +
     CENTRE_WEIGHT * unitMoveBelow(relative) +
-    OUTER_WEIGHT * unitMoveBelow(relative - OUTER_DEVIATIONS * Math.sqrt(above));
+    OUTER_WEIGHT * unitMoveBelow(relative - OUTER_DEVIATIONS * Math.sqrt(upperVariance));
 }
 
 /** The logarithm that the largest move stays below with a probability. */
 export function largestMoveQuantile(probability: number, deviation: LogDeviation): number {
-  const reach = 3 + OUTER_DEVIATIONS * Math.sqrt(Math.max(deviation.below, deviation.above));
-  let [from, to] = [deviation.middle - reach, deviation.middle + reach];
+  const reach = 3 +
+    OUTER_DEVIATIONS * Math.sqrt(Math.max(deviation.lowerVariance, deviation.upperVariance));
+  let [from, to] = [deviation.median - reach, deviation.median + reach];
   for (let halving = 0; halving < HALVINGS; halving++) {
     const centre = (from + to) / 2;
     if (largestMoveBelow(centre, deviation) < probability) from = centre;
@@ -78,7 +82,7 @@ export function largestMoveQuantile(probability: number, deviation: LogDeviation
 }
 
 /** Deviation 1. */
-const CERTAIN: LogDeviation = { middle: 0, below: 0, above: 0 };
+const CERTAIN: LogDeviation = { median: 0, lowerVariance: 0, upperVariance: 0 };
 
 /** Probabilities above this determine no quantile: the table is too coarse. */
 const TAIL = 0.9999;
@@ -97,7 +101,10 @@ export interface CheckedPath {
  * Logarithm of the largest move that a path without pauses stays below as often as this one stays below
  * `move`. So windows teach the volatility that boxes are priced with, however few moves they have.
  */
-export function continuousLog(move: number, { deviation, moves, steps }: CheckedPath): number {
+export function logOfEquivalentContinuousMove(
+  move: number,
+  { deviation, moves, steps }: CheckedPath,
+): number {
   const stillShare = Math.max(0, 1 - moves / steps);
   const checks = { toLower: move, toUpper: move, waitMs: 0, steps };
   const volatility = deviation * Math.sqrt(YEAR_MS / (steps * SLOT_MS));
@@ -110,17 +117,23 @@ export function continuousLog(move: number, { deviation, moves, steps }: Checked
 export function deviationFrom(low: number, median: number, high: number): LogDeviation {
   const variance = (distance: number) => (distance / NORMAL_QUANTILE) ** 2;
   const found: LogDeviation = {
-    middle: median - LOG_MEDIAN,
-    below: Math.max(0, variance(median - low) - BELOW_VARIANCE),
-    above: Math.max(0, variance(high - median) - ABOVE_VARIANCE),
+    median: median - LOG_MEDIAN,
+    lowerVariance: Math.max(0, variance(median - low) - BELOW_VARIANCE),
+    upperVariance: Math.max(0, variance(high - median) - ABOVE_VARIANCE),
   };
   for (let round = 0; round < ROUNDS; round++) {
     const foundMedian = largestMoveQuantile(0.5, found);
     const belowMedian = foundMedian - largestMoveQuantile(0.1, found);
     const aboveMedian = largestMoveQuantile(0.9, found) - foundMedian;
-    found.middle += median - foundMedian;
-    found.below = Math.max(0, found.below + variance(median - low) - variance(belowMedian));
-    found.above = Math.max(0, found.above + variance(high - median) - variance(aboveMedian));
+    found.median += median - foundMedian;
+    found.lowerVariance = Math.max(
+      0,
+      found.lowerVariance + variance(median - low) - variance(belowMedian),
+    );
+    found.upperVariance = Math.max(
+      0,
+      found.upperVariance + variance(high - median) - variance(aboveMedian),
+    );
   }
   return found;
 }

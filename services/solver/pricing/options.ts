@@ -3,12 +3,13 @@ import * as kinds from "../../../lib/cli/option_kinds.ts";
 import type { OptionSpec, OptionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
 import { STRATEGY_NAMES } from "./strategy.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 
 /** The highest plausible annualised volatility: a thousand percent. */
 const VOLATILITY_MAX = 10;
 
 /** The longest history that quotes wait for: a day. */
-const HISTORY_MS_MAX = 86_400_000;
+const HISTORY_MS_MAX = DAY_MS;
 
 const VOLATILITY_RULE = `Expected a volatility above 0 and up to ${VOLATILITY_MAX}`;
 

@@ -44,7 +44,7 @@ export class RangeMemory {
   /** Adds the range of one minute, `elapsedMs` after the one before. */
   add(elapsedMs: number, range: number, weight: number): void {
     for (const mean of this.#means) {
-      mean.fade(elapsedMs);
+      mean.decay(elapsedMs);
       mean.add(range, weight);
     }
   }

@@ -4,7 +4,7 @@ import { DecayedMean } from "./decayed_mean.ts";
 import { MINUTE_MS } from "../../../lib/time.ts";
 
 /** Length of the candles whose ranges are averaged. */
-const CANDLE_MS = 5_000;
+const SHORT_CANDLE_MS = 5_000;
 /** Memory of the mean: the last minute, which candles of a minute do not contain yet. */
 const HALF_LIFE_MS = 60_000;
 
@@ -25,7 +25,7 @@ const PRIOR_MINUTES = 5;
  * Prices that bounce make short candles relatively long, so the relation is learned.
  */
 export class RecentRange {
-  readonly #candles = new CandleBuilder(CANDLE_MS);
+  readonly #candles = new CandleBuilder(SHORT_CANDLE_MS);
   readonly #mean = new DecayedMean(HALF_LIFE_MS);
   readonly #short = new DecayedMean(RELATION_HALF_LIFE_MS);
   readonly #long = new DecayedMean(RELATION_HALF_LIFE_MS);
@@ -45,10 +45,10 @@ export class RecentRange {
     const { range, weight } = this.#measured(candle);
     const elapsedMs = this.#before === undefined ? 0 : candle.timeMs - this.#before.timeMs;
     for (const mean of [this.#mean, this.#short]) {
-      mean.fade(elapsedMs);
+      mean.decay(elapsedMs);
       mean.add(range, weight);
     }
-    this.#long.fade(elapsedMs);
+    this.#long.decay(elapsedMs);
     this.#before = candle;
   }
 
@@ -60,7 +60,8 @@ export class RecentRange {
   /** Time covered by prices, in milliseconds. */
   get historyMs(): number {
     const { open } = this.#candles;
-    return this.#short.weight * CANDLE_MS + (open === undefined ? 0 : open.lastMs - open.firstMs);
+    return this.#short.weight * SHORT_CANDLE_MS +
+      (open === undefined ? 0 : open.lastMs - open.firstMs);
   }
 
   /** The mean range per minute; undefined before the second price. */
@@ -75,7 +76,7 @@ export class RecentRange {
     const [mean, short] = [meanOf(this.#mean), meanOf(this.#short)];
     if (mean === undefined || short === undefined) return undefined;
     const minutes = this.#long.weight;
-    const prior = this.#unitRange(MINUTE_MS) / this.#unitRange(CANDLE_MS);
+    const prior = this.#unitRange(MINUTE_MS) / this.#unitRange(SHORT_CANDLE_MS);
     const long = short * prior * PRIOR_MINUTES + (this.#long.mean ?? 0) * minutes;
     const relation = short === 0 ? prior : long / (PRIOR_MINUTES + minutes) / short;
     return { mean: mean * relation, halfLifeMs: HALF_LIFE_MS };
@@ -84,15 +85,15 @@ export class RecentRange {
   /** The range of a candle, and its weight: one that covers a part of its time is extrapolated. */
   #measured(candle: JoinedCandle): { range: number; weight: number } {
     const before = this.#before;
-    const follows = before !== undefined && before.timeMs + CANDLE_MS === candle.timeMs;
+    const follows = before !== undefined && before.timeMs + SHORT_CANDLE_MS === candle.timeMs;
     const fromMs = follows ? before.lastMs : candle.firstMs;
     const coveredMs = candle.lastMs - fromMs;
     if (coveredMs === 0) return { range: 0, weight: 0 };
     const usual = this.#short.weight < CANDLES_MIN ? undefined : this.#mean.mean;
     const highest = usual === undefined || usual === 0 ? Infinity : RAISE_MAX * usual;
-    const whole = this.#unitRange(CANDLE_MS) / this.#unitRange(coveredMs);
+    const whole = this.#unitRange(SHORT_CANDLE_MS) / this.#unitRange(coveredMs);
     const range = rangeOf(candle, follows ? before.close : undefined) * whole;
-    return { range: Math.min(highest, range), weight: coveredMs / CANDLE_MS };
+    return { range: Math.min(highest, range), weight: coveredMs / SHORT_CANDLE_MS };
   }
 
   #unitRange(durationMs: number): number {

@@ -26,11 +26,11 @@ export const startSeasonSchema = z.object({
 type State = z.output<typeof startSeasonSchema>;
 
 /**
- * How much further windows of one length go that begin in one minute of the hour than others do. Prices
- * that go on in one direction, as after a full hour, go further than the sizes of single minutes say.
+ * Windows that start in some minutes of the hour move further: the logarithm of the factor per minute,
+ * shrunk towards 0 (James and Stein, "Estimation with quadratic loss", 1961). Prices that go on in one
+ * direction, as after a full hour, go further than the sizes of single minutes say.
  *
- * How much of the differences counts follows from the data: what is left of their variance without that
- * which chance gives means of so many windows (James and Stein, "Estimation with quadratic loss", 1961).
+ * The shrinkage follows from the data: it keeps the share of the variance that chance does not explain.
  */
 export class StartSeason {
   readonly #state: State;

@@ -35,7 +35,7 @@ export class StillPrices {
     const moved = distance(price, this.#anchor) > BOUNCE_TICKS * (this.tick ?? 0n);
     if (this.#slot >= 0) {
       for (const mean of this.#still) {
-        mean.fade(slots * SLOT_MS);
+        mean.decay(slots * SLOT_MS);
         // The prices of missing slots are unknown.
         if (slots === 1) mean.add(moved ? 0 : 1);
       }

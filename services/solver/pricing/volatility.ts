@@ -37,7 +37,7 @@ const SLOT_WINDOW_MOVES_MIN = 8;
 const MOVING_MIN = 1e-4;
 
 /** The deviation of a minute over its mean range, before it is learned: -ln 1.6, and its uncertainty. */
-const PRIOR: LogDeviation = { middle: -0.43, below: 0.35 ** 2, above: 0.35 ** 2 };
+const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.35 ** 2, upperVariance: 0.35 ** 2 };
 
 /** Additional deviation of the logarithm if the history is shorter than the horizon, per factor e. */
 const SPREAD_PER_MISSING_HISTORY = 0.1;
@@ -153,12 +153,15 @@ export class MarketVolatility implements VolatilityForecaster {
     if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
     const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
-    const { middle, below, above, endFactor } = this.#learnedOver(nowMs, horizonMs);
-    const lower = Math.sqrt(below) + missing;
-    const upper = Math.sqrt(above) + missing;
-    const deviation = Math.exp((this.#base(nowMs, horizonMs) ?? -Infinity) + middle);
+    const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#learnedOver(
+      nowMs,
+      horizonMs,
+    );
+    const lower = Math.sqrt(lowerVariance) + missing;
+    const upper = Math.sqrt(upperVariance) + missing;
+    const deviation = Math.exp((this.#base(nowMs, horizonMs) ?? -Infinity) + median);
     const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
-    return { ...forecastOf(volatility, lower, upper), endFactor };
+    return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
 
   /** The state for a restart; what is known of the last minute is learned again. */
@@ -212,8 +215,8 @@ export class MarketVolatility implements VolatilityForecaster {
     if (step(nowMs) === step(nowMs - elapsedMs)) return;
     const base = this.#base(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
-    const { middle } = this.#learned()[index]!; // one per horizon
-    const deviation = Math.exp(base + middle + outcomes.offsetAt(nowMs));
+    const { median } = this.#learned()[index]!; // one per horizon
+    const deviation = Math.exp(base + median + outcomes.offsetAt(nowMs));
     const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
     outcomes.begin(nowMs, price, base, { deviation, moves });
   }
@@ -222,7 +225,7 @@ export class MarketVolatility implements VolatilityForecaster {
     return this.#slotMoves ?? this.#candleMoves.perCandle;
   }
 
-  /** Logarithm of the deviation over a horizon, but for what windows teach. */
+  /** Logarithm of the deviation over a horizon, before the correction that windows teach. */
   #base(nowMs: number, horizonMs: number): number | undefined {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.mean;
     const fast = recent && {
@@ -236,7 +239,7 @@ export class MarketVolatility implements VolatilityForecaster {
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
   }
 
-  /** What windows taught, by horizon. Each begins with what the next one towards a minute knows. */
+  /** Correction per horizon; each one's prior is its neighbour nearer to one minute. */
   #learned(): readonly LogDeviation[] {
     const learned: LogDeviation[] = [];
     let prior = PRIOR;
@@ -251,13 +254,13 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /** {@link #learned} of a window that begins now, at any horizon: linear in its logarithm, constant beyond the last ones. */
-  #learnedOver(nowMs: number, horizonMs: number): LogDeviation & { endFactor: number } {
+  #learnedOver(nowMs: number, horizonMs: number): LogDeviation & { endToRangeRatio: number } {
     const learned = this.#learned();
     const at = (index: number) => {
       const outcomes = this.#outcomes.at(index)!; // one per horizon, as what was learned
-      const { middle, ...spread } = learned.at(index)!;
-      const { endFactor } = outcomes;
-      return { middle: middle + outcomes.offsetAt(nowMs), ...spread, endFactor };
+      const { median, ...spread } = learned.at(index)!;
+      const { endToRangeRatio } = outcomes;
+      return { median: median + outcomes.offsetAt(nowMs), ...spread, endToRangeRatio };
     };
     const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
     if (next <= 0) return at(next); // the first one, or the last one
@@ -266,10 +269,10 @@ export class MarketVolatility implements VolatilityForecaster {
     const [one, other] = [at(next - 1), at(next)];
     const between = (a: number, b: number) => a + (b - a) * share;
     return {
-      middle: between(one.middle, other.middle),
-      below: between(one.below, other.below),
-      above: between(one.above, other.above),
-      endFactor: between(one.endFactor, other.endFactor),
+      median: between(one.median, other.median),
+      lowerVariance: between(one.lowerVariance, other.lowerVariance),
+      upperVariance: between(one.upperVariance, other.upperVariance),
+      endToRangeRatio: between(one.endToRangeRatio, other.endToRangeRatio),
     };
   }
 }

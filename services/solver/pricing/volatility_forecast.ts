@@ -17,7 +17,7 @@ export interface VolatilityForecast {
   /** From the lowest to the highest. */
   nodes: readonly VolatilityNode[];
   /** Deviation of where the price ends, as a share of what follows from how far it goes. */
-  endFactor: number;
+  endToRangeRatio: number;
 }
 
 /**
@@ -36,7 +36,7 @@ export function forecastOf(volatility: number, below: number, above = below): Vo
     volatility,
     spread,
     nodes: spread === 0 ? [{ volatility, weight: 1 }] : nodes,
-    endFactor: 1,
+    endToRangeRatio: 1,
   };
 }
 

@@ -3,11 +3,11 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { DecayedShare, decayedShareSchema } from "./decayed_share.ts";
 import {
   type CheckedPath,
-  continuousLog,
   deviationFrom,
   largestMoveBelow,
   largestMoveQuantile,
   type LogDeviation,
+  logOfEquivalentContinuousMove,
 } from "./largest_move.ts";
 import { StartSeason, startSeasonSchema } from "./start_season.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
@@ -46,7 +46,7 @@ export const outcomesStateSchema = z.object({
   windows: z.number().nonnegative(),
   /** Sum over windows: how far from its start each ended, as a share of how far it went. */
   ends: z.number().nonnegative(),
-  /** Absent where starts are not in the same minutes of every hour, and in older states. */
+  /** Absent where starts are not in the same minutes of every hour. */
   starts: startSeasonSchema.optional(),
   /** In the order of the odds. */
   held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
@@ -172,7 +172,7 @@ export class WindowOutcomes {
    * Deviation of where windows end, as a share of what follows from how far they go: below 1 if prices
    * bounce or return, above 1 if they trend.
    */
-  get endFactor(): number {
+  get endToRangeRatio(): number {
     const { ends, windows } = this.#state;
     return (ends / END_SHARE + PRIOR_WINDOWS) / (windows + PRIOR_WINDOWS);
   }
@@ -204,7 +204,7 @@ export class WindowOutcomes {
     const keep = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const steps = this.horizonMs / SLOT_MS;
-    const largest = continuousLog(move, { deviation, moves, steps });
+    const largest = logOfEquivalentContinuousMove(move, { deviation, moves, steps });
     const startMs = endMs - this.horizonMs;
     const log = largest - base - this.offsetAt(startMs);
     this.#starts?.add(startMs, largest - base);

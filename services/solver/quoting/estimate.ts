@@ -1,19 +1,11 @@
 import { z } from "zod";
 import type { EstimateAnswer } from "../../../lib/protocol/answers.ts";
-import { USDT } from "../../../lib/protocol/markets.ts";
+import { MARKETS, USDT } from "../../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../../lib/protocol/quote.ts";
-import {
-  type Address,
-  addressSchema,
-  thesisTypeSchema,
-  timestampSchema,
-} from "../../../lib/protocol/scalars.ts";
+import { addressSchema, thesisTypeSchema, timestampSchema } from "../../../lib/protocol/scalars.ts";
 import type { Estimate } from "./quoter.ts";
 
 const MULTIPLIER_DECIMALS = 4;
-
-/** BTC, the default base token. */
-const DEFAULT_BASE: Address = "0x0000000000000000000000000000000000000001";
 
 const { user: _, ...termsShape } = quoteRequestSchema.shape;
 
@@ -21,7 +13,7 @@ const { user: _, ...termsShape } = quoteRequestSchema.shape;
 export const estimateRequestSchema = z.object({
   ...termsShape,
   thesisType: z._default(thesisTypeSchema, "box"),
-  base: z.prefault(addressSchema, DEFAULT_BASE).describe("Base token; default BTC"),
+  base: z.prefault(addressSchema, MARKETS[0].base).describe("Base token; default BTC"),
   quote: z.prefault(addressSchema, USDT).describe("Quote token; default USDT"),
   deadline: z.optional(timestampSchema)
     .describe("Unix milliseconds; default one minute from now. Without effect: nothing is signed"),

@@ -3,10 +3,10 @@ import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { businessLog } from "../business_log.ts";
+import { executionLog } from "../execution_log.ts";
 import {
   LIMITS,
-  MinimumBet,
+  type MinimumBet,
   requireDeadline,
   requireRules,
   requireStart,
@@ -24,7 +24,7 @@ export interface QuoterOptions {
   chainId: number;
   clock: Clock;
   markets: Markets;
-  minimumBet?: MinimumBet;
+  minimumBet: MinimumBet;
   /** Bounds on the times of a quote; undefined leaves it to the specification's rules. */
   timeBounds: TimeBounds | undefined;
 }
@@ -46,16 +46,14 @@ export interface SignedQuote {
 /** Prices bets and signs quotes. It stores nothing: the quote alone is enough to execute it. */
 export class Quoter {
   readonly #options: QuoterOptions;
-  readonly #minimumBet: MinimumBet;
 
   constructor(options: QuoterOptions) {
     this.#options = options;
-    this.#minimumBet = options.minimumBet ?? new MinimumBet();
   }
 
   /** The smallest bet that is quoted now. */
   get minBetAmount(): bigint {
-    return this.#minimumBet.amount;
+    return this.#options.minimumBet.amount;
   }
 
   get strategyName(): string {
@@ -78,7 +76,7 @@ export class Quoter {
     const { payout, details: pricing } = this.#price(request);
     const terms = { solver, user, ...betTermsOf(request), payout, deadline };
     const quoteHash = hashQuote(terms, chainId);
-    businessLog.quoted(quoteHash, terms);
+    executionLog.quoted(quoteHash, terms);
     const signature = signer.sign(quoteHash, pricing?.probability);
     return { quote: { ...terms, signature }, quoteHash, pricing };
   }

@@ -30,8 +30,8 @@ export class ExposureBook implements ReservationBook {
   #complete = false;
   #reading: Reading | undefined;
 
-  /** @param decode Reads the bet from the payload of a reservation; absent: there is no database. */
-  constructor(max: bigint | undefined, decode: (payload: string) => ReservedBet = requireDecoder) {
+  /** @param decode Reads the bet from the payload of a reservation. */
+  constructor(max: bigint | undefined, decode: (payload: string) => ReservedBet) {
     this.max = max;
     this.#decode = decode;
   }
@@ -164,8 +164,4 @@ interface Reading {
 
 function isAtRisk({ isReserved, thesis }: Entry): boolean {
   return thesis === undefined ? isReserved : isUnsettled(thesis.status);
-}
-
-function requireDecoder(): never {
-  throw new TypeError("The book was made without a decoder of reservations");
 }

@@ -1,4 +1,4 @@
-import { failure } from "../failures.ts";
+import { refusal } from "../failures.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import {
   type Balances,
@@ -71,13 +71,13 @@ export class ExposureLimit {
   }
 
   #requireRoom(bet: BetAtRisk, max: bigint, isRefreshed: boolean): void {
-    if (!this.#options.book.complete) throw failure("EXPOSURE_UNKNOWN");
+    if (!this.#options.book.complete) throw refusal("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     const wouldWarn = !this.#isNear && this.#isNearBy(total, max);
     // A warning must not come from bets that others have released. So a bet that would cause one is
     // refused at first: the store then refreshes the book and decides once more.
     if (total <= max && (isRefreshed || !wouldWarn)) return;
-    throw failure("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
+    throw refusal("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
   }
 
   #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {

@@ -4,7 +4,7 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { failure } from "../failures.ts";
+import { refusal } from "../failures.ts";
 import { type Balances, requireBalances, riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
@@ -63,10 +63,10 @@ export class PreTradeChecks {
    * The checks that need no node: time, risk and price. They are made again after the wait of a recorded
    * execution, which may also have been left unfinished for a while, and after its hedge.
    *
-   * @param isHedged The hedge needs no more time.
+   * @param options `isHedged`: the hedge needs no more time.
    * @throws {RangemakerError} If a check fails; `retryable` if time may help.
    */
-  recheck(quote: Quote, isHedged: boolean): void {
+  recheck(quote: Quote, { isHedged }: { isHedged: boolean }): void {
     this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);
     this.#requireRisk(quote);
     this.#options.strategy.recheck(quote, quote.payout, true);
@@ -76,19 +76,19 @@ export class PreTradeChecks {
   requireTimeLeft({ deadline }: QuoteTerms, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
     if (leftMs < Math.max(0, neededMs)) {
-      throw failure("DEADLINE_PASSED", { deadline, leftMs, neededMs });
+      throw refusal("DEADLINE_PASSED", { deadline, leftMs, neededMs });
     }
   }
 
   #requireRisk(quote: Quote): void {
     const { maxRisk } = this.#options;
     const risk = riskOf(quote);
-    if (risk > maxRisk) throw failure("RISK_TOO_LARGE", { payout: quote.payout, risk, maxRisk });
+    if (risk > maxRisk) throw refusal("RISK_TOO_LARGE", { payout: quote.payout, risk, maxRisk });
   }
 }
 
 function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {
   if (price?.state !== "fresh") {
-    throw failure("PRICE_STALE", { symbol, ageMs: price?.ageMs ?? null });
+    throw refusal("PRICE_STALE", { symbol, ageMs: price?.ageMs ?? null });
   }
 }

@@ -249,6 +249,24 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     assert.deepEqual([...count.held], [["c", 7]], "also one that was read before");
   });
 
+  test(
+    "a refused one does not change those accepted beside it, and is refused by the fresh book",
+    async (store, other) => {
+      const count = new Count(10);
+      const { intent } = await count.reserve(store, "a", 10);
+      await other.finish(intent, failed, 3);
+      const together = await Promise.allSettled([
+        count.reserve(store, "none", 0),
+        count.reserve(store, "all", 11),
+        count.reserve(store, "some", 0),
+      ]);
+      const outcomes = together.map((result) =>
+        result.status === "fulfilled" ? result.value.inserted : result.reason.message
+      );
+      assert.deepEqual(outcomes, [true, "11 is above 10", true]);
+    },
+  );
+
   test("a decision says whether the releases of others were read", async (store, other) => {
     const count = new Count(10);
     const { intent } = await count.reserve(store, "a", 10);

@@ -220,10 +220,10 @@ Deno.test("Submitter: a refusal for the timestamp alone waits until the clocks a
     for (let attempt = 0; attempt < 2; attempt += 1) {
       await assert.rejects(() => world.submitter.submit(intent), /it is 90000 ms behind that of/);
     }
-    assert.equal(world.clockProblem?.code, "CLOCKS_DIFFER");
+    assert.equal(world.clocks.problem?.code, "CLOCKS_DIFFER");
     world.node.onSend = (tx) => world.node.commit(tx);
     assert.equal((await world.submitter.submit(intent)).state, "committed");
-    assert.equal(world.clockProblem, undefined);
+    assert.equal(world.clocks.problem, undefined);
   }));
 
 Deno.test("Submitter: after the clock was set back, a transaction from the future is signed again", () =>
@@ -246,7 +246,7 @@ Deno.test("Submitter: verifies intents read from the store before sending, not t
     assert.deepEqual([finished.failure?.code, world.node.sent.length], ["STORE_DAMAGED", 0]);
     world.verify = () => assert.fail("It is new");
     const { intent: fresh } = await world.store.insert({ ...intent, key: "new" });
-    assert.equal((await world.submitter.submit(fresh, true)).state, "committed");
+    assert.equal((await world.submitter.submit(fresh, { isNew: true })).state, "committed");
   }));
 
 Deno.test("Submitter: a deposit that the node has already is committed, with the reason", () =>

@@ -1,7 +1,6 @@
 import { newIntent } from "../../support/intents.ts";
 import { getLogger } from "@logtape/logtape";
 import { type Hex, toWire } from "../../../lib/protocol/scalars.ts";
-import type { RangemakerError } from "../../../lib/errors.ts";
 import { setImmediate } from "node:timers/promises";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
@@ -12,6 +11,7 @@ import {
   type Transaction,
   transactionSchema,
 } from "../../../lib/protocol/transaction.ts";
+import { ClockComparison } from "../../../lib/intents/clock_comparison.ts";
 import type { Intent, SignedTransactionText } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -82,7 +82,7 @@ export class World {
   sign: () => SignedTransactionText | Promise<SignedTransactionText> = () => this.signed();
   verify: () => void = () => {};
   requireChain: () => Promise<void> = () => Promise.resolve();
-  clockProblem: RangemakerError | undefined;
+  readonly clocks = new ClockComparison(getLogger("test"));
   readonly submitter = this.newSubmitter();
 
   newSubmitter(): Submitter {
@@ -97,8 +97,7 @@ export class World {
       guard: {
         requireChain: () => this.requireChain(),
         onCommitted() {},
-        onClocksDiffer: (problem) => this.clockProblem = problem,
-        onClocksAgree: () => this.clockProblem = undefined,
+        clocks: this.clocks,
       },
       handler: {
         termsOf: () => TERMS,

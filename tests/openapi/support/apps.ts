@@ -1,4 +1,6 @@
 /** The routes of each service on their own, with nothing behind them. */
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
+import { MinimumBet } from "../../../services/solver/limits.ts";
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../../lib/cli/options.ts";
@@ -33,6 +35,7 @@ export function solverApp(): Hono {
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
+      minimumBet: new MinimumBet(),
       strategy,
       signer: solver,
       solver: solver.address,
@@ -41,7 +44,7 @@ export function solverApp(): Hono {
       timeBounds: undefined,
     }),
     executor: { requireLive() {}, execute: unused },
-    exposure: new ExposureBook(undefined),
+    exposure: new ExposureBook(undefined, decodeBet),
     metrics: new SolverMetrics(new Registry(), SPEC_MARKETS),
     limiter: unlimited,
     ownBalance: unused,

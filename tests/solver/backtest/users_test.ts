@@ -97,7 +97,7 @@ async function runTrial(
   }, {
     market: new TapeMarket({ floor: 0.1, minHistoryMs: 0, priceAgeMs: 0 }),
     makers: [maker, rival],
-    watched: new Set(["fixed"]),
+    tested: new Set(["fixed"]),
   }).catch((thrown) => {
     if (!(thrown instanceof BacktestError)) throw thrown;
     return undefined;

@@ -1,3 +1,4 @@
+import { onlyChain } from "../../support/intents.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
@@ -88,6 +89,7 @@ export async function withExecutor(
     random: () => 0.5,
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
+    guard: onlyChain(),
     transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
     handler: {
       termsOf: (intent) => executor.termsOf(intent),
@@ -126,7 +128,7 @@ export async function withExecutor(
   const options: ExecutorOptions = {
     intents: {
       store,
-      submit: (intent, isNew) => submitter.submit(intent, isNew),
+      submit: (intent, options) => submitter.submit(intent, options),
       requireChain: () => chain.require(),
     },
     checks,

@@ -1,3 +1,4 @@
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
@@ -8,7 +9,7 @@ import { assertRefused, barrier } from "./barrier.ts";
 
 /** A strategy with a book that is full at 200 USDC. */
 function skewed() {
-  const book = new ExposureBook(undefined);
+  const book = new ExposureBook(undefined, decodeBet);
   const made = barrier({}, {
     skew: {
       share: 0.5,

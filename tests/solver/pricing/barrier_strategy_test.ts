@@ -33,8 +33,8 @@ Deno.test("Barrier: pays the bet without the margin over the charged probability
 });
 
 Deno.test("Barrier: a window that begins later is worth more the nearer prices end to where they began", () => {
-  const worthOf = (endFactor: number, aheadMs: number) => {
-    const forecast = () => ({ ...forecastOf(0.6, 0.3), endFactor });
+  const worthOf = (endToRangeRatio: number, aheadMs: number) => {
+    const forecast = () => ({ ...forecastOf(0.6, 0.3), endToRangeRatio });
     const { strategy, bet } = barrier({ volatility: { forecast } });
     const [startTime, endTime] = [bet.startTime + aheadMs, bet.endTime + aheadMs];
     return strategy.price({ ...bet, startTime, endTime }).details.probability;

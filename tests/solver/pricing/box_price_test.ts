@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { leadPays, priceBox } from "../../../services/solver/pricing/box_price.ts";
-import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
+import { earlyPriceIsProfitable, priceBox } from "../../../services/solver/pricing/box_price.ts";
+import { boxProbability } from "./box_probability.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
@@ -59,7 +59,7 @@ Deno.test("Price of a box: one that ends during the hold is certain", () => {
 function threeSecondsPay(width: number, offset: number, payout = 1): boolean {
   const half = width * Math.sqrt(60);
   const given = box(half * (1 + offset), half * (1 - offset));
-  return leadPays(given, model, 3_000, payout * (1 - MARGIN));
+  return earlyPriceIsProfitable(given, model, 3_000, payout * (1 - MARGIN));
 }
 
 Deno.test("Lead: pays near a bound and on narrow boxes, and nothing in the middle of wider ones", () => {
@@ -80,13 +80,13 @@ Deno.test("Lead: pays where the payout is higher", () => {
 
 Deno.test("Lead: a box that ends within it is known; without a lead nobody gains", () => {
   const far = box(100, 100);
-  assert.equal(leadPays(far, model, 60_000, 0.95), true);
-  assert.equal(leadPays(box(7, 7), model, 0, 2), false);
+  assert.equal(earlyPriceIsProfitable(far, model, 60_000, 0.95), true);
+  assert.equal(earlyPriceIsProfitable(box(7, 7), model, 0, 2), false);
 });
 
 Deno.test("Lead: a bound within two deviations of it makes any box wait, the lower and the upper one", () => {
   for (const near of [box(1, 14), box(14, 1)]) {
-    assert.equal(leadPays(near, model, 1_000, 0.3), true);
-    assert.equal(leadPays(near, model, 100, 0.3), false);
+    assert.equal(earlyPriceIsProfitable(near, model, 1_000, 0.3), true);
+    assert.equal(earlyPriceIsProfitable(near, model, 100, 0.3), false);
   }
 });

@@ -1,9 +1,9 @@
+import { boxProbability } from "./box_probability.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import {
-  boxProbability,
   noTouchAtChecks,
   type OpenBox,
   priceChecksOf,

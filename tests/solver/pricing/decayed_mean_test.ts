@@ -6,7 +6,7 @@ Deno.test("DecayedMean: a value weighs half after each half-life", () => {
   assert.deepEqual([mean.mean, mean.weight], [undefined, 0]);
   mean.add(10);
   assert.deepEqual([mean.mean, mean.weight], [10, 1]);
-  mean.fade(2_000);
+  mean.decay(2_000);
   assert.deepEqual([mean.mean, mean.weight], [10, 0.25]);
   mean.add(20, 0.75);
   assert.deepEqual([mean.mean, mean.weight], [17.5, 1]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
 import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
-import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
+import { boxProbability } from "./box_probability.ts";
 import {
   type CheckedCorridor,
   type Move,

@@ -9,18 +9,18 @@ import {
 
 Deno.test("Largest move: the distribution is that of simulated paths", () => {
   const random = seededRandom(1);
-  const deviation = { middle: -0.4, below: 0.1, above: 0.2 };
+  const deviation = { median: -0.4, lowerVariance: 0.1, upperVariance: 0.2 };
   const [paths, steps] = [4_000, 1_000];
   // Between two checks a path goes further by 0.5826 deviations of a step.
   const shift = 0.5826 / Math.sqrt(steps);
   const logs = Array.from({ length: paths }, () => {
     const scenario = random();
-    const log = deviation.middle +
+    const log = deviation.median +
       (scenario < 1 / 6
-        ? -Math.sqrt(3 * deviation.below)
+        ? -Math.sqrt(3 * deviation.lowerVariance)
         : scenario < 5 / 6
         ? 0
-        : Math.sqrt(3 * deviation.above));
+        : Math.sqrt(3 * deviation.upperVariance));
     let move = 0;
     let largest = 0;
     for (let step = 0; step < steps; step++) {
@@ -38,11 +38,11 @@ Deno.test("Largest move: the distribution is that of simulated paths", () => {
 });
 
 Deno.test("Largest move: the deviation found has the three quantiles that were asked for", () => {
-  for (const below of [0, 0.02, 0.3]) {
-    for (const above of [0, 0.1, 0.5]) {
+  for (const lowerVariance of [0, 0.02, 0.3]) {
+    for (const upperVariance of [0, 0.1, 0.5]) {
       const quantilesOf = (deviation: LogDeviation) =>
         [0.1, 0.5, 0.9].map((share) => largestMoveQuantile(share, deviation));
-      const asked = quantilesOf({ middle: 0.7, below, above });
+      const asked = quantilesOf({ median: 0.7, lowerVariance, upperVariance });
       const found = quantilesOf(deviationFrom(...asked as [number, number, number]));
       found.forEach((quantile, index) =>
         assert.ok(Math.abs(quantile - asked[index]!) < 0.003, `${found} for ${asked}`) // three each
@@ -52,6 +52,6 @@ Deno.test("Largest move: the deviation found has the three quantiles that were a
 });
 
 Deno.test("deviationFrom: very close quantiles give zero uncertainty", () => {
-  const { below, above } = deviationFrom(-0.1, 0, 0.1);
-  assert.deepEqual([below, above], [0, 0]);
+  const { lowerVariance, upperVariance } = deviationFrom(-0.1, 0, 0.1);
+  assert.deepEqual([lowerVariance, upperVariance], [0, 0]);
 });

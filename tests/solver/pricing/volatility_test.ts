@@ -293,7 +293,7 @@ Deno.test("Volatility: where prices end is learned by horizon, and interpolated 
   }
   const nowMs = START_MS + 1_000 * MINUTE_MS;
   const [one, two, four] = [1, 2, 4].map((minutes) =>
-    volatility.forecast(nowMs, nowMs + minutes * MINUTE_MS)?.endFactor ?? 0
+    volatility.forecast(nowMs, nowMs + minutes * MINUTE_MS)?.endToRangeRatio ?? 0
   );
   assert.ok(one! < four! - 0.05 && four! < 1, `${one}, ${four}`);
   assert.ok(Math.abs(two! - (one! + four!) / 2) < 1e-9, `${two}`);

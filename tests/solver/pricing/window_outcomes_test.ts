@@ -10,7 +10,7 @@ import {
 } from "../../../services/solver/pricing/window_outcomes.ts";
 import { MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 
-const PRIOR: LogDeviation = { middle: -0.43, below: 0.1, above: 0.1 };
+const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.1, upperVariance: 0.1 };
 const CHECKS = 600;
 
 const EXPECTED = { deviation: Math.exp(-7), moves: 600 };
@@ -35,9 +35,9 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
   for (let minute = 0; minute < path.minutes; minute++) {
     if (minute % path.windowMinutes === 0) deviation = path.deviation();
     if (minute % (outcomes.stepMs / MINUTE_MS) === 0) {
-      const { middle } = outcomes.deviation(PRIOR);
+      const { median } = outcomes.deviation(PRIOR);
       const moves = steps * outcomes.horizonMs / MINUTE_MS;
-      const expected = { deviation: Math.exp(base + middle), moves };
+      const expected = { deviation: Math.exp(base + median), moves };
       outcomes.begin(minute * MINUTE_MS, Math.exp(log), base, expected);
     }
     let [high, low] = [log, log];
@@ -65,9 +65,12 @@ Deno.test("Window outcomes: the deviation of the windows is learned, whatever th
     const deviation = () => 1e-3 * factor;
     feed(outcomes, random, { minutes: 8_000, deviation, windowMinutes: 1 });
     const learned = outcomes.deviation(PRIOR);
-    const off = Math.abs(learned.middle - Math.log(factor));
-    assert.ok(off < 0.12, `${factor}: ${Math.exp(learned.middle)}`);
-    assert.ok(learned.below < 0.06 && learned.above < 0.06, JSON.stringify(learned));
+    const off = Math.abs(learned.median - Math.log(factor));
+    assert.ok(off < 0.12, `${factor}: ${Math.exp(learned.median)}`);
+    assert.ok(
+      learned.lowerVariance < 0.06 && learned.upperVariance < 0.06,
+      JSON.stringify(learned),
+    );
   }
 });
 
@@ -77,9 +80,13 @@ Deno.test("Window outcomes: boxes of few moves hold as often as their price says
     const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
     const path = { minutes: 6_000, deviation: () => 1e-3, windowMinutes: 1, steps };
     feed(outcomes, seededRandom(1), path);
-    const { middle, below, above } = outcomes.deviation(PRIOR);
+    const { median, lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
     const unit = Math.sqrt(YEAR_MS / MINUTE_MS) * 1e-3;
-    const { nodes } = forecastOf(Math.exp(middle) * unit, Math.sqrt(below), Math.sqrt(above));
+    const { nodes } = forecastOf(
+      Math.exp(median) * unit,
+      Math.sqrt(lowerVariance),
+      Math.sqrt(upperVariance),
+    );
     for (const distance of [5e-4, 8e-4, 1.2e-3, 2e-3]) {
       const priceAt = (volatility: number) =>
         noTouchAtChecks({ ...minute, toLower: distance, toUpper: distance }, {
@@ -99,7 +106,7 @@ Deno.test("Window outcomes: where volatility changes unseen, the deviation gets 
   const deviation = () => 1e-3 * Math.exp(0.6 * gaussian(random));
   feed(outcomes, random, { minutes: 16_000, deviation, windowMinutes: 4 });
   const learned = outcomes.deviation(PRIOR);
-  for (const variance of [learned.below, learned.above]) {
+  for (const variance of [learned.lowerVariance, learned.upperVariance]) {
     assert.ok(variance > 0.15 && variance < 0.6, JSON.stringify(learned));
   }
 });
@@ -109,8 +116,8 @@ Deno.test("Window outcomes: where the minute of the hour decides, the deviation 
   let minute = -1;
   const deviation = () => (minute += 1) % 60 < 30 ? 2e-3 : 1e-3;
   feed(outcomes, seededRandom(1), { minutes: 8_000, deviation, windowMinutes: 1 });
-  const { below, above } = outcomes.deviation(PRIOR);
-  assert.ok(below < 0.06 && above < 0.06, `${below}, ${above}`);
+  const { lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
+  assert.ok(lowerVariance < 0.06 && upperVariance < 0.06, `${lowerVariance}, ${upperVariance}`);
   const further = outcomes.offsetAt(10 * MINUTE_MS) - outcomes.offsetAt(40 * MINUTE_MS);
   assert.ok(Math.abs(further - Math.LN2) < 0.1, `${further}`);
 });
@@ -140,9 +147,9 @@ Deno.test("Window outcomes: where windows end is learned apart from how far they
       windowMinutes: 1,
       bounce,
     });
-    return outcomes.endFactor;
+    return outcomes.endToRangeRatio;
   };
-  assert.equal(new WindowOutcomes(MINUTE_MS, MINUTE_MS).endFactor, 1);
+  assert.equal(new WindowOutcomes(MINUTE_MS, MINUTE_MS).endToRangeRatio, 1);
   const [plain, bouncing] = [factorOf(0), factorOf(3e-4)];
   assert.ok(Math.abs(plain - 1) < 0.03, `${plain}`);
   assert.ok(bouncing < plain - 0.05, `${bouncing}`);
@@ -151,8 +158,8 @@ Deno.test("Window outcomes: where windows end is learned apart from how far they
 Deno.test("Window outcomes: without windows the prior counts; a gap forgets those under way", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   assert.throws(() => outcomes.begin(0, 1, 0, EXPECTED), TypeError);
-  const { middle, below, above } = outcomes.deviation(PRIOR);
-  assert.ok(Math.abs(middle - PRIOR.middle) < 0.05 && below > 0 && above > 0);
+  const { median, lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
+  assert.ok(Math.abs(median - PRIOR.median) < 0.05 && lowerVariance > 0 && upperVariance > 0);
   outcomes.begin(0, 100, -7, EXPECTED);
   outcomes.drop();
   outcomes.observe({ endMs: MINUTE_MS, high: 101, low: 99, close: 100 });

@@ -1,3 +1,4 @@
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
@@ -9,7 +10,7 @@ import { plenty, quoteHashOf, stakeOf, thesisOf } from "../theses.ts";
 
 /** A book that knows all open theses. */
 function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBook {
-  const book = new ExposureBook(max);
+  const book = new ExposureBook(max, decodeBet);
   book.beginReading();
   book.endReading(theses);
   return book;
@@ -83,7 +84,7 @@ Deno.test("Exposure: theses come oldest first, whatever the order in which they 
 });
 
 Deno.test("Exposure: a reading that a lost connection cut short cannot end", () => {
-  const book = new ExposureBook(undefined);
+  const book = new ExposureBook(undefined, decodeBet);
   book.beginReading();
   book.invalidate();
   assert.throws(() => book.endReading([thesisOf(1)]), TypeError);
@@ -111,7 +112,7 @@ Deno.test("Exposure: a bet adds its correlated risk once, from its reservation u
 /** A chain with many executions under way at once, reported to a book by a feed that comes and goes. */
 class World {
   readonly max = 200n;
-  readonly book = new ExposureBook(this.max);
+  readonly book = new ExposureBook(this.max, decodeBet);
   readonly limit = new ExposureLimit({ book: this.book });
   readonly #random: RandomSource;
   /** What naively is at risk: executions under way, and open theses of the chain. */

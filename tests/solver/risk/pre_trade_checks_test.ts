@@ -93,12 +93,12 @@ Deno.test("Pre-trade checks: the price is checked again after the recording, dea
       void seen.push([bet, payout, isRecorded]),
   };
   await checks({ strategy }).checkAndReadBalances(quote);
-  checks({ strategy }).recheck(quote, false);
+  checks({ strategy }).recheck(quote, { isHedged: false });
   assert.deepEqual(seen, [[quote, 150n, false], [quote, 150n, true]]);
   for (const given of [{ hedgeMs: 51 }, { maxRisk: 49n }, { strategy: moved }]) {
-    assert.throws(() => checks(given).recheck(quote, false), RangemakerError);
+    assert.throws(() => checks(given).recheck(quote, { isHedged: false }), RangemakerError);
   }
-  checks({ hedgeMs: 51 }).recheck(quote, true);
+  checks({ hedgeMs: 51 }).recheck(quote, { isHedged: true });
 });
 
 Deno.test("Pre-trade checks: the deadline leaves time for the hold and the hedge", async () => {

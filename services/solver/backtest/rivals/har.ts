@@ -7,10 +7,10 @@ import type { SlotPrice } from "../slots.ts";
 import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
-import { YEAR_MS } from "../../../../lib/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../../lib/time.ts";
 
 /** Memory of the variances that the forecast is made of: ten minutes, an hour, six hours, a day. */
-const HALF_LIVES_MS = [600_000, 3_600_000, 21_600_000, 86_400_000];
+const HALF_LIVES_MS = [10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
 
 /** Time between two rows of the fit: closer rows add no information. */
 const FIT_STEP_MS = 300_000;
@@ -100,7 +100,7 @@ export class HarModel extends ModelMaker {
     const plain = variance / this.#season.factorAt(timeMs) ** 2;
     this.#season.add(timeMs, durationMs, Math.sqrt(variance));
     for (const mean of this.#means) {
-      mean.fade(durationMs);
+      mean.decay(durationMs);
       mean.add(plain / durationMs, durationMs);
     }
     this.#sum += plain;

@@ -104,7 +104,7 @@ Deno.test("buildChecks: a key is opened once for all checks that need it", async
   const address = "0x0000000000000000000000000000000000000001";
   const found = checks({ privateKey: row("--private-key", kinds.key) }, {
     openSigner: () => Promise.resolve({ address: (opened += 1, address) }),
-    special: (_, { signer }) => [{
+    customChecks: (_, { signer }) => [{
       subject: "special",
       run: async () => ({ level: "ok", text: (await signer()).address }),
     }],

@@ -21,7 +21,7 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
 }
 
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
-export const businessLog = {
+export const executionLog = {
   /** What the solver works with; the balance is unknown while the node does not answer. */
   started(options: SolverOptions, address: Address, { balance, time }: KnownBalance): void {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../lib/errors.ts";
 import { acceptedIntent, type Intent } from "../../lib/intents/intent.ts";
-import { businessLog } from "../../services/solver/business_log.ts";
+import { executionLog } from "../../services/solver/execution_log.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { user } from "./support.ts";
 import { quoteHashOf, stakeOf, thesisOf } from "./theses.ts";
@@ -42,73 +42,73 @@ const cases: readonly [
 ][] = [
   [
     "quote",
-    () => businessLog.quoted(quoteHash, terms),
+    () => executionLog.quoted(quoteHash, terms),
     "debug",
     { event: "quoted", ...bet, ...amounts },
   ],
   [
     "accepted execution",
-    () => businessLog.accepted(quoteHash, terms),
+    () => executionLog.accepted(quoteHash, terms),
     "info",
     { event: "execution_accepted", ...bet, ...amounts },
   ],
   [
     "hedge",
-    () => businessLog.hedged(quoteHash, terms),
+    () => executionLog.hedged(quoteHash, terms),
     "info",
     { event: "execution_hedged", ...bet, risk: "0.00001 USDC" },
   ],
   [
     "hedge of a bet that pays itself back",
-    () => businessLog.hedged(quoteHash, { ...terms, payout: 100n }),
+    () => executionLog.hedged(quoteHash, { ...terms, payout: 100n }),
     "info",
     { event: "execution_hedged", ...bet, payout: "100", risk: "0 USDC" },
   ],
   [
     "refusal",
-    () => businessLog.refused(quoteHash, terms, refusal),
+    () => executionLog.refused(quoteHash, terms, refusal),
     "info",
     { event: "execution_refused", ...bet, code: "BUSY", reason: "Too busy" },
   ],
   [
     "committed execution",
-    () => businessLog.finished(committed),
+    () => executionLog.finished(committed),
     "info",
     { event: "execution_committed", ...who, thesisId: 5, txHash },
   ],
   [
     "execution that failed without a receipt",
-    () => businessLog.finished({ ...intent, state: "failed", failure }),
+    () => executionLog.finished({ ...intent, state: "failed", failure }),
     "info",
     failed,
   ],
   [
     "execution whose receipt says failed",
-    () => businessLog.finished({ ...committed, state: "failed", failure }),
+    () => executionLog.finished({ ...committed, state: "failed", failure }),
     "info",
     failed,
   ],
   [
     "bet that its user won",
-    () => businessLog.settled(thesisOf(7, { status: "won" })),
+    () => executionLog.settled(thesisOf(7, { status: "won" })),
     "info",
     { ...settled, result: "won", pnl: "-0.00001 USDC", profit: "-10" },
   ],
   [
     "bet that its user lost",
-    () => businessLog.settled(thesisOf(7, { status: "lost" })),
+    () => executionLog.settled(thesisOf(7, { status: "lost" })),
     "info",
     { ...settled, result: "lost", pnl: "0.0001 USDC", profit: "100" },
   ],
   [
     "exposure near its bound",
-    () => businessLog.exposure(true, 9n, 10n),
+    () => executionLog.exposure(true, 9n, 10n),
     "warning",
     { event: "exposure_near_bound", ...bound },
   ],
   [
     "exposure far from its bound",
-    () => businessLog.exposure(false, 9n, 10n),
+    () => executionLog.exposure(false, 9n, 10n),
     "info",
     { event: "exposure_normal", ...bound },
   ],

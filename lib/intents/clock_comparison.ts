@@ -1,0 +1,67 @@
+import type { Logger } from "@logtape/logtape";
+import type { RangemakerError } from "../errors.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
+import { clocksDifferError } from "./failures.ts";
+
+/** Beyond this difference to the node's clock, transactions and deadlines fail, or soon will. */
+const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
+
+/** A block that comes later than this after the last one seen may have been made at any time since. */
+const HEAD_AGE_MAX_MS = 10_000;
+
+/** The node's newest block. */
+export interface Head {
+  number: number;
+  timestampMs: number;
+}
+
+/** Compares this machine's clock with the node's, by the blocks it makes and by its refusals. */
+export class ClockComparison {
+  readonly #log: Logger;
+  #problem: RangemakerError | undefined;
+  /** Number of the newest block when it was last observed; 0 if the node does not report it. */
+  #lastNumber = 0;
+  #lastObservedMs = -Infinity;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Why the clocks differ, if they do by much. */
+  get problem(): RangemakerError | undefined {
+    return this.#problem;
+  }
+
+  /**
+   * Compares the time of the node's newest block. Only a block newer than the last observation shows
+   * the node's clock: the last block of an idle chain is old anyway.
+   *
+   * @param head Null if the node does not report it.
+   */
+  observe(head: Head | null, nowMs: number): void {
+    const number = head?.number ?? 0;
+    const isNew = number > this.#lastNumber && nowMs - this.#lastObservedMs <= HEAD_AGE_MAX_MS;
+    this.#lastNumber = number;
+    this.#lastObservedMs = nowMs;
+    if (head === null || !isNew) return;
+    const aheadMs = nowMs - head.timestampMs;
+    if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) this.agree();
+    else this.differ(clocksDifferError(aheadMs), aheadMs);
+  }
+
+  /** The clocks differ: keeps why, and logs it once. */
+  differ(problem: RangemakerError, aheadMs: number | undefined): void {
+    if (this.#problem === undefined) {
+      const { message: reason } = problem;
+      this.#log.error("{reason}", { event: "clocks_differ", reason, aheadMs });
+    }
+    this.#problem = problem;
+  }
+
+  /** The clocks agree: logs it once if they differed before. */
+  agree(): void {
+    if (this.#problem === undefined) return;
+    this.#problem = undefined;
+    this.#log.info("The clock agrees with the node's again", { event: "clocks_agree" });
+  }
+}
