@@ -9,7 +9,7 @@ import {
   pageOf,
   sorted,
 } from "../../services/console/page/trade/history.ts";
-import { leastPayout, oddsOf, probabilityAt } from "../../services/console/page/trade/odds.ts";
+import { leastPayout, oddsOf } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { OTHER, thesisOf } from "./offers.ts";
@@ -133,11 +133,4 @@ Deno.test("sorted: by each column, both ways; equal bets stay in their order", (
   assert.deepEqual(idsBy("You bet", true), [2, 1, 3]);
   assert.deepEqual(idsBy("Pays", false), [1, 2, 3]);
   assert.deepEqual(idsBy("Outcome", true), [2, 3, 1]);
-});
-
-Deno.test("probabilityAt: an older estimate's chance moves against the payout", () => {
-  const estimated = { payout: 20_000_000n, probability: 0.5 };
-  assert.equal(probabilityAt(25_000_000n, estimated), 0.4);
-  assert.equal(probabilityAt(1n, estimated), 1);
-  assert.equal(probabilityAt(25_000_000n, { payout: 1n }), undefined);
 });

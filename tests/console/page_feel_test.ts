@@ -51,7 +51,7 @@ Deno.test({
           await visitor.sees(/Break-even chance/);
           await visitor.sees(/pays [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%/);
           assert.deepEqual(await hiddenFocus(page), []);
-          // 45 s from 10 s on do not fit beside the past of the minute shown before.
+          // 60 s from 20 s on do not fit beside the past of the minute shown before.
           await page.waitForSelector('[aria-label="Time shown: 2 min"]');
           for (
             const [action, then] of [
@@ -83,7 +83,7 @@ Deno.test({
           assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
           await visitor.press("Repeat bet 1");
           await visitor.sees(/Times your bet\s+×/);
-          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "45 s");
+          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 m");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
             await visitor.sees(view === "maker" ? /Open boxes/ : /What is wrong/);
@@ -192,7 +192,7 @@ Deno.test({
         await hears(page, /^The box was cleared\.$/);
         assert.equal(await page.$eval("input[name=upper]", ({ value }) => value), "");
         await page.keyboard.press("Enter");
-        await hears(page, /^Suggested box: from .* to .*, starts in 10 s, lasts 45 s\.$/);
+        await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 m\.$/);
         await hears(
           page,
           /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
@@ -242,7 +242,7 @@ Deno.test({
         await hears(page, /^The quote has expired\.$/);
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a firm quote");
-        const later = { startsIn: "10 s", lasts: "45 s" };
+        const later = { startsIn: "20 s", lasts: "1 m" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
         await visitor.sees(/Times your bet\s+×/); // the quote's chance comes from the estimate
         await page.keyboard.press("Enter");

@@ -8,7 +8,7 @@ const offer = offerOf(1, {
 });
 
 const QUOTED: QuoteSituation = {
-  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined },
+  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, isRefused: false },
   ...{ isDevelopmentKey: false, isChecking: false, hasOther: false, isOffline: false },
   price: 11n,
 };

@@ -18,7 +18,10 @@ Deno.test("failureText: after signing, what became of the money comes first", ()
 Deno.test("failureText: a reason of the price ends with an estimate, any other one stays", () => {
   assert.equal(failureText(LEFT, PRICED, ""), `${NOTHING} The price had moved.`);
   assert.equal(failureText({ ...LEFT, isOfSigning: false }, PRICED, ""), "");
-  assert.equal(failureText(LEFT, { failure: "again" }, ""), `${NOTHING} It is outside.`);
+  assert.equal(
+    failureText(LEFT, { failure: "again" } as EstimateState, ""),
+    `${NOTHING} It is outside.`,
+  );
   assert.equal(failureText(POOR, PRICED, ""), `${NOTHING} Bet less.`);
 });
 

@@ -282,7 +282,7 @@ function EstimateCard({ model, slip }: BetPanelProps) {
 }
 
 /** Choices of {@link Tolerance}, in percent. */
-const TOLERANCES = [0, 2, 5, 10] as const;
+const TOLERANCES = [0, 2, 5, 10, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (

@@ -10,21 +10,27 @@ import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
 import type { Session, User } from "../data/session.ts";
-import { formatAmount } from "../format.ts";
 import {
   betOf,
   type Draft,
   type DraftFields,
   EMPTY_FIELDS,
   fieldsOf,
+  isSameBet,
   parseFields,
   SUGGESTED_START_MS,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { leastPayout } from "./odds.ts";
-import { movedText, quoteLife } from "./quote_life.ts";
+import { quoteLife } from "./quote_life.ts";
 import type { Obstacle } from "./next_step.ts";
-import { estimateText, quoteText, SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
+import {
+  estimateText,
+  quoteText,
+  repricedText,
+  SlipVoice,
+  type SlipVoiceOptions,
+} from "./slip_voice.ts";
 import { failureText, type QuotedStage, type Stage } from "./stage.ts";
 
 /** Refusals of a signed quote after which another quote can be had at once. */
@@ -54,6 +60,8 @@ export class BetSlip {
   readonly estimator: Estimator;
   /** By how much less than quoted a bet may pay, in percent, if the price moves as it is signed. */
   readonly tolerancePercent: Signal<number>;
+  /** What bets were signed for that were placed at another payout, by their number. */
+  readonly signedFirst: Signal<ReadonlyMap<number, bigint>> = signal(new Map());
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
@@ -103,9 +111,24 @@ export class BetSlip {
   /** What the quote or the box pays, in a sentence; empty if that is unknown. */
   get terms(): string {
     const stage = this.stage.value;
-    if (stage.name === "quoted") return quoteText(stage, this.tolerancePercent.value);
-    const state = this.estimator.state.value;
+    if (stage.name === "quoted") return quoteText(stage.offer, this.tolerancePercent.value);
+    const state = this.#estimated;
     return state === undefined || stage.name !== "draft" ? "" : estimateText(state);
+  }
+
+  /** The newest estimate, if it is of the box and the amount as they are now. */
+  get #estimated() {
+    const state = this.estimator.state.value;
+    const bet = this.#bet;
+    return state && bet && isSameBet(state.bet, bet) ? state : undefined;
+  }
+
+  /** What the fields ask for, from now. */
+  get #bet(): Bet | undefined {
+    const parsed = this.parsed.value;
+    if ("errors" in parsed) return undefined;
+    const nowMs = this.#options.serverClock.now();
+    return betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
   }
 
   /** Takes what the user typed. A bet that was signed is not changed any more. */
@@ -145,23 +168,21 @@ export class BetSlip {
   /** Asks for a firm quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
     const user = this.#user;
-    const parsed = this.parsed.value;
-    if (user === undefined || "errors" in parsed) return;
+    const bet = this.#bet;
+    if (user === undefined || bet === undefined) return;
     const before = this.stage.value;
     if (before.name !== "draft" && before.name !== "quoted") return;
     const version = this.#version += 1;
-    const state = this.estimator.state.value;
+    const state = this.#estimated;
     const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     this.stage.value = { name: "quoting" };
-    const nowMs = this.#options.serverClock.now();
-    const bet = betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
     try {
       const offer = await user.client.quote(bet);
       if (version !== this.#version) return; // the bet or its user is another one
       this.#show(
         before.name === "quoted"
-          ? { ...before, offer, replaces: before.offer }
-          : { name: "quoted", offer, estimated, replaces: undefined },
+          ? { ...before, offer, replaces: before.offer, isRefused: false }
+          : { name: "quoted", offer, estimated, replaces: undefined, isRefused: false },
       );
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown, false);
@@ -173,12 +194,13 @@ export class BetSlip {
     const user = this.#user;
     let stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
-    const [version, first] = [this.#version, stage.offer.quote];
+    const [version, firstOffer] = [this.#version, stage.offer];
+    const { quote: first } = firstOffer;
     const least = leastPayout(first, this.tolerancePercent.value);
     this.#voice.endQuote();
     try {
       for (let signedAgain = 0;; signedAgain++) {
-        const refusal = await this.#sign(user, stage, signedAgain > 0);
+        const refusal = await this.#sign(user, stage, firstOffer);
         if (refusal === undefined || version !== this.#version) return;
         if (!isRangemakerError(refusal) || !MOVED.has(refusal.code)) throw refusal;
         const offer = await user.client.quote(this.#again(stage.offer));
@@ -186,9 +208,9 @@ export class BetSlip {
         const { startTime, payout } = offer.quote;
         const isSame = startTime === first.startTime && payout >= least;
         const most = SIGNED_AGAIN_MAX[payout > stage.offer.quote.payout ? "more" : "less"];
-        stage = { ...stage, offer, replaces: stage.offer };
+        stage = { ...stage, offer, replaces: firstOffer, isRefused: true };
         if (isSame && signedAgain < most && user === this.#user) continue;
-        return this.#show(stage, "The price moved, and nothing was taken. ");
+        return this.#show(stage);
       }
     } catch (thrown) {
       if (version !== this.#version) return;
@@ -216,8 +238,9 @@ export class BetSlip {
   }
 
   /** Signs one quote and sends it. @returns Why nothing was taken, if it was refused. */
-  async #sign(user: User, stage: QuotedStage, isAgain: boolean): Promise<unknown> {
+  async #sign(user: User, stage: QuotedStage, first: Offer): Promise<unknown> {
     const { offer } = stage;
+    const isAgain = offer !== first;
     const version = this.#version;
     this.stage.value = { name: "signing", offer, isAgain };
     const signature = await user.client.sign(offer);
@@ -231,9 +254,16 @@ export class BetSlip {
     if (outcome.name === "placed") {
       this.stage.value = { name: "draft" };
       this.clear();
-      this.stage.value = { ...outcome, offer };
-      const pays = formatAmount(offer.quote.payout);
-      if (isAgain) this.#voice.announce(`The price moved as you signed: it pays ${pays} USDC.`);
+      const hasMoved = offer.quote.payout !== first.quote.payout;
+      this.stage.value = { ...outcome, offer, ...(hasMoved && { signedFirst: first }) };
+      if (hasMoved) {
+        const { thesisId } = outcome;
+        this.signedFirst.value = new Map([...this.signedFirst.value, [
+          thesisId,
+          first.quote.payout,
+        ]]);
+        this.#voice.speak(repricedText(first, offer));
+      }
       return;
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
@@ -270,12 +300,10 @@ export class BetSlip {
     return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
   }
 
-  #show(stage: QuotedStage, why = ""): void {
+  #show(stage: QuotedStage): void {
     this.estimator.clear();
     this.stage.value = stage;
-    const { offer: { quote }, replaces } = stage;
-    const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
-    this.#voice.quote(stage.offer, this.terms, why + moved);
+    this.#voice.quote(stage, this.terms);
   }
 
   #fail(thrown: unknown, isOfSigning: boolean): void {
@@ -303,12 +331,11 @@ export class BetSlip {
 
   /** Estimates now and then for as long as there is a box. */
   #refresh(): void {
-    const { clock, serverClock } = this.#options;
+    const { clock } = this.#options;
     this.#cancelRefresh();
-    const parsed = this.parsed.value;
-    if ("errors" in parsed || this.stage.value.name !== "draft") return;
-    const { draft, betAmount } = parsed;
-    this.estimator.ask(betOf(this.symbol.value, draft, betAmount, serverClock.now()));
+    const bet = this.#bet;
+    if (bet === undefined || this.stage.value.name !== "draft") return;
+    this.estimator.ask(bet);
     this.#cancelRefresh = clock.after(REFRESH_MS, () => this.#refresh());
   }
 }

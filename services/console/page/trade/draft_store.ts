@@ -19,7 +19,7 @@ const fieldsSchema = z.object({
 });
 
 /** By how much less than quoted a bet may pay, in percent, for those who never chose. */
-const TOLERANCE_PERCENT = 5;
+const TOLERANCE_PERCENT = 10;
 
 const keptSchema = z.object({
   symbol: z.string().default(""),

@@ -47,15 +47,6 @@ export function oddsOf(
   };
 }
 
-/** The chance at a payout: both move together, and the estimate is a little older than its quote. */
-export function probabilityAt(
-  payout: bigint,
-  { payout: estimated, probability }: Pick<Estimate, "payout" | "probability">,
-): number | undefined {
-  if (probability === undefined) return undefined;
-  return Math.min(1, probability * Number(estimated) / Number(payout));
-}
-
 /**
  * The least that a bet pays if its signed quote is replaced without asking: never less than the
  * stake, or a winner would lose.
@@ -69,7 +60,7 @@ export function leastPayout(
 }
 
 /** A probability in percent, never 0 or 100. */
-function chanceText(probability: number): string {
+export function chanceText(probability: number): string {
   if (probability < 0.001) return "under 0.1 %";
   return probability > 0.999 ? "over 99.9 %" : `${(100 * probability).toFixed(1)} %`;
 }

@@ -55,8 +55,9 @@ function withHeight(
 ): Explanation {
   const price = OF_HEIGHT.has(code) ? feed.latest.value[symbol]?.price : undefined;
   if (price === undefined || draft === undefined) return { code, text };
-  const { durationMs } = draft;
-  const half = toNumber(price) * halfHeightOf(durationMs, feed.seriesOf(symbol).secondMove());
+  const { startsInMs, durationMs } = draft;
+  const move = feed.seriesOf(symbol).secondMove();
+  const half = toNumber(price) * halfHeightOf(startsInMs + durationMs, move);
   const height = `± ${half.toFixed(decimalsOf(toNumber(price)))}`;
   return { code, text: `${text} For ${durationText(durationMs)}, try ${height} now.` };
 }
