@@ -10,6 +10,7 @@ const offer = offerOf(1, {
 const QUOTED: QuoteSituation = {
   stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, isRefused: false },
   ...{ isDevelopmentKey: false, isChecking: false, hasOther: false, isOffline: false },
+  balance: 100n,
   price: 11n,
 };
 
@@ -45,7 +46,13 @@ Deno.test("quoteStepOf: a quote that is over can be asked for again", () => {
 Deno.test("quoteStepOf: without a network, or while a bet is on its way, the button waits", () => {
   const waiting: [Partial<QuoteSituation>, button: string, back: string | undefined][] = [
     [{ isOffline: true }, "You are offline", BACK],
-    [{ hasOther: true, isOffline: true }, "Outcome unknown, checking …", undefined],
+    [
+      { hasOther: true, isChecking: true, isOffline: true },
+      "Outcome unknown, checking …",
+      undefined,
+    ],
+    [{ hasOther: true }, "Your other tab is placing a bet …", BACK],
+    [{ balance: 9n }, "Sign and place the bet", BACK],
     [{ stage: { name: "sending", offer }, hasOther: true }, "Placing the bet …", undefined],
     [
       { stage: { name: "sending", offer }, hasOther: true, isChecking: true },

@@ -18,6 +18,7 @@ import { durationText, parseDuration } from "./input.ts";
 import { oddsOf } from "./odds.ts";
 import { obstacleNow, QuoteButton } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
+import { showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -163,13 +164,14 @@ function Stakes({ model, slip }: BetPanelProps) {
 function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
   const market = model.markets.bySymbol(slip.symbol.value);
   const hasPrice = useComputed(() => model.feed.latest.value[slip.symbol.value] !== undefined);
+  const isLoading = !model.feed.loaded.value.has(slip.symbol.value);
   const last = model.session.user.value?.portfolio.theses.value
     .find(({ base, quote }) => base === market?.base && quote === market?.quote);
   return (
     <div class="row">
       <button
         type="button"
-        disabled={!hasPrice.value}
+        disabled={!hasPrice.value || isLoading}
         data-next={isEmpty || undefined}
         onClick={() => placeBox(model, slip)}
       >
@@ -189,6 +191,7 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
 
 /** What can be done with a drawn box. */
 function BoxButtons({ model, slip }: BetPanelProps) {
+  const replaced = slip.replaced.value;
   const copyLink = () => {
     const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
     const copy = async () => await navigator.clipboard.writeText(link);
@@ -203,6 +206,9 @@ function BoxButtons({ model, slip }: BetPanelProps) {
   return (
     <>
       <span class="spacer" />
+      {replaced && (
+        <button type="button" class="quiet" onClick={() => slip.draw(replaced)}>Undo</button>
+      )}
       <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
       <button type="button" class="quiet" onClick={() => clearBox(model, slip)}>Clear</button>
     </>
@@ -218,11 +224,14 @@ export function placeBox(model: PageModel, slip: BetSlip, moved?: Draft): void {
   const { feed } = model;
   const symbol = slip.symbol.value;
   const price = feed.latest.value[symbol]?.price;
-  if (price === undefined) return;
+  if (price === undefined || moved === undefined && !feed.loaded.value.has(symbol)) {
+    return void model.announce("The prices are still being loaded.", { isSpoken: true });
+  }
   const draft = moved === undefined
     ? suggestedDraft(price, feed.seriesOf(symbol).secondMove())
     : movedDraft(moved, price);
   slip.draw(draft);
+  showChart();
   sayBox(model, slip, moved === undefined ? "Suggested box" : "Moved box");
 }
 
@@ -233,6 +242,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
   slip.choose(symbol);
   slip.edit(repeatedDraft(bet, price));
+  showChart();
   sayBox(model, slip, `Bet of ${slip.fields.value.amount} USDC`);
 }
 

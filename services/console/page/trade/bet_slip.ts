@@ -11,6 +11,7 @@ import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
 import type { Session, User } from "../data/session.ts";
 import {
+  againOf,
   betOf,
   type Draft,
   type DraftFields,
@@ -62,6 +63,8 @@ export class BetSlip {
   readonly tolerancePercent: Signal<number>;
   /** What bets were signed for that were placed at another payout, by their number. */
   readonly signedFirst: Signal<ReadonlyMap<number, bigint>> = signal(new Map());
+  /** The box that a newly drawn one has replaced, until the next change. */
+  readonly replaced: Signal<Draft | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
@@ -135,6 +138,7 @@ export class BetSlip {
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
     this.#isEdited = true;
+    this.replaced.value = undefined;
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
   }
@@ -203,7 +207,10 @@ export class BetSlip {
         const refusal = await this.#sign(user, stage, firstOffer);
         if (refusal === undefined || version !== this.#version) return;
         if (!isRangemakerError(refusal) || !MOVED.has(refusal.code)) throw refusal;
-        const offer = await user.client.quote(this.#again(stage.offer));
+        const startsInMs = this.draft?.startsInMs ?? SUGGESTED_START_MS;
+        const nowMs = this.#options.serverClock.now();
+        const bet = againOf(this.symbol.value, stage.offer.quote, startsInMs, nowMs);
+        const offer = await user.client.quote(bet);
         if (version !== this.#version) return;
         const { startTime, payout } = offer.quote;
         const isSame = startTime === first.startTime && payout >= least;
@@ -268,16 +275,6 @@ export class BetSlip {
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
     return outcome.name === "refused" ? outcome.reason : NOT_PLACED;
-  }
-
-  /** The bet of a refused quote, or of the fields once its window has begun. */
-  #again({ quote }: Offer): Bet {
-    const { lowerPrice, upperPrice, startTime, endTime, betAmount } = quote;
-    const nowMs = this.#options.serverClock.now();
-    const aheadMs = startTime - nowMs;
-    const startsInMs = aheadMs > 0 ? aheadMs : this.draft?.startsInMs ?? SUGGESTED_START_MS;
-    const draft = { lowerPrice, upperPrice, startsInMs, durationMs: endTime - startTime };
-    return betOf(this.symbol.value, draft, betAmount, nowMs);
   }
 
   /** Shows the outcome of a bet that was signed before a reload; that of another tab is shown there. */

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
@@ -46,6 +47,14 @@ export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
     const count = filtered(theses, name).length;
     model.announce(`${name}: ${count} ${count === 1 ? "bet" : "bets"}`, { isSpoken: true });
   };
+  const { by, isDescending } = sort.value;
+  const order = useRef(sort.value);
+  useEffect(() => {
+    if (order.current === sort.value) return;
+    order.current = sort.value;
+    const direction = isDescending ? "descending" : "ascending";
+    model.announce(`Sorted by ${by}, ${direction}.`, { isSpoken: true });
+  }, [sort.value]);
   const save = () => {
     download(csvOf(theses, model.markets));
     model.announce(
@@ -94,6 +103,7 @@ export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
             </div>
             <Table
               of="your bets"
+              isCards
               sort={sort}
               rows={rows}
               keyOf={({ id }) => id}

@@ -33,7 +33,10 @@ export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefin
     hasUser: user !== undefined,
     walletChainId: user?.walletChainId.value,
     balance: user?.portfolio.account.value?.balance,
-    checkingUntilMs: unresolved?.offer.quote.deadline,
+    onItsWay: unresolved && {
+      deadline: unresolved.offer.quote.deadline,
+      isChecking: unresolved.isChecking,
+    },
     isEmpty: slip.isEmpty,
     parsed,
     unpriceable: estimate && "failure" in estimate

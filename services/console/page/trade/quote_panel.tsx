@@ -8,6 +8,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { durationText } from "./input.ts";
 import { leastPayout, oddsOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
+import { showChart } from "./show_chart.ts";
 import { chancesText, changesOf, repricedText } from "./slip_voice.ts";
 import type { Stage } from "./stage.ts";
 
@@ -53,8 +54,9 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
   const { button, note, look, action, back } = quoteStepOf({
     stage,
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
-    isChecking: own?.isChecking ?? false,
+    isChecking: (own === undefined ? bets : [own]).some((bet) => bet.isChecking),
     hasOther: bets.length > 0,
+    balance: user?.portfolio.account.value?.balance,
     isOffline: model.isOffline.value,
     price: model.feed.latest.value[symbol]?.price,
   }, nowMs);
@@ -125,11 +127,8 @@ interface PlacedBetProps {
 function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
-  // Under a thumb, the page may be scrolled to its fields: the box is what is watched now.
-  useEffect(() => {
-    if (!matchMedia("(pointer: coarse)").matches) return;
-    document.querySelector(".chart")?.scrollIntoView({ block: "nearest" });
-  }, []);
+  // The box is what is watched now.
+  useEffect(showChart, []);
   if (status === "won") {
     return (
       <p class="placed">
