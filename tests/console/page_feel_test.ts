@@ -52,7 +52,7 @@ Deno.test({
           await visitor.sees(/pays [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%/);
           assert.deepEqual(await hiddenFocus(page), []);
           // 60 s from 20 s on do not fit beside the past of the minute shown before.
-          await page.waitForSelector('[aria-label="Time shown: 2 min"]');
+          await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           for (
             const [action, then] of [
               ["Get a firm quote", /Sign within \d+ s\. The window starts in \d+ s\./],

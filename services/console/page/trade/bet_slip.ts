@@ -11,7 +11,6 @@ import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
 import type { Session, User } from "../data/session.ts";
 import {
-  againOf,
   betOf,
   type Draft,
   type DraftFields,
@@ -19,11 +18,10 @@ import {
   fieldsOf,
   isSameBet,
   parseFields,
-  SUGGESTED_START_MS,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { leastPayout } from "./odds.ts";
 import { quoteLife } from "./quote_life.ts";
+import { againOf, hasMoved, isSignedAgain } from "./signed_again.ts";
 import type { Obstacle } from "./next_step.ts";
 import {
   estimateText,
@@ -33,12 +31,6 @@ import {
   type SlipVoiceOptions,
 } from "./slip_voice.ts";
 import { failureText, type QuotedStage, type Stage } from "./stage.ts";
-
-/** Refusals of a signed quote after which another quote can be had at once. */
-const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
-
-/** A bet whose price moves each time it is signed is signed again this often, by what it pays now. */
-const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
 
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
@@ -198,26 +190,22 @@ export class BetSlip {
     const user = this.#user;
     let stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
-    const [version, firstOffer] = [this.#version, stage.offer];
-    const { quote: first } = firstOffer;
-    const least = leastPayout(first, this.tolerancePercent.value);
+    const [version, first, tolerance] = [this.#version, stage.offer, this.tolerancePercent.value];
     this.#voice.endQuote();
     try {
       for (let signedAgain = 0;; signedAgain++) {
-        const refusal = await this.#sign(user, stage, firstOffer);
+        const refusal = await this.#sign(user, stage, first);
         if (refusal === undefined || version !== this.#version) return;
-        if (!isRangemakerError(refusal) || !MOVED.has(refusal.code)) throw refusal;
-        const startsInMs = this.draft?.startsInMs ?? SUGGESTED_START_MS;
+        if (!hasMoved(refusal)) throw refusal;
+        const { quote: refused } = stage.offer;
         const nowMs = this.#options.serverClock.now();
-        const bet = againOf(this.symbol.value, stage.offer.quote, startsInMs, nowMs);
+        const bet = againOf(this.symbol.value, refused, this.draft?.startsInMs, nowMs);
         const offer = await user.client.quote(bet);
         if (version !== this.#version) return;
-        const { startTime, payout } = offer.quote;
-        const isSame = startTime === first.startTime && payout >= least;
-        const most = SIGNED_AGAIN_MAX[payout > stage.offer.quote.payout ? "more" : "less"];
-        stage = { ...stage, offer, replaces: firstOffer, isRefused: true };
-        if (isSame && signedAgain < most && user === this.#user) continue;
-        return this.#show(stage);
+        const quotes = { first: first.quote, refused, next: offer.quote };
+        stage = { ...stage, offer, replaces: first, isRefused: true };
+        const isAgain = isSignedAgain(quotes, tolerance, signedAgain);
+        if (!isAgain || user !== this.#user) return this.#show(stage);
       }
     } catch (thrown) {
       if (version !== this.#version) return;
@@ -261,17 +249,11 @@ export class BetSlip {
     if (outcome.name === "placed") {
       this.stage.value = { name: "draft" };
       this.clear();
-      const hasMoved = offer.quote.payout !== first.quote.payout;
-      this.stage.value = { ...outcome, offer, ...(hasMoved && { signedFirst: first }) };
-      if (hasMoved) {
-        const { thesisId } = outcome;
-        this.signedFirst.value = new Map([...this.signedFirst.value, [
-          thesisId,
-          first.quote.payout,
-        ]]);
-        this.#voice.speak(repricedText(first, offer));
-      }
-      return;
+      const { payout } = first.quote;
+      if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
+      this.stage.value = { ...outcome, offer, signedFirst: first };
+      this.signedFirst.value = new Map(this.signedFirst.value).set(outcome.thesisId, payout);
+      return this.#voice.speak(repricedText(first, offer));
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
     return outcome.name === "refused" ? outcome.reason : NOT_PLACED;

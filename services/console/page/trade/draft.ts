@@ -2,7 +2,7 @@
  * The box that the user draws. Its times count from now, so that it stays where it was drawn until it
  * is quoted.
  */
-import { type Bet, formatUnits, parsePrice, type Quote } from "@rangemaker/client";
+import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
 import { decimalsOf, formatQuotePrice, toNumber } from "../format.ts";
 import { durationText, parseDecimal, parseDuration } from "./input.ts";
 
@@ -235,17 +235,6 @@ export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: nu
     endTime: startTime + durationMs,
     deadline: Math.round(nowMs + QUOTE_LIFE_MS),
   };
-}
-
-/** The bet of a refused quote; once its window has begun, from later on. */
-export function againOf(symbol: string, quote: Quote, startsInMs: number, nowMs: number): Bet {
-  const { lowerPrice, upperPrice, startTime, endTime, betAmount } = quote;
-  const aheadMs = startTime - nowMs;
-  const times = {
-    startsInMs: aheadMs > 0 ? aheadMs : startsInMs,
-    durationMs: endTime - startTime,
-  };
-  return betOf(symbol, { lowerPrice, upperPrice, ...times }, betAmount, nowMs);
 }
 
 /** Whether two bets that were made at different times are of one box and stake. */

@@ -27,12 +27,14 @@ const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
+  /** What bets were signed for that pay something else, by their number. */
+  signedFor: ReadonlyMap<number, bigint>;
   onShow(bet: Thesis): void;
   onRepeat(bet: Thesis): void;
 }
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
-export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
+export function Positions({ model, chosen, signedFor, onShow, onRepeat }: PositionsProps) {
   const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<Filter>("All");
@@ -126,7 +128,15 @@ export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
                 { name: "Price stays in", text: (thesis) => formatRange(thesis) },
                 { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
                 { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
-                { name: "Pays", number: ({ payout }) => formatAmount(payout) },
+                {
+                  name: "Pays",
+                  number: ({ id, payout }) => {
+                    const signedFirst = signedFor.get(id);
+                    return signedFirst === undefined
+                      ? formatAmount(payout)
+                      : `${formatAmount(payout)} (signed for ${formatAmount(signedFirst)})`;
+                  },
+                },
                 {
                   name: "Again",
                   isSortable: false,
