@@ -99,7 +99,13 @@ Deno.test({
             const shown = await timeShown(visitor);
             assert.match(shown, /^(3[89]|4[01])(\.\d)? s$/);
             await visitor.touch([[[0.5, 0.2]], [[0.6, 0.6]]]);
-            assert.notEqual((await fieldsOf(visitor)).lower, "", "one finger draws again");
+            const drawn = await fieldsOf(visitor);
+            assert.notEqual(drawn.lower, "", "one finger draws again");
+            // A handle that was missed replaces the box, and gives it back.
+            await visitor.touch([[[0.5, 0.82]], [[0.6, 0.9]]]);
+            assert.notDeepEqual(await fieldsOf(visitor), drawn);
+            await visitor.press("Undo");
+            assert.deepEqual(await fieldsOf(visitor), drawn);
             await visitor.close();
           },
         );

@@ -67,6 +67,10 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
+          assert.match(
+            await visitor.textOf(".legend"),
+            /^● Bet 1: .*\d+ s.*, pays \d+\.\d\d USDC$/,
+          );
           await page.$eval("html", (html) => html.scrollTop = 600);
           await page.reload();
           await visitor.sees(/1 open/);
@@ -244,7 +248,7 @@ Deno.test({
         await focusIsOn(page, "Get a firm quote");
         const later = { startsIn: "20 s", lasts: "1 m" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
-        await visitor.sees(/Times your bet\s+×/); // the quote's chance comes from the estimate
+        await visitor.sees(/Times your bet\s+×/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await hears(
@@ -261,6 +265,22 @@ Deno.test({
         await focusIsOn(page, "Make another bet");
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
+        // What the eye sees of an open bet is told; the next box needs no way out of the chart.
+        await page.focus(".chart .area");
+        await page.keyboard.press("p");
+        await hears(
+          page,
+          /^ETH\/USDT: [\d,.]+\. Bet \d+: (starts in )?\d+ s( left)?, pays [\d.]+ USDC\. The price is (inside|outside), \d+\.\d\d (above|below) the (upper|lower) edge\.$/,
+        );
+        await page.keyboard.press("Enter");
+        await hears(page, /^Suggested box: /);
+        await page.waitForSelector(".chart .area:focus");
+        await page.focus('th[data-column="Outcome"] button');
+        await page.keyboard.press("Enter");
+        await hears(page, /^Sorted by Outcome, ascending\.$/);
+        await page.focus("tbody th button");
+        await page.keyboard.press("Enter");
+        await hears(page, /^Bet \d+ is shown on the chart: pays [\d.]+, ETH\/USDT from /);
         await visitor.close({ outages: true });
       });
 
@@ -284,8 +304,19 @@ Deno.test({
           assert.equal(focused, "Maker");
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
+          await visitor.press("Suggest a box");
+          await visitor.sees(/Times your bet\s+×/);
+          await page.evaluate(`
+            globalThis.causes = new Set();
+            new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
+              .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
           await page.setOfflineMode(true);
           await visitor.sees(/You are offline\. Your open bets go on/);
+          assert.equal(
+            await page.evaluate("[...causes].join()"),
+            "Offline",
+            "the right cause first",
+          );
           await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
@@ -442,7 +473,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^Bet 10\.00, get [\d.]+ \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
+    /^Bet 10\.00, get [\d.]+ USDC \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

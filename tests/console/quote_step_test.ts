@@ -36,6 +36,12 @@ Deno.test("quoteStepOf: a price outside warns until the window begins, and keeps
   assert.equal(quoteStepOf(QUOTED, 10_000).action, "sign", "inside");
 });
 
+Deno.test("quoteStepOf: a quote above the balance, since another tab has bet, says so", () => {
+  const step = quoteStepOf({ ...QUOTED, balance: 9n }, 0);
+  assert.equal(step.note, "Your balance is 0.00 USDC now: bet less.");
+  assert.equal(quoteStepOf({ ...QUOTED, balance: offer.quote.betAmount }, 0).action, "sign");
+});
+
 Deno.test("quoteStepOf: a quote that is over can be asked for again", () => {
   const expired = quoteStepOf({ ...QUOTED, price: 13n }, 25_000);
   assert.deepEqual([expired.action, expired.look], ["renew", "failure"]);

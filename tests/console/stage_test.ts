@@ -28,3 +28,10 @@ Deno.test("failureText: a reason of the price ends with an estimate, any other o
 Deno.test("failureText: a reason that the slip shows anyway is not repeated", () => {
   assert.equal(failureText(LEFT, undefined, "It is outside. For 45 s, try ± 2."), NOTHING);
 });
+
+Deno.test("failureText: a service that did not answer is forgotten once it does", () => {
+  const away = { code: "NODE_UNREACHABLE", text: "The chain does not answer.", isOfSigning: false };
+  assert.equal(failureText(away, undefined, ""), away.text);
+  assert.equal(failureText(away, PRICED, ""), "");
+  assert.equal(failureText({ ...away, isOfSigning: true }, PRICED, ""), NOTHING);
+});
