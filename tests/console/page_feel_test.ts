@@ -47,9 +47,10 @@ Deno.test({
           }
           assert.equal(await visitor.textOf(".legend"), "Pinch to zoom");
           await visitor.press("Suggest a box");
-          await visitor.sees(/Times your bet\s+×/);
-          await visitor.sees(/Break-even chance/);
-          await visitor.sees(/pays [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%/);
+          await visitor.sees(/\(× \d/);
+          await visitor.sees(
+            /pays [\d.]+ USDC \(× [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%/,
+          );
           assert.deepEqual(await hiddenFocus(page), []);
           // 60 s from 20 s on do not fit beside the past of the minute shown before.
           await page.waitForSelector('[aria-label="Time shown: 3 min"]');
@@ -86,7 +87,7 @@ Deno.test({
           assert(top > -1 && top < PHONE.height / 2, `${top}`);
           assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
           await visitor.press("Repeat bet 1");
-          await visitor.sees(/Times your bet\s+×/);
+          await visitor.sees(/\(× \d/);
           assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 m");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
@@ -108,7 +109,7 @@ Deno.test({
           await visitor.sees(/Sign within/);
           // Refused as it is asked for, and by each estimate after it.
           await page.goBack();
-          await visitor.sees(/Times your bet\s+×/);
+          await visitor.sees(/\(× \d/);
           await page.evaluate(`for (const [name, value] of [["upper", 9000], ["lower", 8990]]) {
           const input = document.querySelector("input[name=" + name + "]");
           input.value = value;
@@ -123,7 +124,7 @@ Deno.test({
           );
           assert.equal(said.length, 1);
           await visitor.press("Move the box to the price");
-          await visitor.sees(/Times your bet\s+×/);
+          await visitor.sees(/\(× \d/);
           const [lower = 0, upper = 0] = await page.$$eval(
             "input[name=lower], input[name=upper]",
             (inputs) => inputs.map(({ value }) => Number(value)),
@@ -201,7 +202,7 @@ Deno.test({
           page,
           /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
         );
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.focus(".chart .area");
         await page.keyboard.press("p");
         await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d\. Pays [\d.]+ USDC if it stays, chance /);
@@ -219,14 +220,14 @@ Deno.test({
           await page.$("input[name=upper]"),
           before,
         );
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.focus(".chart .area");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await hears(page, /^Back to the box: no bet was placed\.$/);
         await page.waitForSelector(".chart .area:focus"); // where the quote was asked for
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
@@ -239,7 +240,7 @@ Deno.test({
         // Its window ends before it is signed.
         const times = { startsIn: "1 s", lasts: "6 s" };
         for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await focusIsOn(page, "Ask for a new quote");
@@ -248,7 +249,7 @@ Deno.test({
         await focusIsOn(page, "Get a firm quote");
         const later = { startsIn: "20 s", lasts: "1 m" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await hears(
@@ -305,7 +306,7 @@ Deno.test({
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
           await visitor.press("Suggest a box");
-          await visitor.sees(/Times your bet\s+×/);
+          await visitor.sees(/\(× \d/);
           await page.evaluate(`
             globalThis.causes = new Set();
             new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))

@@ -1,8 +1,6 @@
 import { useComputed } from "@preact/signals";
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { Fact } from "../fact.tsx";
-import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   describeDraft,
@@ -15,7 +13,6 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { durationText, parseDuration } from "./input.ts";
-import { oddsOf } from "./odds.ts";
 import { obstacleNow, QuoteButton } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { showChart } from "./show_chart.ts";
@@ -85,7 +82,6 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
-      {!("errors" in parsed) && <EstimateCard model={model} slip={slip} />}
       <Tolerance slip={slip} />
       <div class="action-bar">
         <Field {...{ slip, name: "amount", unit: "USDC" }} isWrong={isAmountWrong} />
@@ -263,32 +259,6 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (obstacle === undefined) return void slip.quote();
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
   model.announce(obstacle.text || obstacle.button, { isSpoken: true });
-}
-
-/** What the box pays while it is drawn. What cannot be priced is said at the button. */
-function EstimateCard({ model, slip }: BetPanelProps) {
-  const state = slip.estimator.state.value;
-  const isFresh = model.stateOf(slip.symbol.value) === "fresh";
-  const estimate = isFresh && state && "estimate" in state ? state.estimate : undefined;
-  const odds = estimate && oddsOf(estimate, undefined);
-  const isRandom = odds !== undefined && odds.chance === undefined;
-  return (
-    <div class="estimate">
-      <dl class="facts">
-        <Fact label="Pays if it stays" isBig>
-          {estimate ? `${formatAmount(estimate.payout)} USDC` : "–"}
-        </Fact>
-        <Fact label="Times your bet">{odds?.multiplier ?? "–"}</Fact>
-        {!isRandom && <Fact label="Maker’s chance">{odds?.chance ?? "–"}</Fact>}
-        <Fact label="Break-even chance">{odds?.breakEven ?? "–"}</Fact>
-      </dl>
-      {isRandom && (
-        <p class="note">
-          This maker prices at random, for tests: its payout says nothing about the chance.
-        </p>
-      )}
-    </div>
-  );
 }
 
 /** Choices of {@link Tolerance}, in percent. */

@@ -9,7 +9,7 @@ export interface Odds {
   chance: string | undefined;
   /** The chance at which payouts equal stakes. */
   breakEven: string;
-  /** Set if the chance is far below break-even, the payout the largest of the maker, or barely more than the stake. */
+  /** Set if the chance is far below break-even, the payout the largest of the maker, or barely more than the stake, or the chance is unknown. */
   warning: string | undefined;
 }
 
@@ -40,6 +40,8 @@ export function oddsOf(
         `${formatAmount(betAmount)} USDC.`
       : isCapped
       ? `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`
+      : probability === undefined
+      ? "This maker prices at random, for tests: its payout says nothing about the chance."
       : ratio < 1 + SMALL_GAIN
       ? `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
         `${formatAmount(payout - betAmount)}.`

@@ -72,17 +72,18 @@ export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
   const obstacle = obstacleNow(model, slip);
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
-  const estimate = !obstacle && state && "estimate" in state ? state.estimate : undefined;
+  const isFresh = model.stateOf(slip.symbol.value) === "fresh";
+  const estimate = isFresh && state && "estimate" in state ? state.estimate : undefined;
   const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
   // The slip says it aloud.
   const failure = stage.name === "draft" && stage.failure;
   const failed = failure ? failureText(failure, state, obstacle?.text ?? "") : "";
   return (
     <>
-      {odds && estimate && (
+      {!("errors" in slip.parsed.value) && (
         <p class="bar-payout">
-          pays <strong>{formatAmount(estimate.payout)}</strong>
-          {chancesText(odds).replaceAll(" %", "\u00a0%")}
+          pays <strong>{odds ? `${formatAmount(estimate.payout)} USDC` : "–"}</strong>
+          {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
         </p>
       )}
       {failed !== "" && <p class="warned bar-failure">{failed}</p>}
