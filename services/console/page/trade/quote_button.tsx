@@ -73,14 +73,17 @@ export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
   const isFresh = model.stateOf(slip.symbol.value) === "fresh";
-  const estimate = isFresh && state && "estimate" in state ? state.estimate : undefined;
+  const parsed = slip.parsed.value;
+  // A drag is ahead of its estimate by a moment; another amount is another bet.
+  const isOfAmount = "betAmount" in parsed && state?.bet.betAmount === parsed.betAmount;
+  const estimate = isFresh && isOfAmount && "estimate" in state ? state.estimate : undefined;
   const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
   // The slip says it aloud.
   const failure = stage.name === "draft" && stage.failure;
   const failed = failure ? failureText(failure, state, obstacle?.text ?? "") : "";
   return (
     <>
-      {!("errors" in slip.parsed.value) && (
+      {!("errors" in parsed) && (
         <p class="bar-payout">
           pays <strong>{odds ? `${formatAmount(estimate.payout)} USDC` : "–"}</strong>
           {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}

@@ -71,27 +71,14 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
         <Fact label="From">
           {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
         </Fact>
-        <Fact label="You bet">{bet} USDC</Fact>
-        {!isOver && (
-          <>
-            <Fact label="You get if it stays" isBig>
-              <span data-payout={quote.payout.toString()}>{pays} USDC</span>
-            </Fact>
-            {least < quote.payout && (
-              <Fact label="At least, if the price moves">{atLeast} USDC</Fact>
-            )}
-            {odds.chance !== undefined && <Fact label="Maker’s chance">{odds.chance}</Fact>}
-            <Fact label="Break-even chance">{odds.breakEven}</Fact>
-          </>
-        )}
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       {stage.name === "quoted" && !isOver &&
         changesOf(stage).map((text) => <p key={text} class="note changed">{text}</p>)}
       <div class="action-bar">
-        {action === "sign" && (
+        {!isOver && (
           <p class="bar-payout bar-terms" id="terms">
-            Bet {bet}, get <strong>{pays}</strong> USDC
+            Bet {bet}, get <strong data-payout={quote.payout.toString()}>{pays} USDC</strong>
             {least < quote.payout && ` (at least ${atLeast})`}
             {chancesText(odds).replaceAll(" %", "\u00a0%")}
           </p>
