@@ -23,13 +23,7 @@ import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
 import { againOf, hasMoved, isSignedAgain } from "./signed_again.ts";
 import type { Obstacle } from "./next_step.ts";
-import {
-  estimateText,
-  quoteText,
-  repricedText,
-  SlipVoice,
-  type SlipVoiceOptions,
-} from "./slip_voice.ts";
+import { estimateText, quoteText, SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
 import { failureText, type QuotedStage, type Stage } from "./stage.ts";
 
 /** An estimate ages with the price: asked again this often. */
@@ -53,8 +47,8 @@ export class BetSlip {
   readonly estimator: Estimator;
   /** By how much less than quoted a bet may pay, in percent, if the price moves as it is signed. */
   readonly tolerancePercent: Signal<number>;
-  /** What bets were signed for that were placed at another payout, by their number. */
-  readonly signedFirst: Signal<ReadonlyMap<number, bigint>> = signal(new Map());
+  /** What bets were signed for that were placed at another payout: as the store keeps it. */
+  readonly signedFor: Signal<Readonly<Record<string, string>>>;
   /** The box that a newly drawn one has replaced, until the next change. */
   readonly replaced: Signal<Draft | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
@@ -72,6 +66,7 @@ export class BetSlip {
     this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
+    this.signedFor = signal(options.drafts.signedFor);
     this.#options = options;
     this.#voice = new SlipVoice(options);
     let address = options.session.user.peek()?.address;
@@ -252,8 +247,9 @@ export class BetSlip {
       const { payout } = first.quote;
       if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
       this.stage.value = { ...outcome, offer, signedFirst: first };
-      this.signedFirst.value = new Map(this.signedFirst.value).set(outcome.thesisId, payout);
-      return this.#voice.speak(repricedText(first, offer));
+      this.#options.drafts.keepSignedFor(offer.quoteHash, payout);
+      this.signedFor.value = this.#options.drafts.signedFor;
+      return this.#voice.repriced(first, offer);
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
     return outcome.name === "refused" ? outcome.reason : NOT_PLACED;

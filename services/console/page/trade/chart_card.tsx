@@ -20,7 +20,7 @@ import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { betOf } from "./draft.ts";
+import { betOf, describeDraft } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
 import { Legend, nextBet } from "./legend.tsx";
 import { LiveChart } from "./live_chart.ts";
@@ -86,7 +86,11 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
           type="button"
           class={isOld(model, symbol) ? "old" : undefined}
           aria-pressed={slip.symbol.value === symbol}
-          onClick={() => slip.choose(symbol)}
+          onClick={() => {
+            slip.choose(symbol);
+            const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
+            model.announce(`${slip.symbol.value}: ${box}`, { isSpoken: true });
+          }}
         >
           <span>{symbol}</span>
           <LivePrice feed={model.feed} symbol={symbol} />

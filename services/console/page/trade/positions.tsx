@@ -27,8 +27,8 @@ const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
-  /** What bets were signed for that pay something else, by their number. */
-  signedFor: ReadonlyMap<number, bigint>;
+  /** What bets were signed for that pay something else, by their quote's hash. */
+  signedFor: Readonly<Record<string, string>>;
   onShow(bet: Thesis): void;
   onRepeat(bet: Thesis): void;
 }
@@ -130,11 +130,10 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
                 { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
                 {
                   name: "Pays",
-                  number: ({ id, payout }) => {
-                    const signedFirst = signedFor.get(id);
-                    return signedFirst === undefined
-                      ? formatAmount(payout)
-                      : `${formatAmount(payout)} (signed for ${formatAmount(signedFirst)})`;
+                  number: ({ quoteHash, payout }) => {
+                    const first = signedFor[quoteHash];
+                    const signed = first && ` (signed for ${formatAmount(BigInt(first))})`;
+                    return `${formatAmount(payout)}${signed ?? ""}`;
                   },
                 },
                 {

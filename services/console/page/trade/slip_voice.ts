@@ -81,6 +81,11 @@ export class SlipVoice {
     }));
   }
 
+  /** Says what a bet pays that was signed for something else. */
+  repriced(first: Offer, placed: Offer): void {
+    this.speak(repricedText(first, placed));
+  }
+
   /** The quote is signed, or dropped: nothing is said about it any more. */
   endQuote(): void {
     this.#endQuote();

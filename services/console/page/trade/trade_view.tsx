@@ -125,7 +125,7 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
         <Positions
           model={model}
           chosen={chosen}
-          signedFor={slip.signedFirst.value}
+          signedFor={slip.signedFor.value}
           onShow={show}
           onRepeat={(bet) => repeatBet(model, slip, bet)}
         />
