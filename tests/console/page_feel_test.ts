@@ -183,6 +183,12 @@ Deno.test({
           return { top, bottom };
         });
         assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
+        await page.waitForFunction(`(() => {
+          const message = document.querySelector(".messages").getBoundingClientRect();
+          const focused = document.activeElement.getBoundingClientRect();
+          return message.height > 0 &&
+            (focused.bottom <= message.top || focused.top >= message.bottom);
+        })()`);
         await page.setViewport({ width: 1360, height: 900 });
         await page.focus(".chart .area");
         await page.keyboard.press("ArrowUp");
@@ -282,6 +288,10 @@ Deno.test({
         await page.focus("tbody th button");
         await page.keyboard.press("Enter");
         await hears(page, /^Bet \d+ is shown on the chart: pays [\d.]+, ETH\/USDT from /);
+        const notify = await page.waitForSelector("::-p-text(Notify me when a bet ends)");
+        await notify?.focus();
+        await page.keyboard.press("Enter"); // this browser refuses
+        await focusIsOn(page, "Download CSV");
         await visitor.close({ outages: true });
       });
 

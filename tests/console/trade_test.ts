@@ -206,6 +206,12 @@ Deno.test({
           await visitor.press("Change the box");
           await visitor.fill("amount", "2000000000");
           await visitor.sees(/Your balance is 100\.00 USDC: bet less/);
+          await visitor.page.$eval(".side details", (part) => part.setAttribute("open", ""));
+          await visitor.page.type(".side details input", "x");
+          await visitor.press("Take test money");
+          await visitor.page.waitForSelector(
+            '.side details input[aria-invalid="true"][aria-describedby="deposit-problem"]',
+          );
           await visitor.close({ outages: true }); // a refusal is a status of 400
         },
       );

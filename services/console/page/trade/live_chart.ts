@@ -5,6 +5,7 @@ import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
 import {
   CALM_STEP_MS,
+  isKept,
   pastShare,
   type PriceRange,
   PriceWindow,
@@ -111,16 +112,11 @@ export class LiveChart {
     this.#frozen = { range: this.#range, untilMs };
   }
 
-  /** A box that was not dragged there, such as a suggested one, is not left outside. */
   #isHeld({ draft, series }: ChartContent): boolean {
     if (this.#frozen === undefined) return false;
-    const { range: { low, high }, untilMs } = this.#frozen;
-    if (untilMs === Infinity) return true;
-    const isSeen = (price: number | undefined) =>
-      price === undefined || price >= low && price <= high;
-    return performance.now() < untilMs && isSeen(series.prices.at(-1)) &&
-      (draft === undefined ||
-        isSeen(toNumber(draft.lowerPrice)) && isSeen(toNumber(draft.upperPrice)));
+    const { range, untilMs } = this.#frozen;
+    const sides = draft === undefined ? [] : [draft.lowerPrice, draft.upperPrice].map(toNumber);
+    return isKept(range, untilMs - performance.now(), [...series.prices.slice(-1), ...sides]);
   }
 
   #resize(): void {
