@@ -37,7 +37,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   return (
     <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
       <div class="row">
-        <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
+        <h2>{isFirst && slip.isEmpty ? "3. Draw your box" : "Your box"}</h2>
         {stage.name === "draft" && !slip.isEmpty && <BoxButtons model={model} slip={slip} />}
       </div>
       {"offer" in stage
