@@ -165,8 +165,12 @@ function moving(refusals: number, payouts: readonly bigint[]) {
 
 Deno.test("BetSlip: a price that moved within the tolerance is signed again at once, in the same window", async () => {
   for (const payout of [10_800_000n, 12_000_000n, 30_000_000n]) {
-    const { slip, open, quoted, signed, said, removed, pending } = moving(2, [12_000_000n, payout]);
+    const { slip, clock, open, quoted, signed, said, removed, pending } = moving(2, [
+      12_000_000n,
+      payout,
+    ]);
     await slip.quote();
+    clock.jump(1_000); // the quote is read
     await slip.place();
     const stage = stageOf(slip);
     assert(stage.name === "placed");
