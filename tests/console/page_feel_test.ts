@@ -183,12 +183,6 @@ Deno.test({
           return { top, bottom };
         });
         assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
-        await page.waitForFunction(`(() => {
-          const message = document.querySelector(".messages").getBoundingClientRect();
-          const focused = document.activeElement.getBoundingClientRect();
-          return message.height > 0 &&
-            (focused.bottom <= message.top || focused.top >= message.bottom);
-        })()`);
         await page.setViewport({ width: 1360, height: 900 });
         await page.focus(".chart .area");
         await page.keyboard.press("ArrowUp");
@@ -268,8 +262,19 @@ Deno.test({
             if (document.activeElement === document.body) framesWithoutFocus++;
             requestAnimationFrame(look);
           })()`);
+        // In enlarged text, the button is where messages are.
+        await page.setViewport({ width: 320, height: 640 });
+        await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
+        await page.waitForFunction(`(() => {
+          const message = document.querySelector(".messages").getBoundingClientRect();
+          const focused = document.activeElement.getBoundingClientRect();
+          return message.height > 0 &&
+            (focused.bottom <= message.top || focused.top >= message.bottom);
+        })()`);
+        await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+        await page.setViewport({ width: 1360, height: 900 });
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
         // What the eye sees of an open bet is told; the next box needs no way out of the chart.

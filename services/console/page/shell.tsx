@@ -198,8 +198,11 @@ function Messages({ model }: { model: PageModel }) {
       element.classList.toggle("above", isCovered);
     };
     place();
-    document.addEventListener("focusin", place);
-    return () => document.removeEventListener("focusin", place);
+    const ended = new AbortController();
+    for (const type of ["focusin", "scroll"]) {
+      document.addEventListener(type, place, { signal: ended.signal, passive: true });
+    }
+    return () => ended.abort();
   }, [messages]);
   return (
     // Each line is read once, without those that are still shown.
