@@ -23,10 +23,13 @@ export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"] & {
   probability?: number | undefined;
 };
 
+/** How a solver with a model explains a price. */
+export const pricingSchema = z.optional(z.object({ probability: z.number() }));
+
 /** An answer to an estimate; a solver with a model explains its price. */
 export const pricedEstimateSchema = z.pipe(
   z.extend(estimateAnswerSchema, {
-    pricing: z.optional(z.object({ probability: z.number() })),
+    pricing: pricingSchema,
   }),
   z.transform(({ estimate, pricing }): Estimate => ({
     ...estimate,

@@ -13,7 +13,14 @@ import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
 import { quoteToWire } from "../protocol/quote.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
-import { type Bet, type Estimate, pricedEstimateSchema, REQUEST_LIFE_MS, termsOf } from "./bet.ts";
+import {
+  type Bet,
+  type Estimate,
+  pricedEstimateSchema,
+  pricingSchema,
+  REQUEST_LIFE_MS,
+  termsOf,
+} from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
 import { ExecutionError, isRangemakerError } from "./errors.ts";
@@ -38,7 +45,10 @@ export interface Execution {
 /** The part of the solver's health that counts here: who it is. */
 const identitySchema = z.pick(solverHealthSchema, { solver: true });
 
-const quoteWithHashSchema = z.extend(quoteAnswerSchema, { quoteHash: hash32Schema });
+const quoteWithHashSchema = z.extend(quoteAnswerSchema, {
+  quoteHash: hash32Schema,
+  pricing: pricingSchema,
+});
 
 /**
  * The services as one user sees them. It trusts none of them: what the wallet signs is built here,
@@ -162,7 +172,7 @@ export class RangemakerClient extends ChainReader {
     const { urls: { solver: url }, chainId, clock, markets } = this.context;
     const terms = termsOf(bet, clock.now(), markets);
     const request = { user: await this.address(), ...terms };
-    const [{ quote, quoteHash }, solver] = await Promise.all([
+    const [{ quote, quoteHash, pricing }, solver] = await Promise.all([
       callJson(`${url}/quote`, quoteWithHashSchema, request),
       this.context.solver ?? callJson(`${url}/health`, identitySchema).then(({ solver }) => solver),
       requireNodeChain(this.context),
@@ -177,7 +187,7 @@ export class RangemakerClient extends ChainReader {
       }
       throw thrown;
     }
-    return { quote, quoteHash };
+    return { quote, quoteHash, ...(pricing && { probability: pricing.probability }) };
   }
 
   /**

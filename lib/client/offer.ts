@@ -15,6 +15,8 @@ import { hashTypedData, recoverSigner, type TypedData, typedDataOf } from "./typ
 export interface Offer {
   quote: Quote;
   quoteHash: Hex;
+  /** That the user wins, by the solver's model when it quoted; absent if it has none. Not signed. */
+  probability?: number | undefined;
 }
 
 /** An offer as plain JSON: amounts and prices are decimal strings. */

@@ -35,6 +35,12 @@ const ESTIMATE: Estimate = {
   ...{ betAmount: 10n, payout: 12n, multiplier: "1.2000", solverCollateral: 2n },
 };
 
+/** The bet of the scene's fields at its start. */
+const BET: Bet = {
+  ...{ symbol: "ETH/USDT", lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n },
+  ...{ betAmount: 10_000_000n, startTime: 1_003_000, endTime: 1_018_000, deadline: 1_030_000 },
+};
+
 function scene(
   client: Partial<Client> = {},
   estimate: (bet: Bet) => Promise<Estimate> = () => new Promise(() => {}),
@@ -99,7 +105,7 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(The quote pays 12.00 USDC for 10.00 (at least 11.40), break-even 83.3 %. The window starts in 3 s. Sign it within 18 s.)",
+    "(The quote pays 12.00 USDC for 10.00 (at least 10.80), break-even 83.3 %. The window starts in 3 s. Sign it within 18 s.)",
   ]);
 });
 
@@ -127,7 +133,7 @@ Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", 
   assert.deepEqual(slip.fields.value, {
     ...{ lower: "0.000001", upper: "0.000002", startsIn: "3 s", lasts: "5 s", amount: "10" },
   });
-  slip.estimator.state.value = { failure: "of before" };
+  slip.estimator.state.value = { failure: "of before", bet: BET };
   await slip.quote();
   assert.equal(slip.estimator.state.value, undefined, "the next one is younger than the refusal");
   const stage = stageOf(slip);
@@ -144,7 +150,8 @@ function moving(refusals: number, payouts: readonly bigint[]) {
     quote(bet) {
       const payout = payouts[quoted.length] ?? payouts.at(-1) ?? 0n;
       quoted.push(bet);
-      return Promise.resolve(offerOf(quoted.length, { ...quoteOf(bet).quote, payout }));
+      const offer = offerOf(quoted.length, { ...quoteOf(bet).quote, payout });
+      return Promise.resolve({ ...offer, probability: 0.48 });
     },
     sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
     execute({ quote }) {
@@ -157,9 +164,13 @@ function moving(refusals: number, payouts: readonly bigint[]) {
 }
 
 Deno.test("BetSlip: a price that moved within the tolerance is signed again at once, in the same window", async () => {
-  for (const payout of [11_400_001n, 12_000_000n, 30_000_000n]) {
-    const { slip, quoted, signed, said, removed, pending } = moving(2, [12_000_000n, payout]);
+  for (const payout of [10_800_000n, 12_000_000n, 30_000_000n]) {
+    const { slip, clock, open, quoted, signed, said, removed, pending } = moving(2, [
+      12_000_000n,
+      payout,
+    ]);
     await slip.quote();
+    clock.jump(1_000); // the quote is read
     await slip.place();
     const stage = stageOf(slip);
     assert(stage.name === "placed");
@@ -169,9 +180,18 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
       new Set(quoted.map(({ startTime, endTime }) => `${startTime} ${endTime}`)).size,
       1,
     );
-    assert.deepEqual(said.slice(1), [
-      `The price moved as you signed: it pays ${formatAmount(payout)} USDC.`,
-    ]);
+    const hasMoved = payout !== 12_000_000n;
+    const pays = `it pays ${formatAmount(payout)} USDC`;
+    assert.deepEqual(
+      said.slice(1),
+      hasMoved
+        ? [`(You signed for 12.00 USDC; the price moved as you did: ${pays}, chance 48.0 %.)`]
+        : [],
+    );
+    // It stays with the bet.
+    assert.equal(stage.signedFirst, hasMoved ? signed[0] : undefined);
+    const signedFor = hasMoved ? { [stage.offer.quoteHash]: "12000000" } : {};
+    for (const { value } of [slip.signedFor, open().signedFor]) assert.deepEqual(value, signedFor);
     assert.deepEqual(
       removed.map((text) => `(${text})`),
       [said[0]],
@@ -208,9 +228,12 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     assert.equal(signed.length, signatures);
-    assert.equal(stage.replaces, signed.at(-1));
+    assert.equal(stage.replaces, signed[0], "the one that was heard");
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
-    assert.match(said.at(-1) ?? "", /^The price moved, and nothing was taken. The quote pays /);
+    assert.match(
+      said.at(-1) ?? "",
+      /^\(The price moved, and nothing was taken\. (It pays .* less than the quote before of 12\.00 USDC\. )?The quote pays [^.]+\.\d\d USDC for /,
+    );
     assert.equal(said.length, 2);
   }
 });
@@ -293,8 +316,11 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   assert.deepEqual(said, []);
   // These parts of an estimate are spoken.
   const estimate = { betAmount: 10_000_000n, payout: 16_800_000n, probability: 0.56 };
-  state.value = { estimate } as EstimateState;
+  state.value = { estimate, bet: BET } as EstimateState;
   clock.advance(5_000);
+  assert.deepEqual(said, [], "it is of the box before");
+  state.value = { estimate, bet: { ...BET, lowerPrice: 2_991_000_000n } } as EstimateState;
+  clock.advance(1_000);
   await settle();
   assert.deepEqual(said, ["(Pays 16.80 USDC if it stays, chance 56.0 %, break-even 59.5 %.)"]);
   assert.equal(said[0], `(${slip.terms})`);
@@ -306,7 +332,7 @@ Deno.test("BetSlip: a wrong field is spoken once it is still, and no payout", ()
   slip.edit({ amount: "5000" });
   // These parts of an estimate are spoken.
   const estimate = { betAmount: 10_000_000n, payout: 16_800_000n };
-  slip.estimator.state.value = { estimate } as EstimateState;
+  slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
   clock.advance(5_000);
   assert.deepEqual(said, ["(Your balance is 1.00 USDC.)"]);
 });
@@ -331,6 +357,25 @@ Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted
   assert.notEqual(slip.estimator.state.value, undefined, "the last one is shown until the next");
   slip.edit({ upper: "0" });
   assert.equal(slip.estimator.state.value, undefined);
+});
+
+Deno.test("BetSlip: a quote has the chance that came with it, and is compared with no late estimate of another stake or box", async () => {
+  const late = { betAmount: 1_000_000n, payout: 1_180_000n, probability: 0.8 };
+  const others = [{ betAmount: 1_000_000n }, { endTime: BET.endTime + 100 }, {
+    deadline: 1_029_900,
+  }];
+  for (const other of others) {
+    const { slip, said } = scene({
+      quote: (bet) => Promise.resolve({ ...quoteOf(bet), probability: 0.471 }),
+    });
+    slip.estimator.state.value = { estimate: late, bet: { ...BET, ...other } } as EstimateState;
+    assert.equal(slip.terms, "");
+    await slip.quote();
+    const stage = stageOf(slip);
+    assert(stage.name === "quoted");
+    assert.deepEqual([stage.offer.probability, stage.estimated], [0.471, undefined]);
+    assert.match(said[0] ?? "", /^\(The quote pays .*, chance 47\.1 %, break-even 83\.3 %\./);
+  }
 });
 
 Deno.test("BetSlip: a wallet that reports another chain as it signs is shown as on that chain", async () => {
@@ -365,7 +410,7 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
 
 Deno.test("BetSlip: without an account nothing is quoted", async () => {
   const { slip, user, untouched } = scene();
-  const empty = { lower: "", upper: "", startsIn: "10 s", lasts: "45 s", amount: "10" };
+  const empty = { lower: "", upper: "", startsIn: "20 s", lasts: "1 m", amount: "10" };
   assert.deepEqual(untouched, empty);
   user.value = undefined;
   await slip.quote();
@@ -473,7 +518,7 @@ Deno.test("BetSlip: another account drops the quote and the estimate, and a sign
       sign: () => prompt.promise,
       execute: () => (sent += 1, Promise.resolve({ thesisId: 1, txHash: hashOf(1) })),
     });
-    slip.estimator.state.value = { failure: "old" };
+    slip.estimator.state.value = { failure: "old", bet: BET };
     await slip.quote();
     const placed = step === "signing" ? slip.place() : undefined;
     user.value = userOf(OTHER);
@@ -495,7 +540,7 @@ Deno.test("BetSlip: a quote after an expired one says how far its window moved",
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
   assert.equal(stage.offer.quote.startTime - (stage.replaces?.quote.startTime ?? 0), 20_000);
-  assert.match(said.at(-1) ?? "", /^The window has moved by 20 s, to [\d:]+\. The quote pays /);
+  assert.match(said.at(-1) ?? "", /^\(The window has moved by 20 s, to [\d:]+\. The quote pays /);
 });
 
 Deno.test("BetSlip: an expiry is announced while the quote is shown, and not after it", async () => {
@@ -545,9 +590,9 @@ Deno.test("BetSlip: asks for no quote with a field missing, and places no bet wi
 Deno.test("BetSlip: the same market again, or a wrong amount, keeps the box", () => {
   const { slip } = scene();
   const draft = slip.draft;
-  slip.estimator.state.value = { failure: "shown" };
+  slip.estimator.state.value = { failure: "shown", bet: BET };
   slip.choose("ETH/USDT");
-  assert.deepEqual(slip.estimator.state.value, { failure: "shown" });
+  assert.deepEqual(slip.estimator.state.value, { failure: "shown", bet: BET });
   slip.edit({ amount: "abc" });
   assert.deepEqual(slip.draft, draft);
 });

@@ -6,9 +6,12 @@ import {
   boxOfQuote,
   boxOfThesis,
   type ChartBox,
+  countdownOf,
   groupsOf,
   isWaiting,
+  nextToEnd,
   stateOfBet,
+  whereabouts,
 } from "../../services/console/page/trade/chart_boxes.ts";
 import { offerOf, thesisOf } from "./offers.ts";
 
@@ -92,4 +95,35 @@ Deno.test("isWaiting: an ended bet without an outcome waits for prices, unless t
   assert.equal(isWaiting({ ...open, status: "needs_backfill" }, 0), true);
   assert.equal(isWaiting({ ...open, breach: { time: 500, price: 3n } }, 3_000), false);
   assert.equal(isWaiting({ ...open, status: "won" }, 3_000), false);
+});
+
+Deno.test("nextToEnd: the open bet that ends first, without those that are decided or over", () => {
+  const breach = { time: 1, price: 1n };
+  const bets = [
+    thesisOf(1, { endTime: 9_000 }),
+    thesisOf(2, { endTime: 5_000 }),
+    thesisOf(3, { endTime: 4_000, status: "won" }),
+    thesisOf(4, { endTime: 4_000, breach }),
+    thesisOf(5, { endTime: 3_000 }),
+  ];
+  assert.equal(nextToEnd(bets, 3_000)?.id, 2);
+  assert.equal(nextToEnd(bets, 9_000), undefined);
+});
+
+Deno.test("countdownOf: counts to the start of a bet, then to its end, in full seconds", () => {
+  const bet = thesisOf(3, { startTime: 10_000, endTime: 130_000, payout: 12_430_000n });
+  assert.equal(countdownOf(bet, 7_001), "Bet 3: starts in 3 s, pays 12.43 USDC");
+  assert.equal(countdownOf(bet, 10_000), "Bet 3: 2 min 00 s left, pays 12.43 USDC");
+  assert.equal(countdownOf(bet, 129_999), "Bet 3: 1 s left, pays 12.43 USDC");
+});
+
+Deno.test("whereabouts: the distance of a price to the nearer edge, on which side it is", () => {
+  const bet = thesisOf(1, { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n });
+  const cases: [price: bigint, text: string][] = [
+    [3_008_800_000n, "inside, 1.20 below the upper edge"],
+    [2_990_000_000n, "inside, 0.00 above the lower edge"],
+    [3_010_500_000n, "outside, 0.50 above the upper edge"],
+    [2_989_000_000n, "outside, 1.00 below the lower edge"],
+  ];
+  for (const [price, text] of cases) assert.equal(whereabouts(bet, price), text);
 });

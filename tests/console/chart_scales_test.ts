@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   isInside,
+  isKept,
   pastShare,
   PriceWindow,
   scalesOf,
@@ -96,4 +97,12 @@ Deno.test("stepOf: a chart that nobody has touched for ten seconds moves in step
 
 Deno.test("stepOf: with reduced motion, time moves in half seconds, touched or not", () => {
   assert.deepEqual([0, 60_000].map((restedMs) => stepOf(restedMs, true)), [500, 500]);
+});
+
+Deno.test("isKept: a drag keeps its range, and for a while after it if price and box stay inside", () => {
+  const range = { low: 10, high: 20 };
+  assert.equal(isKept(range, Infinity, [99]), true);
+  assert.equal(isKept(range, 1, [10, 20]), true);
+  assert.equal(isKept(range, 0, [15]), false);
+  for (const price of [9.9, 20.1]) assert.equal(isKept(range, 1, [15, price]), false);
 });

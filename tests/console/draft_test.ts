@@ -56,7 +56,7 @@ Deno.test("parseFields: reads the text of fieldsOf as the same box", () => {
 Deno.test("repeatedDraft: an earlier box around the price of today, with its length and amount", () => {
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
   const bet = { ...sides, betAmount: 7_500_000n, startTime: 50_000, endTime: 80_000 };
-  const fields = { startsIn: "10 s", lasts: "30 s", amount: "7.5" };
+  const fields = { startsIn: "20 s", lasts: "30 s", amount: "7.5" };
   const again = repeatedDraft(bet, 4_000_000_000n);
   assert.deepEqual(again, { lower: "3990", upper: "4010", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
@@ -118,7 +118,7 @@ Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
     for (const move of [undefined, 0, 0.0001, 1]) {
       const { lowerPrice, upperPrice, ...times } = suggestedDraft(price, move);
       assert(lowerPrice < price && price < upperPrice, `${price}`);
-      assert.deepEqual(times, { startsInMs: 10_000, durationMs: 45_000 });
+      assert.deepEqual(times, { startsInMs: 20_000, durationMs: 60_000 });
       const offset = Number(price - lowerPrice) / Number(upperPrice - price);
       assert(offset > 0.9 && offset < 1.1, `${price}: in the middle`);
     }
@@ -144,8 +144,8 @@ Deno.test("suggestedDraft: is taller the more the price moves, within bounds", (
   });
   assert.deepEqual(heights.map((height) => Number(height.toFixed(4))), [
     0.0004,
-    0.0019,
-    0.0038,
+    0.0023,
+    0.0045,
     0.02,
   ]);
 });

@@ -92,5 +92,5 @@ Deno.test("Estimator: a refusal is the state, and an answer that never comes is 
   clock.advance(120);
   requests[1]?.answer.reject(new Error("no"));
   await settle();
-  assert.deepEqual(estimator.state.value, { failure: new Error("no") });
+  assert.deepEqual(estimator.state.value, { failure: new Error("no"), bet: betOf(2n) });
 });

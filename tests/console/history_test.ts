@@ -9,7 +9,7 @@ import {
   pageOf,
   sorted,
 } from "../../services/console/page/trade/history.ts";
-import { leastPayout, oddsOf, probabilityAt } from "../../services/console/page/trade/odds.ts";
+import { leastPayout, oddsOf } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { OTHER, thesisOf } from "./offers.ts";
@@ -72,11 +72,13 @@ Deno.test("oddsOf: says chance, break-even chance, and where the payout is cappe
   const capped = oddsOf({ ...estimate, payout: 999n, probability: 0.09 }, 10);
   assert.deepEqual([capped.multiplier, capped.chance], ["× 9.99", "9.0 %"]);
   assert.match(capped.warning ?? "", /capped at × 10/);
-  const cut = oddsOf({ betAmount: 10_500_000n, payout: 104_999_000n }, 10);
+  const cut = oddsOf({ betAmount: 10_500_000n, payout: 104_999_000n, probability: 0.08 }, 10);
   assert.equal(cut.multiplier, "× 9.99", "like the payout");
-  assert.equal(oddsOf({ ...estimate, payout: 980n }, 10).warning, undefined);
+  assert.equal(oddsOf({ ...estimate, payout: 980n, probability: 0.09 }, 10).warning, undefined);
   assert.equal(oddsOf({ ...estimate, probability: 0.9995 }, undefined).chance, "over 99.9 %");
-  assert.equal(oddsOf(estimate, undefined).chance, undefined);
+  const random = oddsOf(estimate, undefined);
+  assert.equal(random.chance, undefined);
+  assert.match(random.warning ?? "", /prices at random/);
 });
 
 Deno.test("oddsOf: a chance far below break-even is a warning with what such a bet pays back", () => {
@@ -88,7 +90,8 @@ Deno.test("oddsOf: a chance far below break-even is a warning with what such a b
 });
 
 Deno.test("oddsOf: for a payout less than a tenth above the stake, warns how much is risked to win how little", () => {
-  const warning = (payout: bigint) => oddsOf({ betAmount: 10_000_000n, payout }, 10).warning;
+  const warning = (payout: bigint) =>
+    oddsOf({ betAmount: 10_000_000n, payout, probability: 0.99 }, 10).warning;
   assert.match(warning(10_060_000n) ?? "", /you risk 10\.00 USDC to win 0\.06\.$/);
   assert.match(warning(10_999_999n) ?? "", /^It barely pays more than you bet/);
   assert.equal(warning(11_000_000n), undefined);
@@ -133,11 +136,4 @@ Deno.test("sorted: by each column, both ways; equal bets stay in their order", (
   assert.deepEqual(idsBy("You bet", true), [2, 1, 3]);
   assert.deepEqual(idsBy("Pays", false), [1, 2, 3]);
   assert.deepEqual(idsBy("Outcome", true), [2, 3, 1]);
-});
-
-Deno.test("probabilityAt: an older estimate's chance moves against the payout", () => {
-  const estimated = { payout: 20_000_000n, probability: 0.5 };
-  assert.equal(probabilityAt(25_000_000n, estimated), 0.4);
-  assert.equal(probabilityAt(1n, estimated), 1);
-  assert.equal(probabilityAt(25_000_000n, { payout: 1n }), undefined);
 });

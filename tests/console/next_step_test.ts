@@ -17,7 +17,7 @@ const READY: Situation = {
   hasUser: true,
   walletChainId: 1337,
   balance: 10_000_000n,
-  checkingUntilMs: undefined,
+  onItsWay: undefined,
   isEmpty: false,
   parsed: parseFields(FIELDS),
   unpriceable: undefined,
@@ -33,7 +33,18 @@ const obstacles: readonly [
   button: string,
   text: RegExp,
 ][] = [
-  ["a bet on its way", { checkingUntilMs: 0 }, "Outcome unknown, checking …", /New quotes wait/],
+  [
+    "a bet on its way",
+    { onItsWay: { deadline: 0, isChecking: true } },
+    "Outcome unknown, checking …",
+    /New quotes wait/,
+  ],
+  [
+    "a bet that another tab is placing",
+    { onItsWay: { deadline: 0, isChecking: false } },
+    "Your other tab is placing a bet …",
+    /^$/,
+  ],
   ["no connection", { market: "away" }, "Reconnecting …", /^$/],
   ["no network", { market: "offline" }, "You are offline", /^$/],
   ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],

@@ -249,12 +249,13 @@ Deno.test({
         for (const tab of [visitor, other]) {
           await tab.press("Suggest a box");
           await tab.fill("startsIn", "60 s");
-          await tab.sees(/Times your bet\s+×/);
+          await tab.sees(/\(× \d/);
         }
         await visitor.press("Get a firm quote");
         gateway.mode = "hang";
         await visitor.press("Sign and place the bet");
         await visitor.sees(/Outcome unknown, checking/);
+        await other.sees(/Your other tab is placing a bet/);
         await other.sees(/Outcome unknown, checking/);
         await visitor.page.reload();
         await visitor.sees(/Outcome unknown, checking/);

@@ -47,12 +47,13 @@ Deno.test({
           }
           assert.equal(await visitor.textOf(".legend"), "Pinch to zoom");
           await visitor.press("Suggest a box");
-          await visitor.sees(/Times your bet\s+×/);
-          await visitor.sees(/Break-even chance/);
-          await visitor.sees(/pays [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%/);
+          await visitor.sees(/\(× \d/);
+          await visitor.sees(
+            /pays [\d.]+ USDC \(× [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%/,
+          );
           assert.deepEqual(await hiddenFocus(page), []);
-          // 45 s from 10 s on do not fit beside the past of the minute shown before.
-          await page.waitForSelector('[aria-label="Time shown: 2 min"]');
+          // 60 s from 20 s on do not fit beside the past of the minute shown before.
+          await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           for (
             const [action, then] of [
               ["Get a firm quote", /Sign within \d+ s\. The window starts in \d+ s\./],
@@ -67,6 +68,10 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
+          assert.match(
+            await visitor.textOf(".legend"),
+            /^● Bet 1: .*\d+ s.*, pays \d+\.\d\d USDC$/,
+          );
           await page.$eval("html", (html) => html.scrollTop = 600);
           await page.reload();
           await visitor.sees(/1 open/);
@@ -82,8 +87,8 @@ Deno.test({
           assert(top > -1 && top < PHONE.height / 2, `${top}`);
           assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
           await visitor.press("Repeat bet 1");
-          await visitor.sees(/Times your bet\s+×/);
-          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "45 s");
+          await visitor.sees(/\(× \d/);
+          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 m");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
             await visitor.sees(view === "maker" ? /Open boxes/ : /Price sources/);
@@ -104,7 +109,7 @@ Deno.test({
           await visitor.sees(/Sign within/);
           // Refused as it is asked for, and by each estimate after it.
           await page.goBack();
-          await visitor.sees(/Times your bet\s+×/);
+          await visitor.sees(/\(× \d/);
           await page.evaluate(`for (const [name, value] of [["upper", 9000], ["lower", 8990]]) {
           const input = document.querySelector("input[name=" + name + "]");
           input.value = value;
@@ -119,7 +124,7 @@ Deno.test({
           );
           assert.equal(said.length, 1);
           await visitor.press("Move the box to the price");
-          await visitor.sees(/Times your bet\s+×/);
+          await visitor.sees(/\(× \d/);
           const [lower = 0, upper = 0] = await page.$$eval(
             "input[name=lower], input[name=upper]",
             (inputs) => inputs.map(({ value }) => Number(value)),
@@ -192,12 +197,12 @@ Deno.test({
         await hears(page, /^The box was cleared\.$/);
         assert.equal(await page.$eval("input[name=upper]", ({ value }) => value), "");
         await page.keyboard.press("Enter");
-        await hears(page, /^Suggested box: from .* to .*, starts in 10 s, lasts 45 s\.$/);
+        await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 m\.$/);
         await hears(
           page,
           /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
         );
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.focus(".chart .area");
         await page.keyboard.press("p");
         await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d\. Pays [\d.]+ USDC if it stays, chance /);
@@ -215,14 +220,14 @@ Deno.test({
           await page.$("input[name=upper]"),
           before,
         );
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.focus(".chart .area");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await hears(page, /^Back to the box: no bet was placed\.$/);
         await page.waitForSelector(".chart .area:focus"); // where the quote was asked for
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
@@ -235,16 +240,16 @@ Deno.test({
         // Its window ends before it is signed.
         const times = { startsIn: "1 s", lasts: "6 s" };
         for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
-        await visitor.sees(/Times your bet\s+×/);
+        await visitor.sees(/\(× \d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await focusIsOn(page, "Ask for a new quote");
         await hears(page, /^The quote has expired\.$/);
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a firm quote");
-        const later = { startsIn: "10 s", lasts: "45 s" };
+        const later = { startsIn: "20 s", lasts: "1 m" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
-        await visitor.sees(/Times your bet\s+×/); // the quote's chance comes from the estimate
+        await visitor.sees(/\(× \d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await hears(
@@ -257,10 +262,41 @@ Deno.test({
             if (document.activeElement === document.body) framesWithoutFocus++;
             requestAnimationFrame(look);
           })()`);
+        // In enlarged text, the button is where messages are.
+        await page.setViewport({ width: 320, height: 640 });
+        await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
+        await page.waitForFunction(`(() => {
+          const message = document.querySelector(".messages").getBoundingClientRect();
+          const focused = document.activeElement.getBoundingClientRect();
+          return message.height > 0 &&
+            (focused.bottom <= message.top || focused.top >= message.bottom);
+        })()`);
+        await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+        await page.setViewport({ width: 1360, height: 900 });
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
+        // What the eye sees of an open bet is told; the next box needs no way out of the chart.
+        await page.focus(".chart .area");
+        await page.keyboard.press("p");
+        await hears(
+          page,
+          /^ETH\/USDT: [\d,.]+\. Bet \d+: (starts in )?\d+ s( left)?, pays [\d.]+ USDC\. The price is (inside|outside), \d+\.\d\d (above|below) the (upper|lower) edge\.$/,
+        );
+        await page.keyboard.press("Enter");
+        await hears(page, /^Suggested box: /);
+        await page.waitForSelector(".chart .area:focus");
+        await page.focus('th[data-column="Outcome"] button');
+        await page.keyboard.press("Enter");
+        await hears(page, /^Sorted by Outcome, ascending\.$/);
+        await page.focus("tbody th button");
+        await page.keyboard.press("Enter");
+        await hears(page, /^Bet \d+ is shown on the chart: pays [\d.]+, ETH\/USDT from /);
+        const notify = await page.waitForSelector("::-p-text(Notify me when a bet ends)");
+        await notify?.focus();
+        await page.keyboard.press("Enter"); // this browser refuses
+        await focusIsOn(page, "Download CSV");
         await visitor.close({ outages: true });
       });
 
@@ -284,8 +320,19 @@ Deno.test({
           assert.equal(focused, "Maker");
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
+          await visitor.press("Suggest a box");
+          await visitor.sees(/\(× \d/);
+          await page.evaluate(`
+            globalThis.causes = new Set();
+            new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
+              .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
           await page.setOfflineMode(true);
           await visitor.sees(/You are offline\. Your open bets go on/);
+          assert.equal(
+            await page.evaluate("[...causes].join()"),
+            "Offline",
+            "the right cause first",
+          );
           await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
@@ -442,7 +489,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^Bet 10\.00, get [\d.]+ \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
+    /^Bet 10\.00, get [\d.]+ USDC \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

@@ -154,7 +154,9 @@ Deno.test("PriceFeed: history that was not loaded is asked for again, once", asy
   assert.deepEqual(node.asked, [], "not connected");
   onState?.("live");
   node.away = [SYMBOL];
+  assert.equal(feed.loaded.value.has(SYMBOL), false);
   await load();
+  assert(feed.loaded.value.has(SYMBOL), "as far as it is to be had");
   node.away = [];
   clock.advance(5_000);
   await load();

@@ -66,9 +66,9 @@ Deno.test("PriceSeries: how much the price moves in a second, without gaps and w
   }
   assert.equal(series.secondMove()?.toFixed(4), "0.0100");
   const fresh = new PriceSeries();
-  for (let slot = 0; slot <= 29; slot++) fresh.append(slot * 100, 100);
+  for (let slot = 0; slot <= 99; slot++) fresh.append(slot * 100, 100);
   assert.equal(fresh.secondMove(), undefined);
-  fresh.append(3_000, 100);
+  fresh.append(10_000, 100);
   assert.equal(fresh.secondMove(), 0);
 });
 

@@ -8,8 +8,9 @@ const offer = offerOf(1, {
 });
 
 const QUOTED: QuoteSituation = {
-  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined },
+  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, isRefused: false },
   ...{ isDevelopmentKey: false, isChecking: false, hasOther: false, isOffline: false },
+  balance: 100n,
   price: 11n,
 };
 
@@ -35,6 +36,12 @@ Deno.test("quoteStepOf: a price outside warns until the window begins, and keeps
   assert.equal(quoteStepOf(QUOTED, 10_000).action, "sign", "inside");
 });
 
+Deno.test("quoteStepOf: a quote above the balance, since another tab has bet, says so", () => {
+  const step = quoteStepOf({ ...QUOTED, balance: 9n }, 0);
+  assert.equal(step.note, "Your balance is 0.00 USDC now: bet less.");
+  assert.equal(quoteStepOf({ ...QUOTED, balance: offer.quote.betAmount }, 0).action, "sign");
+});
+
 Deno.test("quoteStepOf: a quote that is over can be asked for again", () => {
   const expired = quoteStepOf({ ...QUOTED, price: 13n }, 25_000);
   assert.deepEqual([expired.action, expired.look], ["renew", "failure"]);
@@ -45,7 +52,13 @@ Deno.test("quoteStepOf: a quote that is over can be asked for again", () => {
 Deno.test("quoteStepOf: without a network, or while a bet is on its way, the button waits", () => {
   const waiting: [Partial<QuoteSituation>, button: string, back: string | undefined][] = [
     [{ isOffline: true }, "You are offline", BACK],
-    [{ hasOther: true, isOffline: true }, "Outcome unknown, checking …", undefined],
+    [
+      { hasOther: true, isChecking: true, isOffline: true },
+      "Outcome unknown, checking …",
+      undefined,
+    ],
+    [{ hasOther: true }, "Your other tab is placing a bet …", BACK],
+    [{ balance: 9n }, "Sign and place the bet", BACK],
     [{ stage: { name: "sending", offer }, hasOther: true }, "Placing the bet …", undefined],
     [
       { stage: { name: "sending", offer }, hasOther: true, isChecking: true },

@@ -18,10 +18,20 @@ Deno.test("failureText: after signing, what became of the money comes first", ()
 Deno.test("failureText: a reason of the price ends with an estimate, any other one stays", () => {
   assert.equal(failureText(LEFT, PRICED, ""), `${NOTHING} The price had moved.`);
   assert.equal(failureText({ ...LEFT, isOfSigning: false }, PRICED, ""), "");
-  assert.equal(failureText(LEFT, { failure: "again" }, ""), `${NOTHING} It is outside.`);
+  assert.equal(
+    failureText(LEFT, { failure: "again" } as EstimateState, ""),
+    `${NOTHING} It is outside.`,
+  );
   assert.equal(failureText(POOR, PRICED, ""), `${NOTHING} Bet less.`);
 });
 
 Deno.test("failureText: a reason that the slip shows anyway is not repeated", () => {
   assert.equal(failureText(LEFT, undefined, "It is outside. For 45 s, try ± 2."), NOTHING);
+});
+
+Deno.test("failureText: a service that did not answer is forgotten once it does", () => {
+  const away = { code: "NODE_UNREACHABLE", text: "The chain does not answer.", isOfSigning: false };
+  assert.equal(failureText(away, undefined, ""), away.text);
+  assert.equal(failureText(away, PRICED, ""), "");
+  assert.equal(failureText({ ...away, isOfSigning: true }, PRICED, ""), NOTHING);
 });

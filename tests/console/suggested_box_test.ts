@@ -18,8 +18,17 @@ import { memoryStore } from "./memory_store.ts";
 const AMOUNT = 10_000_000n;
 const [MINUTES, WARM_UP_MS, EVERY_MS] = [4, 20_000, 2_300];
 
-/** Suggests boxes again and again, each signed 1 to 3 s after its quote. */
-function suggestAndSign(symbol: string, seed: number, tolerancePercent: number) {
+/** How long quotes are looked at before they are signed: by readers, and by those who hear them. */
+const READ_MS = [1_000, 4_000] as const;
+const HEARD_MS = [6_000, 16_000] as const;
+
+/** Suggests boxes again and again, each signed some time after its quote. */
+function suggestAndSign(
+  symbol: string,
+  seed: number,
+  tolerancePercent: number,
+  [fromMs, toMs]: readonly [number, number],
+) {
   const clock = new FakeClock(1_700_000_000_000);
   const startMs = clock.now();
   const random = seededRandom(seed);
@@ -75,20 +84,26 @@ function suggestAndSign(symbol: string, seed: number, tolerancePercent: number) 
     const { payout, details } = priced;
     found.payouts += Number(payout) / Number(AMOUNT);
     if ((details?.probability ?? 0) > 0.5) found.likely += 1;
-    signed.push({ atMs: nowMs + 1_000 + found.quotes % 21 * SLOT_MS, bet, payout });
+    signed.push({ atMs: nowMs + fromMs + found.quotes * 700 % (toMs - fromMs), bet, payout });
   }
   found.quotes -= signed.length; // still being looked at
   return found;
 }
 
-Deno.test("A suggested box is placed nine times in ten with the tolerance of a new user, is mostly more likely won than lost, and pays well", () => {
+Deno.test("A suggested box is placed nine times in ten by readers, and seven in ten by listeners, with the tolerance of a new user; is mostly more likely won than lost, and pays well", () => {
   const { tolerancePercent } = new DraftStore(memoryStore(), new FakeClock());
   for (const symbol of SPEC_MARKETS.symbols) {
-    const runs = [1, 2, 3].map((seed) => suggestAndSign(symbol, seed, tolerancePercent));
+    const runs = [1, 2, 3].map((seed) => suggestAndSign(symbol, seed, tolerancePercent, READ_MS));
+    const heard = [1, 2, 3].map((seed) => suggestAndSign(symbol, seed, tolerancePercent, HEARD_MS));
     const sum = (name: keyof typeof runs[number]) => runs.reduce((sum, run) => sum + run[name], 0);
     const [quotes, placed, likely] = [sum("quotes"), sum("placed"), sum("likely")];
     assert(quotes > 200, `${symbol}: ${quotes} quotes`);
-    assert(placed >= 0.9 * quotes, `${symbol}: ${placed} of ${quotes} placed`);
+    assert(placed >= 0.92 * quotes, `${symbol}: ${placed} of ${quotes} placed`);
+    const [asked, taken] = [
+      heard.reduce((sum, { quotes }) => sum + quotes, 0),
+      heard.reduce((sum, { placed }) => sum + placed, 0),
+    ];
+    assert(taken >= 0.7 * asked, `${symbol}: ${taken} of ${asked} placed that were heard`);
     assert(likely >= 0.7 * quotes, `${symbol}: ${likely} of ${quotes} more likely won than lost`);
     const mean = sum("payouts") / quotes;
     assert(mean > 1.5 && mean < 2.5, `${symbol}: pays × ${mean}`);

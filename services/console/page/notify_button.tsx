@@ -11,8 +11,12 @@ interface NotifyButtonProps {
 export function NotifyButton({ label, granted, announce }: NotifyButtonProps) {
   const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
   if (state.value !== "default") return null;
-  const ask = async () => {
-    state.value = await Notification.requestPermission();
+  const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
+    const next = button.nextElementSibling;
+    const permission = await Notification.requestPermission();
+    // The button goes: the focus is not to be lost with it.
+    if (document.activeElement === button && next instanceof HTMLElement) next.focus();
+    state.value = permission;
     announce(
       state.value === "granted"
         ? granted

@@ -186,11 +186,33 @@ function Problems({ model }: { model: PageModel }) {
   );
 }
 
+/** At the bottom, or at the top where it would cover what has the focus. */
 function Messages({ model }: { model: PageModel }) {
+  const box = useRef<HTMLDivElement>(null);
+  const messages = model.messages.value;
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const place = () => {
+      element.classList.remove("above");
+      const { top, right, height } = element.getBoundingClientRect();
+      const focused = document.activeElement?.closest("button, a, input, select, summary")
+        ?.getBoundingClientRect();
+      const isCovered = focused !== undefined && height > 0 && focused.bottom > top &&
+        focused.top < top + height && focused.left < right;
+      element.classList.toggle("above", isCovered);
+    };
+    place();
+    const ended = new AbortController();
+    for (const type of ["focusin", "scroll"]) {
+      document.addEventListener(type, place, { signal: ended.signal, passive: true });
+    }
+    return () => ended.abort();
+  }, [messages]);
   return (
     // Each line is read once, without those that are still shown.
-    <div class="messages" role="status" aria-atomic="false">
-      {model.messages.value.map(({ id, text, isSpoken }) => (
+    <div ref={box} class="messages" role="status" aria-atomic="false">
+      {messages.map(({ id, text, isSpoken }) => (
         <p key={id} class={isSpoken ? "warned spoken" : "warned"}>{text}</p>
       ))}
     </div>

@@ -30,6 +30,7 @@ export function useNextFocus(
     before.current = step;
     const isSame = name === step.name && (of === step.of || last.current === "origin");
     if (isSame || last.current === undefined) return;
+    if (step.name === "draft" && last.current === "origin") return; // left from there: it stays
     if (name === "draft") isFromOrigin.current = last.current === "origin";
     const isBack = step.name === "draft" && name !== "placed" && isFromOrigin.current;
     const next = isBack

@@ -67,6 +67,24 @@ Deno.test("quote: asks for the terms of the bet and gives a checked offer", asyn
   });
 });
 
+Deno.test("quote: gives the solver's probability if it has a model, and the offer can still be signed", async () => {
+  const priced = {
+    ...quoteRoutes,
+    "/solver/quote": (body: Record<string, unknown>) => ({
+      ...quoteRoutes["/solver/quote"]?.(body) as Record<string, unknown>,
+      pricing: { probability: 0.4, spot: "1" },
+    }),
+  };
+  await withClient(
+    { ...priced, ...executionOf({ status: "committed", thesisId: 7 }) },
+    async (client) => {
+      const quoted = await client.quote(bet);
+      assert.deepEqual(quoted, { ...offer, probability: 0.4 });
+      assert.equal((await client.execute(quoted, await client.sign(quoted))).thesisId, 7);
+    },
+  );
+});
+
 Deno.test("quote: a market that does not exist is refused before anything is asked", () =>
   withClient(
     {},

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 3_000;
 /** The newest estimate, or why there is none. */
 export type EstimateState =
   | { estimate: Estimate; bet: Bet }
-  | { failure: unknown };
+  | { failure: unknown; bet: Bet };
 
 export interface EstimatorOptions {
   estimate(bet: Bet, signal: AbortSignal): Promise<Estimate>;
@@ -69,7 +69,7 @@ export class Estimator {
     const cancelTimeout = clock.after(TIMEOUT_MS, () => running.abort());
     const state = await estimate(bet, running.signal).then(
       (estimate): EstimateState => ({ estimate, bet }),
-      (failure: unknown): EstimateState => ({ failure }),
+      (failure: unknown): EstimateState => ({ failure, bet }),
     );
     cancelTimeout();
     if (this.#running !== running) return;

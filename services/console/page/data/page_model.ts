@@ -41,14 +41,21 @@ export function openPageModel(config: PageConfig, page: Window) {
   const isMakerAway = signal(false);
   /** Nor did the console then: this device has no network. */
   const isCutOff = signal(false);
+  let notes = 0;
+  /** Takes whether the solver answered. That it is away is said only if the network is not. */
+  const noteMaker = async (failure?: unknown) => {
+    const note = notes += 1;
+    const isAway = failure !== undefined && AWAY_CODES.has(explain(failure).code);
+    const isCut = isAway && await hasNoNetwork();
+    if (note !== notes) return; // a later one knows better
+    isCutOff.value = isCut;
+    isMakerAway.value = isAway;
+  };
   const askMaker = () =>
     client.solverInfo().then((info) => {
       maker.value = info;
-      isMakerAway.value = false;
-    }, async (thrown) => {
-      isMakerAway.value = AWAY_CODES.has(explain(thrown).code);
-      isCutOff.value = await hasNoNetwork();
-    });
+      return noteMaker();
+    }, noteMaker);
   /** The node's chain id, once it has answered. */
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
@@ -108,7 +115,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   new Poll(clock, askMaker, MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
-  const market = { markets, feed, isOffline, stateOf, withBreach, maker, isMakerAway };
+  const market = { markets, feed, isOffline, stateOf, withBreach, maker, isMakerAway, noteMaker };
   return { ...connections, ...market, problems, messages, announce };
 }
 

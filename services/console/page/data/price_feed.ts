@@ -47,6 +47,8 @@ export class PriceFeed {
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** The device has lost its network. A price disproves it. */
   readonly isOffline: Signal<boolean> = signal(false);
+  /** Markets whose history has been asked for: how much their prices move is known, or is not to be had. */
+  readonly loaded: Signal<ReadonlySet<string>> = signal(new Set());
   readonly #options: PriceFeedOptions;
   readonly #series: ReadonlyMap<string, PriceSeries>;
   /** What depends on the state of a market does not change with each of its prices. */
@@ -127,7 +129,9 @@ export class PriceFeed {
       const from = Math.max(wanted, to - PAGE_MS);
       // Set first, so that nobody else asks for the same; taken back if it fails.
       this.#loadedFrom.set(symbol, from);
-      if (!await this.#load(symbol, from, to)) {
+      const isDone = await this.#load(symbol, from, to);
+      if (to === nowMs) this.loaded.value = new Set([...this.loaded.value, symbol]);
+      if (!isDone) {
         if (to === nowMs) this.#loadedFrom.delete(symbol);
         else this.#loadedFrom.set(symbol, to);
         return;

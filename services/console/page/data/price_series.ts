@@ -8,7 +8,7 @@ const TRIM = 4_096;
 const MOVE_MS = 60_000;
 
 /** Fewest changes that it needs. */
-const MOVES_MIN = 3;
+const MOVES_MIN = 10;
 
 /** A price of a slot, in units of the quote token: for drawing only. */
 export interface Point {
@@ -62,7 +62,7 @@ export class PriceSeries {
 
   /**
    * Standard deviation of the change in a second, as a share of the price, over the last minute;
-   * undefined if less than three seconds of it are there.
+   * undefined if less than ten seconds of it are there.
    */
   secondMove(): number | undefined {
     const newest = this.times.at(-1) ?? 0;

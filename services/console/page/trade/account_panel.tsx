@@ -111,6 +111,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
 
 function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFirst: boolean }) {
   const amount = useSignal("1000");
+  const isWrong = useSignal(false);
   const isBusy = useSignal(false);
   const problem = useSignal("");
   const isAway = useSignal(false);
@@ -130,6 +131,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     event.preventDefault();
     const units = parseDecimal(amount.value);
     if (typeof units !== "bigint") {
+      isWrong.value = true;
       return void (problem.value = units ?? "Enter an amount above 0.");
     }
     isBusy.value = true;
@@ -153,7 +155,12 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
           <input
             inputMode="decimal"
             value={amount.value}
-            onInput={(event) => amount.value = event.currentTarget.value}
+            aria-invalid={isWrong.value}
+            aria-describedby="deposit-problem"
+            onInput={(event) => {
+              amount.value = event.currentTarget.value;
+              isWrong.value = false;
+            }}
           />
         </span>
       </label>
@@ -167,7 +174,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
           {isBusy.value ? "Depositing …" : isTest ? "Take test money" : "Deposit"}
         </button>
       </div>
-      <p class="failure" role="alert">{problem.value}</p>
+      <p class="failure" role="alert" id="deposit-problem">{problem.value}</p>
     </form>
   );
   if (isFirst) return form;

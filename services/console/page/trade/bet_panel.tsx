@@ -1,8 +1,6 @@
 import { useComputed } from "@preact/signals";
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { Fact } from "../fact.tsx";
-import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   describeDraft,
@@ -15,9 +13,9 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { durationText, parseDuration } from "./input.ts";
-import { oddsOf } from "./odds.ts";
 import { obstacleNow, QuoteButton } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
+import { showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -39,7 +37,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   return (
     <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
       <div class="row">
-        <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
+        <h2>{isFirst && slip.isEmpty ? "3. Draw your box" : "Your box"}</h2>
         {stage.name === "draft" && !slip.isEmpty && <BoxButtons model={model} slip={slip} />}
       </div>
       {"offer" in stage
@@ -84,7 +82,6 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         ))}
       </div>
       <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
-      {!("errors" in parsed) && <EstimateCard model={model} slip={slip} />}
       <Tolerance slip={slip} />
       <div class="action-bar">
         <Field {...{ slip, name: "amount", unit: "USDC" }} isWrong={isAmountWrong} />
@@ -163,13 +160,14 @@ function Stakes({ model, slip }: BetPanelProps) {
 function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
   const market = model.markets.bySymbol(slip.symbol.value);
   const hasPrice = useComputed(() => model.feed.latest.value[slip.symbol.value] !== undefined);
+  const isLoading = !model.feed.loaded.value.has(slip.symbol.value);
   const last = model.session.user.value?.portfolio.theses.value
     .find(({ base, quote }) => base === market?.base && quote === market?.quote);
   return (
     <div class="row">
       <button
         type="button"
-        disabled={!hasPrice.value}
+        disabled={!hasPrice.value || isLoading}
         data-next={isEmpty || undefined}
         onClick={() => placeBox(model, slip)}
       >
@@ -189,6 +187,7 @@ function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boole
 
 /** What can be done with a drawn box. */
 function BoxButtons({ model, slip }: BetPanelProps) {
+  const replaced = slip.replaced.value;
   const copyLink = () => {
     const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
     const copy = async () => await navigator.clipboard.writeText(link);
@@ -203,6 +202,9 @@ function BoxButtons({ model, slip }: BetPanelProps) {
   return (
     <>
       <span class="spacer" />
+      {replaced && (
+        <button type="button" class="quiet" onClick={() => slip.draw(replaced)}>Undo</button>
+      )}
       <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
       <button type="button" class="quiet" onClick={() => clearBox(model, slip)}>Clear</button>
     </>
@@ -218,11 +220,14 @@ export function placeBox(model: PageModel, slip: BetSlip, moved?: Draft): void {
   const { feed } = model;
   const symbol = slip.symbol.value;
   const price = feed.latest.value[symbol]?.price;
-  if (price === undefined) return;
+  if (price === undefined || moved === undefined && !feed.loaded.value.has(symbol)) {
+    return void model.announce("The prices are still being loaded.", { isSpoken: true });
+  }
   const draft = moved === undefined
     ? suggestedDraft(price, feed.seriesOf(symbol).secondMove())
     : movedDraft(moved, price);
   slip.draw(draft);
+  showChart();
   sayBox(model, slip, moved === undefined ? "Suggested box" : "Moved box");
 }
 
@@ -233,6 +238,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
   slip.choose(symbol);
   slip.edit(repeatedDraft(bet, price));
+  showChart();
   sayBox(model, slip, `Bet of ${slip.fields.value.amount} USDC`);
 }
 
@@ -255,34 +261,8 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   model.announce(obstacle.text || obstacle.button, { isSpoken: true });
 }
 
-/** What the box pays while it is drawn. What cannot be priced is said at the button. */
-function EstimateCard({ model, slip }: BetPanelProps) {
-  const state = slip.estimator.state.value;
-  const isFresh = model.stateOf(slip.symbol.value) === "fresh";
-  const estimate = isFresh && state && "estimate" in state ? state.estimate : undefined;
-  const odds = estimate && oddsOf(estimate, undefined);
-  const isRandom = odds !== undefined && odds.chance === undefined;
-  return (
-    <div class="estimate">
-      <dl class="facts">
-        <Fact label="Pays if it stays" isBig>
-          {estimate ? `${formatAmount(estimate.payout)} USDC` : "–"}
-        </Fact>
-        <Fact label="Times your bet">{odds?.multiplier ?? "–"}</Fact>
-        {!isRandom && <Fact label="Maker’s chance">{odds?.chance ?? "–"}</Fact>}
-        <Fact label="Break-even chance">{odds?.breakEven ?? "–"}</Fact>
-      </dl>
-      {isRandom && (
-        <p class="note">
-          This maker prices at random, for tests: its payout says nothing about the chance.
-        </p>
-      )}
-    </div>
-  );
-}
-
 /** Choices of {@link Tolerance}, in percent. */
-const TOLERANCES = [0, 2, 5, 10] as const;
+const TOLERANCES = [0, 2, 5, 10, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (

@@ -10,28 +10,21 @@ import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
 import type { Session, User } from "../data/session.ts";
-import { formatAmount } from "../format.ts";
 import {
   betOf,
   type Draft,
   type DraftFields,
   EMPTY_FIELDS,
   fieldsOf,
+  isSameBet,
   parseFields,
-  SUGGESTED_START_MS,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { leastPayout } from "./odds.ts";
-import { movedText, quoteLife } from "./quote_life.ts";
+import { quoteLife } from "./quote_life.ts";
+import { againOf, hasMoved, isSignedAgain } from "./signed_again.ts";
 import type { Obstacle } from "./next_step.ts";
 import { estimateText, quoteText, SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
 import { failureText, type QuotedStage, type Stage } from "./stage.ts";
-
-/** Refusals of a signed quote after which another quote can be had at once. */
-const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
-
-/** A bet whose price moves each time it is signed is signed again this often, by what it pays now. */
-const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
 
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
@@ -54,6 +47,10 @@ export class BetSlip {
   readonly estimator: Estimator;
   /** By how much less than quoted a bet may pay, in percent, if the price moves as it is signed. */
   readonly tolerancePercent: Signal<number>;
+  /** What bets were signed for that were placed at another payout: as the store keeps it. */
+  readonly signedFor: Signal<Readonly<Record<string, string>>>;
+  /** The box that a newly drawn one has replaced, until the next change. */
+  readonly replaced: Signal<Draft | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
@@ -69,6 +66,7 @@ export class BetSlip {
     this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
+    this.signedFor = signal(options.drafts.signedFor);
     this.#options = options;
     this.#voice = new SlipVoice(options);
     let address = options.session.user.peek()?.address;
@@ -103,15 +101,31 @@ export class BetSlip {
   /** What the quote or the box pays, in a sentence; empty if that is unknown. */
   get terms(): string {
     const stage = this.stage.value;
-    if (stage.name === "quoted") return quoteText(stage, this.tolerancePercent.value);
-    const state = this.estimator.state.value;
+    if (stage.name === "quoted") return quoteText(stage.offer, this.tolerancePercent.value);
+    const state = this.#estimated;
     return state === undefined || stage.name !== "draft" ? "" : estimateText(state);
+  }
+
+  /** The newest estimate, if it is of the box and the amount as they are now. */
+  get #estimated() {
+    const state = this.estimator.state.value;
+    const bet = this.#bet;
+    return state && bet && isSameBet(state.bet, bet) ? state : undefined;
+  }
+
+  /** What the fields ask for, from now. */
+  get #bet(): Bet | undefined {
+    const parsed = this.parsed.value;
+    if ("errors" in parsed) return undefined;
+    const nowMs = this.#options.serverClock.now();
+    return betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
   }
 
   /** Takes what the user typed. A bet that was signed is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
     this.#isEdited = true;
+    this.replaced.value = undefined;
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
   }
@@ -145,23 +159,21 @@ export class BetSlip {
   /** Asks for a firm quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
     const user = this.#user;
-    const parsed = this.parsed.value;
-    if (user === undefined || "errors" in parsed) return;
+    const bet = this.#bet;
+    if (user === undefined || bet === undefined) return;
     const before = this.stage.value;
     if (before.name !== "draft" && before.name !== "quoted") return;
     const version = this.#version += 1;
-    const state = this.estimator.state.value;
+    const state = this.#estimated;
     const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     this.stage.value = { name: "quoting" };
-    const nowMs = this.#options.serverClock.now();
-    const bet = betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
     try {
       const offer = await user.client.quote(bet);
       if (version !== this.#version) return; // the bet or its user is another one
       this.#show(
         before.name === "quoted"
-          ? { ...before, offer, replaces: before.offer }
-          : { name: "quoted", offer, estimated, replaces: undefined },
+          ? { ...before, offer, replaces: before.offer, isRefused: false }
+          : { name: "quoted", offer, estimated, replaces: undefined, isRefused: false },
       );
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown, false);
@@ -173,22 +185,22 @@ export class BetSlip {
     const user = this.#user;
     let stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
-    const [version, first] = [this.#version, stage.offer.quote];
-    const least = leastPayout(first, this.tolerancePercent.value);
+    const [version, first, tolerance] = [this.#version, stage.offer, this.tolerancePercent.value];
     this.#voice.endQuote();
     try {
       for (let signedAgain = 0;; signedAgain++) {
-        const refusal = await this.#sign(user, stage, signedAgain > 0);
+        const refusal = await this.#sign(user, stage, first);
         if (refusal === undefined || version !== this.#version) return;
-        if (!isRangemakerError(refusal) || !MOVED.has(refusal.code)) throw refusal;
-        const offer = await user.client.quote(this.#again(stage.offer));
+        if (!hasMoved(refusal)) throw refusal;
+        const { quote: refused } = stage.offer;
+        const nowMs = this.#options.serverClock.now();
+        const bet = againOf(this.symbol.value, refused, this.draft?.startsInMs, nowMs);
+        const offer = await user.client.quote(bet);
         if (version !== this.#version) return;
-        const { startTime, payout } = offer.quote;
-        const isSame = startTime === first.startTime && payout >= least;
-        const most = SIGNED_AGAIN_MAX[payout > stage.offer.quote.payout ? "more" : "less"];
-        stage = { ...stage, offer, replaces: stage.offer };
-        if (isSame && signedAgain < most && user === this.#user) continue;
-        return this.#show(stage, "The price moved, and nothing was taken. ");
+        const quotes = { first: first.quote, refused, next: offer.quote };
+        stage = { ...stage, offer, replaces: first, isRefused: true };
+        const isAgain = isSignedAgain(quotes, tolerance, signedAgain);
+        if (!isAgain || user !== this.#user) return this.#show(stage);
       }
     } catch (thrown) {
       if (version !== this.#version) return;
@@ -216,8 +228,9 @@ export class BetSlip {
   }
 
   /** Signs one quote and sends it. @returns Why nothing was taken, if it was refused. */
-  async #sign(user: User, stage: QuotedStage, isAgain: boolean): Promise<unknown> {
+  async #sign(user: User, stage: QuotedStage, first: Offer): Promise<unknown> {
     const { offer } = stage;
+    const isAgain = offer !== first;
     const version = this.#version;
     this.stage.value = { name: "signing", offer, isAgain };
     const signature = await user.client.sign(offer);
@@ -231,23 +244,15 @@ export class BetSlip {
     if (outcome.name === "placed") {
       this.stage.value = { name: "draft" };
       this.clear();
-      this.stage.value = { ...outcome, offer };
-      const pays = formatAmount(offer.quote.payout);
-      if (isAgain) this.#voice.announce(`The price moved as you signed: it pays ${pays} USDC.`);
-      return;
+      const { payout } = first.quote;
+      if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
+      this.stage.value = { ...outcome, offer, signedFirst: first };
+      this.#options.drafts.keepSignedFor(offer.quoteHash, payout);
+      this.signedFor.value = this.#options.drafts.signedFor;
+      return this.#voice.repriced(first, offer);
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
     return outcome.name === "refused" ? outcome.reason : NOT_PLACED;
-  }
-
-  /** The bet of a refused quote, or of the fields once its window has begun. */
-  #again({ quote }: Offer): Bet {
-    const { lowerPrice, upperPrice, startTime, endTime, betAmount } = quote;
-    const nowMs = this.#options.serverClock.now();
-    const aheadMs = startTime - nowMs;
-    const startsInMs = aheadMs > 0 ? aheadMs : this.draft?.startsInMs ?? SUGGESTED_START_MS;
-    const draft = { lowerPrice, upperPrice, startsInMs, durationMs: endTime - startTime };
-    return betOf(this.symbol.value, draft, betAmount, nowMs);
   }
 
   /** Shows the outcome of a bet that was signed before a reload; that of another tab is shown there. */
@@ -270,12 +275,10 @@ export class BetSlip {
     return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
   }
 
-  #show(stage: QuotedStage, why = ""): void {
+  #show(stage: QuotedStage): void {
     this.estimator.clear();
     this.stage.value = stage;
-    const { offer: { quote }, replaces } = stage;
-    const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
-    this.#voice.quote(stage.offer, this.terms, why + moved);
+    this.#voice.quote(stage, this.terms);
   }
 
   #fail(thrown: unknown, isOfSigning: boolean): void {
@@ -303,12 +306,11 @@ export class BetSlip {
 
   /** Estimates now and then for as long as there is a box. */
   #refresh(): void {
-    const { clock, serverClock } = this.#options;
+    const { clock } = this.#options;
     this.#cancelRefresh();
-    const parsed = this.parsed.value;
-    if ("errors" in parsed || this.stage.value.name !== "draft") return;
-    const { draft, betAmount } = parsed;
-    this.estimator.ask(betOf(this.symbol.value, draft, betAmount, serverClock.now()));
+    const bet = this.#bet;
+    if (bet === undefined || this.stage.value.name !== "draft") return;
+    this.estimator.ask(bet);
     this.#cancelRefresh = clock.after(REFRESH_MS, () => this.#refresh());
   }
 }

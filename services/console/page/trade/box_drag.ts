@@ -21,7 +21,7 @@ function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint 
 }
 
 /** A side is grabbed from this close, in pixels; a box is at least three times as wide and as high. */
-export const REACH = { mouse: 8, touch: 18 };
+export const REACH = { mouse: 8, touch: 24 };
 
 /** Where a box can be grabbed, in pixels: a box that looks small is larger there. */
 export function grabArea({ x, y, nowMs }: Scales, draft: Draft, reach: number) {

@@ -1,6 +1,7 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
-import { formatAmount, formatTime, toNumber } from "../format.ts";
+import { isDecided } from "../data/live_breaches.ts";
+import { decimalsOf, formatAmount, formatDuration, formatTime, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";
 
 /** How a box looks: by state, never by colour alone. */
@@ -38,6 +39,31 @@ export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
   return { kind: "open", text: `● pays ${formatAmount(payout)}` };
+}
+
+/** The open bet that ends next; undefined if there is none. */
+export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | undefined {
+  return theses.filter((thesis) => !isDecided(thesis) && thesis.endTime > nowMs)
+    .sort((a, b) => a.endTime - b.endTime)[0];
+}
+
+/** When an open bet starts or ends, and what it pays. */
+export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
+  const seconds = (untilMs: number) =>
+    formatDuration(1_000 * Math.ceil((untilMs - nowMs) / 1_000))
+      .replace(".0 ", " ");
+  const when = nowMs < startTime ? `starts in ${seconds(startTime)}` : `${seconds(endTime)} left`;
+  return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
+}
+
+/** Where a price is in the box of a bet: what one sees on the chart, in words. */
+export function whereabouts({ lowerPrice, upperPrice }: Thesis, price: bigint): string {
+  const [below, above] = [upperPrice - price, price - lowerPrice];
+  const [distance, edge] = below < above
+    ? [below, `${below < 0n ? "above" : "below"} the upper`]
+    : [above, `${above < 0n ? "below" : "above"} the lower`];
+  const text = toNumber(distance < 0n ? -distance : distance).toFixed(decimalsOf(toNumber(price)));
+  return `${distance < 0n ? "outside" : "inside"}, ${text} ${edge} edge`;
 }
 
 /** The box of a bet. */

@@ -6,14 +6,23 @@ import type { PriceFeed } from "../data/price_feed.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import { askQuote, clearBox, placeBox, sayBox } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
+import {
+  betAt,
+  boxOfDraft,
+  boxOfQuote,
+  boxOfThesis,
+  type ChartBox,
+  countdownOf,
+  whereabouts,
+} from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { betOf } from "./draft.ts";
+import { betOf, describeDraft } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
+import { Legend, nextBet } from "./legend.tsx";
 import { LiveChart } from "./live_chart.ts";
 import { marketObstacle } from "./next_step.ts";
 import { quoteLife } from "./quote_life.ts";
@@ -31,7 +40,6 @@ interface ChartCardProps {
 /** The market: its prices, the user's boxes, and the place to draw one. */
 export function ChartCard(props: ChartCardProps) {
   const { model, slip, spanMs } = props;
-  const isTouched = matchMedia("(pointer: coarse)").matches;
   return (
     <section class="card" aria-label="Market">
       <div class="market-bar">
@@ -39,7 +47,7 @@ export function ChartCard(props: ChartCardProps) {
         <SpanChoice spanMs={spanMs} />
       </div>
       <Chart {...props} />
-      <p class="note legend">{isTouched ? "Pinch" : "Turn the wheel, or press + and −,"} to zoom</p>
+      <Legend model={model} market={props.market} />
     </section>
   );
 }
@@ -78,7 +86,11 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
           type="button"
           class={isOld(model, symbol) ? "old" : undefined}
           aria-pressed={slip.symbol.value === symbol}
-          onClick={() => slip.choose(symbol)}
+          onClick={() => {
+            slip.choose(symbol);
+            const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
+            model.announce(`${slip.symbol.value}: ${box}`, { isSpoken: true });
+          }}
         >
           <span>{symbol}</span>
           <LivePrice feed={model.feed} symbol={symbol} />
@@ -174,7 +186,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
 
 const HELP =
   "Enter suggests a box, then asks for its quote. Arrow keys move it, with Shift they size it, Escape " +
-  "clears it. P tells the price and what the box pays. + and − zoom.";
+  "clears it. P tells the price, how an open bet stands, and what the box pays. + and − zoom.";
 
 /** The box is said when it has been still for this long. */
 const SAY_AFTER_MS = 600;
@@ -198,6 +210,7 @@ function keysOf(
     escape: clear,
     delete: clear,
     enter() {
+      if (slip.stage.peek().name === "placed") slip.back();
       if (slip.stage.peek().name !== "draft") {
         return document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
       }
@@ -207,7 +220,12 @@ function keysOf(
     p() {
       const price = model.feed.latest.peek()[market.symbol]?.price;
       const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
-      say(`${market.symbol}: ${text}. ${slip.terms}`.trim());
+      const nowMs = model.serverClock.now();
+      const bet = nextBet(model, market, nowMs);
+      const open = bet === undefined || price === undefined
+        ? ""
+        : `${countdownOf(bet, nowMs)}. The price is ${whereabouts(bet, price)}.`;
+      say([`${market.symbol}: ${text}.`, open, slip.terms].filter(Boolean).join(" "));
     },
   };
 }

@@ -9,7 +9,7 @@ import type { LiveChart } from "./live_chart.ts";
 
 export interface PointerTarget {
   chart: Pick<LiveChart, "scales" | "freeze" | "placeAt">;
-  slip: Pick<BetSlip, "draft" | "draw" | "clear">;
+  slip: Pick<BetSlip, "draft" | "draw" | "clear" | "replaced">;
   /** Time shown. */
   spanMs: Signal<number>;
   /** The pointer is at a place without drawing there, or away. */
@@ -27,6 +27,7 @@ interface Press {
   pointerId: number;
   drag: BoxDrag;
   before: Draft | undefined;
+  isNew: boolean;
   x: number;
   y: number;
   hasMoved: boolean;
@@ -89,7 +90,8 @@ export class ChartPointer {
     this.#element.setPointerCapture(event.pointerId);
     const before = this.#target.slip.draft;
     const drag = new BoxDrag(grip, before, scales, x, y);
-    this.#press = { pointerId: event.pointerId, drag, before, x, y, hasMoved: false };
+    const isNew = grip.kind === "new";
+    this.#press = { pointerId: event.pointerId, drag, before, isNew, x, y, hasMoved: false };
     this.#target.chart.freeze(true);
     this.#target.point(undefined, grip.kind);
   }
@@ -162,6 +164,11 @@ export class ChartPointer {
 
   #end(): void {
     if (this.#press === undefined) return;
+    const { before, isNew, hasMoved } = this.#press;
+    // A handle that was missed throws no box away.
+    if (isNew && hasMoved && this.#target.slip.draft !== before) {
+      this.#target.slip.replaced.value = before;
+    }
     this.#press = undefined;
     this.#target.chart.freeze(false);
   }

@@ -108,6 +108,21 @@ export class PriceWindow {
   }
 }
 
+/**
+ * Whether the range of a drag is kept: to its end, and then for a while as long as the newest price and
+ * the box are in it, which may have been suggested or typed since.
+ *
+ * @param leftMs Infinity during the drag.
+ */
+export function isKept(
+  { low, high }: PriceRange,
+  leftMs: number,
+  prices: readonly number[],
+): boolean {
+  if (leftMs === Infinity) return true;
+  return leftMs > 0 && prices.every((price) => price >= low && price <= high);
+}
+
 function padded({ low, high }: PriceRange): PriceRange {
   const middle = (low + high) / 2;
   const half = Math.max(high - low, middle * HEIGHT_MIN_SHARE) * (0.5 + PADDING);

@@ -136,14 +136,14 @@ export function parseFields(fields: DraftFields): ParsedFields {
   return { errors, ...(wrong.every((name) => name === "amount") && { draft }) };
 }
 
-/** When the window of a suggested box begins. */
-export const SUGGESTED_START_MS = 10_000;
+/** When the window of a suggested box begins: later than its quote takes to be read, or heard. */
+export const SUGGESTED_START_MS = 20_000;
 
 /**
  * How long the window of a suggested box is. Payouts of shorter ones change by more than most users
  * accept while they decide: `suggested_box_test.ts` measures that.
  */
-export const SUGGESTED_MS = 45_000;
+export const SUGGESTED_MS = 60_000;
 
 /** The fields before there is a box. */
 export const EMPTY_FIELDS: DraftFields = {
@@ -163,23 +163,24 @@ const HALF_MIN = 0.0002;
 /** Most half the height of a suggested box as a share of the price. */
 const HALF_MAX = 0.01;
 
-/** In standard deviations of the price over the window: it rather stays inside than not. */
-const HALF_DEVIATIONS = 1.4;
+/** In standard deviations of the price until the box ends: it rather stays inside than not. */
+const HALF_DEVIATIONS = 1.27;
 
 /**
  * Half the height, as a share of the price, of a box that is neither sure to win, which no maker pays
  * for, nor to lose.
  *
+ * @param aheadMs From now to the end of the box.
  * @param move Standard deviation of the price's change in a second, as a share of it, if it is known.
  */
-export function halfHeightOf(durationMs: number, move?: number): number {
-  const wanted = move === undefined ? HALF : HALF_DEVIATIONS * move * Math.sqrt(durationMs / 1_000);
+export function halfHeightOf(aheadMs: number, move?: number): number {
+  const wanted = move === undefined ? HALF : HALF_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
   return Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
 }
 
 /** A box around a price, to begin with. @param move As in {@link halfHeightOf}. */
 export function suggestedDraft(price: bigint, move?: number): Draft {
-  const half = Number(price) * halfHeightOf(SUGGESTED_MS, move);
+  const half = Number(price) * halfHeightOf(SUGGESTED_START_MS + SUGGESTED_MS, move);
   const draft = draftOf({
     fromMs: SUGGESTED_START_MS,
     toMs: SUGGESTED_START_MS + SUGGESTED_MS,
@@ -234,6 +235,15 @@ export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: nu
     endTime: startTime + durationMs,
     deadline: Math.round(nowMs + QUOTE_LIFE_MS),
   };
+}
+
+/** Whether two bets that were made at different times are of one box and stake. */
+export function isSameBet(one: Bet, other: Bet): boolean {
+  // Starts and deadlines of drafts both count from now.
+  const partsOf = ({ symbol, lowerPrice, upperPrice, betAmount, startTime, endTime }: Bet) =>
+    [symbol, lowerPrice, upperPrice, betAmount, endTime - startTime].join();
+  const leadOf = ({ startTime, deadline = 0 }: Bet) => startTime - deadline;
+  return partsOf(one) === partsOf(other) && Math.abs(leadOf(one) - leadOf(other)) <= 1;
 }
 
 /** How long a quote may be looked at before it is signed. */

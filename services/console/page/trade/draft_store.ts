@@ -1,4 +1,7 @@
-/** What the user set for the next bets: boxes by market that are not placed yet, and the tolerance. */
+/**
+ * What the user set for the next bets: boxes by market that are not placed yet, and the tolerance; and
+ * what the last ones were signed for.
+ */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import type { TextStore } from "../data/wallets.ts";
@@ -19,12 +22,16 @@ const fieldsSchema = z.object({
 });
 
 /** By how much less than quoted a bet may pay, in percent, for those who never chose. */
-const TOLERANCE_PERCENT = 5;
+const TOLERANCE_PERCENT = 10;
+
+/** Bets whose first payout is kept: the pages of the history that anybody looks at. */
+const SIGNED_MAX = 200;
 
 const keptSchema = z.object({
   symbol: z.string().default(""),
   drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
   tolerancePercent: z.number().min(0).max(50).default(TOLERANCE_PERCENT),
+  signedFor: z.record(z.string(), z.string().regex(/^\d+$/)).default({}),
 });
 
 /** Drafts survive a change of the market and a reload. */
@@ -60,6 +67,16 @@ export class DraftStore {
 
   set tolerancePercent(tolerancePercent: number) {
     this.#write({ tolerancePercent });
+  }
+
+  /** Payouts that the user signed for, of bets that were placed at another one; by their quote's hash. */
+  get signedFor(): Readonly<Record<string, string>> {
+    return this.#read().signedFor;
+  }
+
+  keepSignedFor(quoteHash: string, payout: bigint): void {
+    const all = Object.entries({ ...this.signedFor, [quoteHash]: String(payout) });
+    this.#write({ signedFor: Object.fromEntries(all.slice(-SIGNED_MAX)) });
   }
 
   #write(part: Partial<z.output<typeof keptSchema>>): void {

@@ -1,9 +1,11 @@
 import { THEME_EVENT } from "../theme.ts";
+import { toNumber } from "../format.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
 import {
   CALM_STEP_MS,
+  isKept,
   pastShare,
   type PriceRange,
   PriceWindow,
@@ -14,6 +16,9 @@ import {
 
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
+
+/** Prices stay where they are for this long after a drag: the next one aims at what is seen now. */
+const HOLD_MS = 4_000;
 
 /** What moves by less, in pixels, is not painted again. */
 const MOVE_MIN = 0.5;
@@ -26,7 +31,7 @@ export class LiveChart {
   readonly #window = new PriceWindow();
   #palette: Palette;
   #scales: Scales | undefined;
-  #frozen: PriceRange | undefined;
+  #frozen: { range: PriceRange; untilMs: number } | undefined;
   #range: PriceRange = { low: 0, high: 1 };
   /** In pixels of which one is `scale` of the page's: what is drawn is as large as the page's text. */
   #size = { width: 0, height: 0, scale: 1 };
@@ -73,7 +78,7 @@ export class LiveChart {
     const frame = (atMs: number) => {
       if (signal.aborted) return;
       const restedMs = atMs - touchedAtMs;
-      this.#paint(atMs, stepOf(restedMs, isCalm.matches && this.#frozen === undefined));
+      this.#paint(atMs, stepOf(restedMs, isCalm.matches && this.#frozen?.untilMs !== Infinity));
       const pauseMs = stepOf(restedMs, false);
       if (pauseMs > 0) timer = setTimeout(next, pauseMs);
       else next();
@@ -101,9 +106,17 @@ export class LiveChart {
     return { x: x / scale, y: y / scale };
   }
 
-  /** Keeps the prices of the chart where they are, or lets them follow again. */
+  /** Keeps the prices of the chart where they are, or lets them follow again, a little later. */
   freeze(isFrozen: boolean): void {
-    this.#frozen = isFrozen ? this.#range : undefined;
+    const untilMs = isFrozen ? Infinity : performance.now() + HOLD_MS;
+    this.#frozen = { range: this.#range, untilMs };
+  }
+
+  #isHeld({ draft, series }: ChartContent): boolean {
+    if (this.#frozen === undefined) return false;
+    const { range, untilMs } = this.#frozen;
+    const sides = draft === undefined ? [] : [draft.lowerPrice, draft.upperPrice].map(toNumber);
+    return isKept(range, untilMs - performance.now(), [...series.prices.slice(-1), ...sides]);
   }
 
   #resize(): void {
@@ -138,7 +151,8 @@ export class LiveChart {
     const isStepped = leastMs > 0;
     const isNew = !isStepped || nowMs !== this.#scales?.nowMs;
     if (isNew) this.#atMs = atMs;
-    if (this.#frozen !== undefined) this.#range = this.#frozen;
+    if (!this.#isHeld(content)) this.#frozen = undefined;
+    if (this.#frozen !== undefined) this.#range = this.#frozen.range;
     else if (isNew) this.#range = this.#window.next(shownRange(content, width), elapsedMs);
     const key = keyOf(content, nowMs, this.#range, height, isStepped);
     if (key === this.#painted) return;

@@ -4,6 +4,7 @@ import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatAmount, formatTime } from "../format.ts";
 import { type DraftFields, firstWrong, type ParsedFields } from "./draft.ts";
+import { CHECKING, OTHER_TAB } from "./quote_step.ts";
 
 /** Everything that decides whether a quote can be asked for. */
 export interface Situation {
@@ -17,8 +18,8 @@ export interface Situation {
   walletChainId: number | undefined;
   /** Undefined before the node has answered. */
   balance: bigint | undefined;
-  /** Deadline of a signed bet whose outcome is unknown. */
-  checkingUntilMs: number | undefined;
+  /** A signed bet on its way: until when it can be placed, and whether its answer is overdue. */
+  onItsWay: { deadline: number; isChecking: boolean } | undefined;
   isEmpty: boolean;
   parsed: ParsedFields;
   /** Why the box cannot be priced now. */
@@ -80,13 +81,14 @@ const QUOTE = "Get a firm quote";
 /** The first obstacle on the way to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { symbol, market, chainId, nodeChainId, hasUser, walletChainId, balance } = situation;
-  const { checkingUntilMs, isEmpty, parsed, unpriceable, limits } = situation;
-  if (checkingUntilMs !== undefined) {
+  const { onItsWay, isEmpty, parsed, unpriceable, limits } = situation;
+  if (onItsWay?.isChecking === false) return { button: OTHER_TAB, text: "" };
+  if (onItsWay !== undefined) {
     return {
-      button: "Outcome unknown, checking …",
+      button: CHECKING,
       text:
         "It is not known yet whether your signed bet was placed. New quotes wait until it is, " +
-        `or until it can no longer be placed, shortly after ${formatTime(checkingUntilMs)}.`,
+        `or until it can no longer be placed, shortly after ${formatTime(onItsWay.deadline)}.`,
     };
   }
   const waiting = marketObstacle(market, symbol);

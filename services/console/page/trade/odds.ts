@@ -9,7 +9,7 @@ export interface Odds {
   chance: string | undefined;
   /** The chance at which payouts equal stakes. */
   breakEven: string;
-  /** Set if the chance is far below break-even, the payout the largest of the maker, or barely more than the stake. */
+  /** Set if the chance is far below break-even, the payout the largest of the maker, or barely more than the stake, or the chance is unknown. */
   warning: string | undefined;
 }
 
@@ -40,20 +40,13 @@ export function oddsOf(
         `${formatAmount(betAmount)} USDC.`
       : isCapped
       ? `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`
+      : probability === undefined
+      ? "This maker prices at random, for tests: its payout says nothing about the chance."
       : ratio < 1 + SMALL_GAIN
       ? `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
         `${formatAmount(payout - betAmount)}.`
       : undefined,
   };
-}
-
-/** The chance at a payout: both move together, and the estimate is a little older than its quote. */
-export function probabilityAt(
-  payout: bigint,
-  { payout: estimated, probability }: Pick<Estimate, "payout" | "probability">,
-): number | undefined {
-  if (probability === undefined) return undefined;
-  return Math.min(1, probability * Number(estimated) / Number(payout));
 }
 
 /**
@@ -69,7 +62,7 @@ export function leastPayout(
 }
 
 /** A probability in percent, never 0 or 100. */
-function chanceText(probability: number): string {
+export function chanceText(probability: number): string {
   if (probability < 0.001) return "under 0.1 %";
   return probability > 0.999 ? "over 99.9 %" : `${(100 * probability).toFixed(1)} %`;
 }

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
@@ -26,12 +27,14 @@ const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
+  /** What bets were signed for that pay something else, by their quote's hash. */
+  signedFor: Readonly<Record<string, string>>;
   onShow(bet: Thesis): void;
   onRepeat(bet: Thesis): void;
 }
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
-export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
+export function Positions({ model, chosen, signedFor, onShow, onRepeat }: PositionsProps) {
   const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<Filter>("All");
@@ -46,6 +49,14 @@ export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
     const count = filtered(theses, name).length;
     model.announce(`${name}: ${count} ${count === 1 ? "bet" : "bets"}`, { isSpoken: true });
   };
+  const { by, isDescending } = sort.value;
+  const order = useRef(sort.value);
+  useEffect(() => {
+    if (order.current === sort.value) return;
+    order.current = sort.value;
+    const direction = isDescending ? "descending" : "ascending";
+    model.announce(`Sorted by ${by}, ${direction}.`, { isSpoken: true });
+  }, [sort.value]);
   const save = () => {
     download(csvOf(theses, model.markets));
     model.announce(
@@ -94,6 +105,7 @@ export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
             </div>
             <Table
               of="your bets"
+              isCards
               sort={sort}
               rows={rows}
               keyOf={({ id }) => id}
@@ -116,7 +128,14 @@ export function Positions({ model, chosen, onShow, onRepeat }: PositionsProps) {
                 { name: "Price stays in", text: (thesis) => formatRange(thesis) },
                 { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
                 { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
-                { name: "Pays", number: ({ payout }) => formatAmount(payout) },
+                {
+                  name: "Pays",
+                  number: ({ quoteHash, payout }) => {
+                    const first = signedFor[quoteHash];
+                    const signed = first && ` (signed for ${formatAmount(BigInt(first))})`;
+                    return `${formatAmount(payout)}${signed ?? ""}`;
+                  },
+                },
                 {
                   name: "Again",
                   isSortable: false,

@@ -33,7 +33,10 @@ export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefin
     hasUser: user !== undefined,
     walletChainId: user?.walletChainId.value,
     balance: user?.portfolio.account.value?.balance,
-    checkingUntilMs: unresolved?.offer.quote.deadline,
+    onItsWay: unresolved && {
+      deadline: unresolved.offer.quote.deadline,
+      isChecking: unresolved.isChecking,
+    },
     isEmpty: slip.isEmpty,
     parsed,
     unpriceable: estimate && "failure" in estimate
@@ -55,8 +58,9 @@ function withHeight(
 ): Explanation {
   const price = OF_HEIGHT.has(code) ? feed.latest.value[symbol]?.price : undefined;
   if (price === undefined || draft === undefined) return { code, text };
-  const { durationMs } = draft;
-  const half = toNumber(price) * halfHeightOf(durationMs, feed.seriesOf(symbol).secondMove());
+  const { startsInMs, durationMs } = draft;
+  const move = feed.seriesOf(symbol).secondMove();
+  const half = toNumber(price) * halfHeightOf(startsInMs + durationMs, move);
   const height = `± ${half.toFixed(decimalsOf(toNumber(price)))}`;
   return { code, text: `${text} For ${durationText(durationMs)}, try ${height} now.` };
 }
@@ -68,17 +72,21 @@ export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
   const obstacle = obstacleNow(model, slip);
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
-  const estimate = !obstacle && state && "estimate" in state ? state.estimate : undefined;
+  const isFresh = model.stateOf(slip.symbol.value) === "fresh";
+  const parsed = slip.parsed.value;
+  // A drag is ahead of its estimate by a moment; another amount is another bet.
+  const isOfAmount = "betAmount" in parsed && state?.bet.betAmount === parsed.betAmount;
+  const estimate = isFresh && isOfAmount && "estimate" in state ? state.estimate : undefined;
   const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
   // The slip says it aloud.
   const failure = stage.name === "draft" && stage.failure;
   const failed = failure ? failureText(failure, state, obstacle?.text ?? "") : "";
   return (
     <>
-      {odds && estimate && (
+      {!("errors" in parsed) && (
         <p class="bar-payout">
-          pays <strong>{formatAmount(estimate.payout)}</strong>
-          {chancesText(odds).replaceAll(" %", "\u00a0%")}
+          pays <strong>{odds ? `${formatAmount(estimate.payout)} USDC` : "–"}</strong>
+          {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
         </p>
       )}
       {failed !== "" && <p class="warned bar-failure">{failed}</p>}

@@ -30,8 +30,7 @@ export function movedText(
 ): string {
   const seconds = Math.round((startTime - before.startTime) / 1_000);
   if (seconds <= 0) return "";
-  return `The window has moved by ${durationText(1_000 * seconds)}, ` +
-    `to ${formatTime(startTime)}. `;
+  return `The window has moved by ${durationText(1_000 * seconds)}, to ${formatTime(startTime)}.`;
 }
 
 /** When the window begins; once it has, what a bet is on, since the chain counts it from its start. */

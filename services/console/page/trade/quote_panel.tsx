@@ -6,10 +6,10 @@ import { formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { durationText } from "./input.ts";
-import { leastPayout, oddsOf, probabilityAt } from "./odds.ts";
-import { movedText } from "./quote_life.ts";
+import { leastPayout, oddsOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
-import { chancesText } from "./slip_voice.ts";
+import { showChart } from "./show_chart.ts";
+import { chancesText, changesOf, repricedText } from "./slip_voice.ts";
 import type { Stage } from "./stage.ts";
 
 type QuoteStage = Extract<Stage, { offer: unknown }>;
@@ -30,6 +30,7 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   return (
     <>
       <PlacedBet model={model} stage={stage} thesis={thesis} />
+      {stage.signedFirst && <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>}
       <div class="action-bar">
         <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
           Make another bet
@@ -45,7 +46,7 @@ type FirmQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: Fir
 
 function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
-  const { quote } = stage.offer;
+  const { quote, probability } = stage.offer;
   const symbol = slip.symbol.value;
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
@@ -53,14 +54,13 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
   const { button, note, look, action, back } = quoteStepOf({
     stage,
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
-    isChecking: own?.isChecking ?? false,
+    isChecking: (own === undefined ? bets : [own]).some((bet) => bet.isChecking),
     hasOther: bets.length > 0,
+    balance: user?.portfolio.account.value?.balance,
     isOffline: model.isOffline.value,
     price: model.feed.latest.value[symbol]?.price,
   }, nowMs);
   const isOver = look === "failure"; // what cannot be had any more is not shown
-  const estimated = stage.name === "quoted" ? stage.estimated : undefined;
-  const probability = estimated && probabilityAt(quote.payout, estimated);
   const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
   const least = leastPayout(quote, slip.tolerancePercent.value);
   const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
@@ -71,26 +71,14 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
         <Fact label="From">
           {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
         </Fact>
-        <Fact label="You bet">{bet} USDC</Fact>
-        {!isOver && (
-          <>
-            <Fact label="You get if it stays" isBig>
-              <span data-payout={quote.payout.toString()}>{pays} USDC</span>
-            </Fact>
-            {least < quote.payout && (
-              <Fact label="At least, if the price moves">{atLeast} USDC</Fact>
-            )}
-            {odds.chance !== undefined && <Fact label="Maker’s chance">{odds.chance}</Fact>}
-            <Fact label="Break-even chance">{odds.breakEven}</Fact>
-          </>
-        )}
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
-      {!isOver && <Changes stage={stage} />}
+      {stage.name === "quoted" && !isOver &&
+        changesOf(stage).map((text) => <p key={text} class="note changed">{text}</p>)}
       <div class="action-bar">
-        {action === "sign" && (
+        {!isOver && (
           <p class="bar-payout bar-terms" id="terms">
-            Bet {bet}, get <strong>{pays}</strong>
+            Bet {bet}, get <strong data-payout={quote.payout.toString()}>{pays} USDC</strong>
             {least < quote.payout && ` (at least ${atLeast})`}
             {chancesText(odds).replaceAll(" %", "\u00a0%")}
           </p>
@@ -126,11 +114,8 @@ interface PlacedBetProps {
 function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
-  // Under a thumb, the page may be scrolled to its fields: the box is what is watched now.
-  useEffect(() => {
-    if (!matchMedia("(pointer: coarse)").matches) return;
-    document.querySelector(".chart")?.scrollIntoView({ block: "nearest" });
-  }, []);
+  // The box is what is watched now.
+  useEffect(showChart, []);
   if (status === "won") {
     return (
       <p class="placed">
@@ -153,30 +138,5 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
       {" "}
       USDC if {symbol} stays in the box. Its outcome will be shown here.
     </p>
-  );
-}
-
-/** A payout under a cent more or less is the same. */
-const CENT = 10_000n;
-
-/** What differs from what the user has seen before, said before anything is signed. */
-function Changes({ stage }: { stage: QuoteStage }) {
-  if (stage.name !== "quoted") return null;
-  const { estimated, replaces, offer: { quote } } = stage;
-  const seen = replaces?.quote ?? estimated;
-  const difference = seen && quote.payout - seen.payout;
-  const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
-  return (
-    <>
-      {seen && difference && (difference <= -CENT || difference >= CENT) && (
-        <p class="note changed">
-          It pays {formatAmount(difference < 0n ? -difference : difference)} USDC{" "}
-          {difference < 0n ? "less" : "more"} than the{" "}
-          {replaces === undefined ? "estimate" : "quote before"} of {formatAmount(seen.payout)}{" "}
-          USDC.
-        </p>
-      )}
-      {moved !== "" && <p class="note moved">{moved}</p>}
-    </>
   );
 }

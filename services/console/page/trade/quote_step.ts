@@ -1,5 +1,6 @@
 /** What is to be done with a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
+import { formatAmount } from "../format.ts";
 import { isOutside, outsideText, quoteLife, windowText } from "./quote_life.ts";
 import type { Stage } from "./stage.ts";
 
@@ -8,10 +9,12 @@ export interface QuoteSituation {
   stage: Extract<Stage, { name: "quoted" | "signing" | "sending" }>;
   /** A key of this browser signs without a prompt. */
   isDevelopmentKey: boolean;
-  /** The signed bet was sent, and its answer is overdue. */
+  /** A signed bet was sent, this one or another, and its answer is overdue. */
   isChecking: boolean;
   /** Another signed bet is on its way. */
   hasOther: boolean;
+  /** Undefined before the node has answered. */
+  balance: bigint | undefined;
   isOffline: boolean;
   /** The newest price, if there is one. */
   price: bigint | undefined;
@@ -28,12 +31,13 @@ export interface QuoteStep {
   back?: string;
 }
 
-const CHECKING = "Outcome unknown, checking …";
+export const CHECKING = "Outcome unknown, checking …";
+export const OTHER_TAB = "Your other tab is placing a bet …";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
-  const { stage, isDevelopmentKey, isChecking, hasOther, isOffline, price } = situation;
+  const { stage, isDevelopmentKey, isChecking, hasOther, balance, isOffline, price } = situation;
   if (stage.name === "sending") {
     if (!isChecking) return { button: "Placing the bet …" };
     const note =
@@ -47,8 +51,15 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     if (isDevelopmentKey) return { button: "Signing …", note };
     return { button: "Sign in your wallet …", note, back: "Cancel" };
   }
-  if (hasOther) return { button: CHECKING, note: "Another signed bet is on its way." };
+  if (hasOther && isChecking) {
+    return { button: CHECKING, note: "Another signed bet is on its way." };
+  }
+  if (hasOther) return { button: OTHER_TAB, note: "This quote waits for it.", back: BACK };
   const { quote } = stage.offer;
+  if (balance !== undefined && quote.betAmount > balance) {
+    const note = `Your balance is ${formatAmount(balance)} USDC now: bet less.`;
+    return { button: SIGN, note, look: "failure", back: BACK };
+  }
   const { state, remainingMs } = quoteLife(quote, nowMs);
   if (state === "valid" && isOffline) {
     return { button: "You are offline", note: "Nothing can be placed now.", back: BACK };

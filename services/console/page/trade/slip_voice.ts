@@ -4,8 +4,8 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
-import { leastPayout, type Odds, oddsOf, probabilityAt } from "./odds.ts";
-import { quoteLife, windowText } from "./quote_life.ts";
+import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
+import { movedText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** What the box pays is spoken when it has been still for this long. */
@@ -52,17 +52,22 @@ export class SlipVoice {
    * Says what a quote pays, and when it has expired.
    *
    * @param terms As {@link quoteText} gives them.
-   * @param why A sentence before them.
    */
-  quote({ quote }: Offer, terms: string, why: string): void {
+  quote(stage: QuotedStage, terms: string): void {
+    const { offer: { quote }, replaces } = stage;
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
     const { remainingMs } = quoteLife(quote, nowMs);
     const remove = announce(
-      `${why}${terms} ${windowText(quote, nowMs)} ` +
+      [
+        ...changesOf(stage),
+        terms,
+        // Of a later quote, only what changed.
+        ...(replaces === undefined ? [windowText(quote, nowMs)] : []),
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
-      { isSpoken: why === "" }, // the slip shows it
+      ].join(" "),
+      { isSpoken: true }, // the slip shows it
     );
     const cancels = [remove];
     this.#endQuote = () => cancels.forEach((cancel) => cancel());
@@ -74,6 +79,11 @@ export class SlipVoice {
       this.endQuote();
       this.announce("The quote has expired.");
     }));
+  }
+
+  /** Says what a bet pays that was signed for something else. */
+  repriced(first: Offer, placed: Offer): void {
+    this.speak(repricedText(first, placed));
   }
 
   /** The quote is signed, or dropped: nothing is said about it any more. */
@@ -101,14 +111,41 @@ export function estimateText(state: EstimateState): string {
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
+/** A payout under a cent more or less is the same. */
+const CENT = 10_000n;
+
+/** What differs from what the user has seen before, in sentences, said before anything is signed. */
+export function changesOf({ estimated, replaces, isRefused, offer: { quote } }: QuotedStage) {
+  const seen = replaces?.quote ?? estimated;
+  const difference = seen === undefined ? 0n : quote.payout - seen.payout;
+  const size = difference < 0n ? -difference : difference;
+  const changes = isRefused ? ["The price moved, and nothing was taken."] : [];
+  if (seen !== undefined && size >= CENT) {
+    changes.push(
+      `It pays ${formatAmount(size)} USDC ${difference < 0n ? "less" : "more"} than the ` +
+        `${replaces === undefined ? "estimate" : "quote before"} of ${
+          formatAmount(seen.payout)
+        } USDC.`,
+    );
+  }
+  const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
+  return moved === "" ? changes : [...changes, moved];
+}
+
+/** What became of a bet whose price moved as it was signed. */
+export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
+  const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
+  return `You signed for ${formatAmount(first.quote.payout)} USDC; the price moved as you did: ` +
+    `it pays ${formatAmount(payout)} USDC${chance}.`;
+}
+
 /** What a quote pays, in a sentence. */
 export function quoteText(
-  { offer: { quote }, estimated }: Pick<QuotedStage, "offer" | "estimated">,
+  { quote, probability }: Offer,
   tolerancePercent: number,
 ): string {
   const least = leastPayout(quote, tolerancePercent);
   const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
-  const probability = estimated && probabilityAt(quote.payout, estimated);
   return `The quote pays ${pays} USDC for ${bet}` +
     (least < quote.payout ? ` (at least ${atLeast})` : "") +
     `${chancesText(oddsOf({ ...quote, probability }, undefined))}.`;

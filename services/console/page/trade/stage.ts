@@ -12,17 +12,22 @@ export interface Failure extends Explanation {
 export type Stage =
   | { name: "draft"; failure?: Failure }
   | { name: "quoting" }
-  /** `replaces`: the quote before, which has expired or was refused because the price moved. */
+  /**
+   * `estimated`: what this bet would have paid a moment before. `replaces`: the last quote that the
+   * user saw; it has expired, or was refused because the price moved.
+   */
   | {
     name: "quoted";
     offer: Offer;
     estimated: Estimate | undefined;
     replaces: Offer | undefined;
+    isRefused: boolean;
   }
   /** `isAgain`: the price moved, and the user accepts what the bet pays now. */
   | { name: "signing"; offer: Offer; isAgain: boolean }
   | { name: "sending"; offer: Offer }
-  | { name: "placed"; thesisId: number; offer: Offer };
+  /** `signedFirst`: what the user pressed the button for, if the bet pays something else. */
+  | { name: "placed"; thesisId: number; offer: Offer; signedFirst?: Offer };
 
 export type QuotedStage = Extract<Stage, { name: "quoted" }>;
 
@@ -30,6 +35,11 @@ export type QuotedStage = Extract<Stage, { name: "quoted" }>;
 const OF_THE_PRICE: ReadonlySet<string> = new Set([
   ...["RANGE_BROKEN", "OUTSIDE_RANGE", "RANGE_TOO_NARROW", "PAYOUT_TOO_LOW"],
   ...["ORACLE_STALE", "PRICE_STALE", "PRICE_UNAVAILABLE", "PRICE_MOVED", "PRICE_IMPROVED"],
+]);
+
+/** Reasons of the connection: an estimate says that it is back. */
+const OF_THE_NETWORK: ReadonlySet<string> = new Set([
+  ...["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT", "NODE_UNREACHABLE", "NODE_TIMEOUT"],
 ]);
 
 const NOTHING_TAKEN = "No bet was placed, nothing was taken.";
@@ -46,8 +56,10 @@ export function failureText(
   state: EstimateState | undefined,
   shown: string,
 ): string {
-  const isOver = OF_THE_PRICE.has(code) && state !== undefined && "estimate" in state;
-  const reason = shown.startsWith(text) ? "" : text;
-  if (!isOfSigning) return isOver ? "" : reason;
-  return `${NOTHING_TAKEN} ${isOver ? "The price had moved." : reason}`.trim();
+  const isPriced = state !== undefined && "estimate" in state;
+  const hasMoved = isPriced && OF_THE_PRICE.has(code);
+  const isOver = hasMoved || isPriced && OF_THE_NETWORK.has(code);
+  const reason = isOver || shown.startsWith(text) ? "" : text;
+  if (!isOfSigning) return reason;
+  return `${NOTHING_TAKEN} ${hasMoved ? "The price had moved." : reason}`.trim();
 }

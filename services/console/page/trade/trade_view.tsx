@@ -3,8 +3,8 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
-import { AWAY_CODES, explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
+import { formatRange } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { useNextFocus } from "../use_next_focus.ts";
 import { AccountPanel } from "./account_panel.tsx";
@@ -14,18 +14,20 @@ import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
 import { ChartProbe } from "./chart_probe.ts";
+import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
 import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
+import { showChart } from "./show_chart.ts";
 
 /** Shown first where it exists: the market whose prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view, with a bet slip that survives a change of views. */
 export function openTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce, markets, isMakerAway } = model;
+  const { client, session, serverClock, announce, markets, noteMaker } = model;
   const estimator = () =>
     new Estimator({
       estimate: (bet, signal) => client.estimate(bet, signal),
@@ -47,7 +49,7 @@ export function openTradeView(model: PageModel): View {
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
-    isMakerAway.value = "failure" in state && AWAY_CODES.has(explain(state.failure).code);
+    void noteMaker("failure" in state ? state.failure : undefined);
   });
   const openLink = () => {
     const box = linkedBox(location.hash);
@@ -99,7 +101,12 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
     ];
     spanMs.value = Math.max(...spans);
     chosen.value = bet.id;
-    chart?.scrollIntoView({ block: "nearest" });
+    const { text } = stateOfBet(model.withBreach(bet), nowMs);
+    model.announce(
+      `Bet ${bet.id} is shown on the chart: ${text.slice(2)}, ${symbol} from ${formatRange(bet)}.`,
+      { isSpoken: true },
+    );
+    showChart();
   };
   const account = <AccountPanel key="account" model={model} />;
   const bet = <BetPanel key="bet" model={model} slip={slip} />;
@@ -118,11 +125,9 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
         <Positions
           model={model}
           chosen={chosen}
+          signedFor={slip.signedFor.value}
           onShow={show}
-          onRepeat={(bet) => {
-            repeatBet(model, slip, bet);
-            document.querySelector(CHART)?.scrollIntoView({ block: "nearest" });
-          }}
+          onRepeat={(bet) => repeatBet(model, slip, bet)}
         />
       </div>
     </>

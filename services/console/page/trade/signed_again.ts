@@ -1,0 +1,49 @@
+/** A price that moves while a bet is being signed: whether the bet is signed again, and for what. */
+import { type Bet, isRangemakerError, type Quote } from "@rangemaker/client";
+import { betOf, SUGGESTED_START_MS } from "./draft.ts";
+import { leastPayout } from "./odds.ts";
+
+/** Refusals of a signed quote after which another quote can be had at once. */
+const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
+
+/** A bet whose price moves each time it is signed is signed again this often, by what it pays now. */
+const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
+
+export function hasMoved(refusal: unknown): boolean {
+  return isRangemakerError(refusal) && MOVED.has(refusal.code);
+}
+
+/** Quotes of one bet, in their order. */
+export interface QuoteRow {
+  /** The one that the user agreed to. */
+  first: Quote;
+  refused: Quote;
+  next: Quote;
+}
+
+/** Whether the next quote is signed without asking. @param times It was signed again so often. */
+export function isSignedAgain(
+  { first, refused, next }: QuoteRow,
+  tolerancePercent: number,
+  times: number,
+): boolean {
+  return next.startTime === first.startTime &&
+    next.payout >= leastPayout(first, tolerancePercent) &&
+    times < SIGNED_AGAIN_MAX[next.payout > refused.payout ? "more" : "less"];
+}
+
+/** The bet of a refused quote; once its window has begun, that of the fields. */
+export function againOf(
+  symbol: string,
+  quote: Quote,
+  startsInMs: number | undefined,
+  nowMs: number,
+): Bet {
+  const { lowerPrice, upperPrice, startTime, endTime, betAmount } = quote;
+  const aheadMs = startTime - nowMs;
+  const times = {
+    startsInMs: aheadMs > 0 ? aheadMs : startsInMs ?? SUGGESTED_START_MS,
+    durationMs: endTime - startTime,
+  };
+  return betOf(symbol, { lowerPrice, upperPrice, ...times }, betAmount, nowMs);
+}
