@@ -102,7 +102,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await page.$eval("html", (html) => html.scrollTop = 0);
   await pause(6_000);
   await take("phone-5-open");
-  await pause(45_000); // of the suggested box
+  await pause(75_000); // of the suggested box
   await visitor.sees(/Bet \d+ (won|lost)/);
   await take("phone-6-outcome");
 }
