@@ -67,7 +67,7 @@ Deno.test("Problem log: the time that the services name wins; what only followed
   assert.deepEqual(endedOf(early, 99_000), [], "the cause was noticed seconds later");
 });
 
-Deno.test("Problem log: what has ended is remembered in its worst state", () => {
+Deno.test("Problem log: an ended problem keeps the worst state it had", () => {
   let records: ProblemRecord[] = [];
   for (const [at, extent] of [3, 9, 9, 1].entries()) {
     const found = findingOf("node", { text: `${extent} at ${at}`, extent });

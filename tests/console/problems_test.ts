@@ -274,7 +274,7 @@ Deno.test("Problems: bets that are refused are named by their codes, and an orac
   assert.equal(textOf("degraded"), "Some market has no price");
 });
 
-Deno.test("Problems: what is wrong at the first look at a service may be older than the page", () => {
+Deno.test("Problems: a problem found by the first look at a service is said to be maybe older", () => {
   const storage = (seconds: number) =>
     Array.from({ length: 1 + seconds / 10 }, () => `${ALIVE[0]}\nnode_storage_writable 0`);
   const isOlder = (seconds: number) =>
