@@ -4,6 +4,7 @@ import { seededRandom } from "../../lib/random.ts";
 import {
   gainOf,
   historyOf,
+  lastSettled,
   pointsInside,
   resultsByMarket,
   resultsByPeriod,
@@ -69,6 +70,11 @@ Deno.test("Results: profit follows the order of settlement", () => {
     { timeMs: 2_000, profit: 40n },
     { timeMs: 3_000, profit: 25n },
   ]);
+});
+
+Deno.test("Results: the bets settled last are found by their settlement, and all if there are fewer", () => {
+  const idsOf = (count: number) => lastSettled(THESES, count).map(({ id }) => id);
+  assert.deepEqual([idsOf(1), idsOf(2), idsOf(9)], [[1], [2, 1], [2, 1]]);
 });
 
 Deno.test("Results: the maker gains exactly while users won less of the payouts than break-even, whatever the stakes", () => {

@@ -99,13 +99,20 @@ export interface ResultPoint {
 
 /** Profit after each settlement, in the order of time. */
 export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
-  const settled = theses.filter(isDecided)
-    .sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id);
   let profit = 0n;
-  return settled.map((thesis) => {
+  return inOrderSettled(theses).map((thesis) => {
     profit += gainOf(thesis);
     return { timeMs: timeOf(thesis), profit };
   });
+}
+
+/** The `count` bets, at least one, that were settled last. */
+export function lastSettled(theses: readonly Thesis[], count: number): Thesis[] {
+  return inOrderSettled(theses).slice(-count);
+}
+
+function inOrderSettled(theses: readonly Thesis[]): Thesis[] {
+  return theses.filter(isDecided).sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id);
 }
 
 const timeOf = ({ settledAt, breach, endTime }: Thesis) => settledAt ?? breach?.time ?? endTime;

@@ -1,9 +1,10 @@
 import { useEffect } from "preact/hooks";
-import { systemClock } from "@rangemaker/client";
+import { systemClock, type Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import {
   historyOf,
+  lastSettled,
   type Results,
   resultsByMarket,
   resultsByPeriod,
@@ -92,7 +93,7 @@ function Maker({ model, state }: { model: PageModel; state: MakerState }) {
   return (
     <>
       <div class="tiles">
-        <Profit results={results} solver={solver} />
+        <Profit theses={theses} results={results} solver={solver} />
         <AtRisk results={results} solver={solver} next={nextEndOf(theses, nowMs)} />
         <UsersWon results={results} />
         <Money state={state} />
@@ -203,9 +204,11 @@ function AtRisk(
   );
 }
 
-function Profit({ results, solver }: TileProps) {
-  const { settled, profit, chance } = results;
+function Profit({ theses, results, solver }: TileProps & { theses: readonly Thesis[] }) {
+  const { settled, profit } = results;
   const earnings = solver && earningsOf(solver.metrics);
+  // A solver that was restarted has counted fewer bets: chance is that of the bets that are compared.
+  const { chance } = earnings ? resultsOf(lastSettled(theses, earnings.bets)) : results;
   const readAtMs = solver?.readAtMs;
   const chanceUsdc = Number(chance) / 1e6;
   const surprise = earnings ? earnings.actual - earnings.expected : Number(profit) / 1e6;
