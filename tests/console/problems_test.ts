@@ -326,10 +326,10 @@ Deno.test("Problems: healthy services, and those not asked yet, have none", () =
 });
 
 Deno.test("Problems: a page without problems names the services that it does not watch", () => {
-  assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ Nothing: all services work.");
+  assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ All services work.");
   assert.match(
     noProblemText(["solver", "oracle"]),
-    /the services below work.* the node: .* --node-url\.$/,
+    /The services below work.* the node: .* --node-url\.$/,
   );
   assert.match(
     noProblemText(["solver"]),

@@ -182,9 +182,9 @@ export function isOfProcess(problem: Problem): boolean {
 /** Says that all watched services work, and how to watch those that are not. */
 export function noProblemText(watched: readonly ServiceName[]): string {
   const unwatched = (["oracle", "node"] as const).filter((name) => !watched.includes(name));
-  if (unwatched.length === 0) return "✓ Nothing: all services work.";
+  if (unwatched.length === 0) return "✓ All services work.";
   const options = unwatched.map((name) => `--${name}-url`).join(" and ");
-  return "✓ Nothing: the services below work. This page does not watch the " +
+  return "✓ The services below work. This page does not watch the " +
     `${unwatched.join(" and the ")}: start the console with ${options}.`;
 }
 
