@@ -106,7 +106,13 @@ Deno.test({
         await visitor.sees(/Take test money/);
         await tabTo(visitor, "Take test money");
         await keyboard.press("Enter");
+        // The money arrives while something is typed, which keeps the focus.
+        await visitor.page.focus("input[name=upper]");
+        await keyboard.type("9", { delay: 50 });
         await visitor.sees(/1,000\.00 USDC/);
+        await keyboard.type("000", { delay: 200 });
+        const upper = await visitor.page.$eval("input[name=upper]", ({ value }) => value);
+        assert.equal(upper, "9000");
         // Far above the price: it is lost at the first price.
         const answers = { upper: "9000", lower: "8000", startsIn: "9", lasts: "1", amount: "5" };
         for (const [field, text] of Object.entries(answers)) {

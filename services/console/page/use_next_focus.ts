@@ -29,7 +29,9 @@ export function useNextFocus(
     const { name, of } = before.current;
     before.current = step;
     const isSame = name === step.name && (of === step.of || last.current === "origin");
-    if (isSame || last.current === undefined) return;
+    // Money that arrives is no step of the user, who may be typing by then.
+    const isTyping = name === step.name && document.activeElement instanceof HTMLInputElement;
+    if (isSame || isTyping || last.current === undefined) return;
     if (step.name === "draft" && last.current === "origin") return; // left from there: it stays
     if (name === "draft") isFromOrigin.current = last.current === "origin";
     const isBack = step.name === "draft" && name !== "placed" && isFromOrigin.current;
