@@ -13,6 +13,9 @@ const CHAPTERS = new Map(
   guide.split(/^(?=##+ )/m).map((chapter) => [slugOf(headingOf(chapter)), chapter]),
 );
 
+/** Bodies by their names in links: each is rendered once, since anybody may ask for it. */
+const bodies = new Map<string, string>();
+
 /**
  * A chapter as a document.
  *
@@ -21,11 +24,11 @@ const CHAPTERS = new Map(
  * @returns Undefined if there is no such chapter.
  */
 export function runbookPage(name: string, stylesheet: string): string | undefined {
-  const chapter = CHAPTERS.get(slugOf(name));
+  const slug = slugOf(name);
+  const chapter = CHAPTERS.get(slug);
   if (chapter === undefined) return undefined;
-  // Its other files are not served here: links to them are plain text.
-  const text = chapter.replaceAll("](#", "](/runbook/")
-    .replaceAll(/\[([^\]]*)\]\((?!\/runbook\/|https?:)[^)]*\)/g, "$1");
+  const body = bodies.get(slug) ?? bodyOf(chapter);
+  bodies.set(slug, body);
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -38,9 +41,16 @@ export function runbookPage(name: string, stylesheet: string): string | undefine
   <body>
     <main class="card prose">
       <p><a href="/#operator">← Operator</a></p>
-      ${marked.parse(text, { async: false })}
+      ${body}
     </main>
   </body>
 </html>
 `;
+}
+
+/** Other files are not served here: links to them become plain text. */
+function bodyOf(chapter: string): string {
+  const text = chapter.replaceAll("](#", "](/runbook/")
+    .replaceAll(/\[([^\]]*)\]\((?!\/runbook\/|https?:)[^)]*\)/g, "$1");
+  return marked.parse(text, { async: false });
 }
