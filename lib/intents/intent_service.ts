@@ -19,8 +19,11 @@ import { Submitter } from "./submitter.ts";
 /** Timeout of calls to the node; below the deadline of a stop. */
 const SUBMISSION_TIMEOUT_MS = 4_000;
 
-/** Timeout of a question that requests and health checks wait for. */
-const SHORT_TIMEOUT_MS = 1_000;
+/**
+ * Timeout of a question that requests and health checks wait for: a busy node may take over a second, and
+ * a container's health check waits for three (Dockerfile).
+ */
+const SHORT_TIMEOUT_MS = 2_500;
 
 /** The problems that a health check finds. */
 const PROBLEM_CODES = [

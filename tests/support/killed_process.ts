@@ -36,7 +36,7 @@ const SENT_MAX = 20;
 
 /**
  * Posts JSON until the service records it. On a busy machine the node's answer may come after the
- * service's timeout of a second: then nothing is recorded, and no later fault point is passed.
+ * service's timeout: then nothing is recorded, and no later fault point is passed.
  */
 export async function postUntilRecorded(url: string, body: unknown): Promise<Answer> {
   for (let sent = 1;; sent += 1) {

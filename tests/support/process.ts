@@ -109,7 +109,7 @@ export class Program {
       this.#wake();
     };
     const timer = setTimeout(() => giveUp(`Not printed in ${UNTIL_MS} ms`), UNTIL_MS);
-    this.#ended.then(() => giveUp("Program ended first"));
+    this.#ended.then(([{ code, signal }]) => giveUp(`Program ended first, with ${signal ?? code}`));
     try {
       while (!fits(this)) {
         if (problem !== undefined) throw new Error(`${problem}:\n${this.stdout}\n${this.stderr}`);
