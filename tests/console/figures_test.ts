@@ -4,6 +4,7 @@ import { formatShare } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
   faultOf,
+  faultText,
   figuresOf,
   formatAge,
   formatPoints,
@@ -125,4 +126,16 @@ Deno.test("Operator: a source is at fault while it is not connected or silent in
     "+1.3 bp",
     "−3.0 bp",
   ]);
+});
+
+Deno.test("Operator: the last fault of a source is said in words", () => {
+  const texts = [
+    [
+      "not_opened: connect ECONNREFUSED 127.0.0.1:8560",
+      "could not connect: connect ECONNREFUSED 127.0.0.1:8560",
+    ],
+    ["silent: silent for 10000 ms", "sent nothing for 10.0 s"],
+    ["sequence_gap: 3 of BTC/USDT", "sequence gap: 3 of BTC/USDT"],
+  ];
+  for (const [given = "", expected] of texts) assert.equal(faultText(given), expected);
 });

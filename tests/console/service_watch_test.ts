@@ -1,6 +1,7 @@
 /** What the operator's page learns from a service that answers, half answers or is away. */
 import assert from "node:assert/strict";
 import { listen } from "../../lib/http/listener.ts";
+import { Poll } from "../../services/console/page/data/http.ts";
 import { ProvidersWatch } from "../../services/console/page/data/providers.ts";
 import {
   type ServiceName,
@@ -200,6 +201,25 @@ Deno.test("Poll: a pass that was stopped changes nothing, and a second start rep
     assert.equal(clock.pending, 1);
     watch.poll.stop();
   }));
+
+Deno.test("Poll: a start may change the pause after each pass, until the next start", async () => {
+  const clock = new FakeClock();
+  let passes = 0;
+  const poll = new Poll(clock, () => Promise.resolve(void (passes += 1)));
+  const passesAfter = async (ms: number) => {
+    await eventually("a pass is over", () => clock.pending === 1 || undefined);
+    clock.advance(ms);
+    return passes;
+  };
+  poll.start(6_000);
+  assert.equal(await passesAfter(5_999), 1);
+  assert.equal(await passesAfter(1), 2);
+  assert.equal(await passesAfter(5_999), 2);
+  poll.start();
+  assert.equal(await passesAfter(PASS_MS - 1), 3);
+  assert.equal(await passesAfter(1), 4);
+  poll.stop();
+});
 
 Deno.test("ProvidersWatch: sources of each market; none while the oracle does not answer as it should", () =>
   withService(async ({ url, answers }) => {

@@ -54,6 +54,16 @@ export function faultOf(
   return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
 }
 
+/** The last fault of a source in words; the oracle names its kind, and what happened. */
+export function faultText(lastError: string): string {
+  return lastError.replace(/^not_opened: /, "could not connect: ")
+    .replace(
+      /^silent: silent for (\d+) ms$/,
+      (_, ms) => `sent nothing for ${formatDuration(Number(ms))}`,
+    )
+    .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
+}
+
 /** The mean of a histogram in the last minute, in milliseconds; undefined if nothing happened. */
 export function meanMs(history: MetricsHistory, histogram: string): number | undefined {
   const observed = history.increase(`${histogram}_count`);

@@ -1,10 +1,13 @@
 import { useSignal } from "@preact/signals";
+import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { formatDay, formatDuration, formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
+import { Table } from "../table.tsx";
+import { useNow } from "../use_now.ts";
 import type { ProblemRecord } from "./problem_log.ts";
-import { EFFECTS, type Finding, nearTexts, noProblemText, runbookOf } from "./problems.ts";
+import { type Finding, noProblemText, runbookOf } from "./problems.ts";
 
 /** A problem, and the record of it. */
 export type RecordedFinding = Finding & { record: ProblemRecord | undefined };
@@ -22,10 +25,6 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const isKnown = states.every(({ isUp }) => isUp !== undefined);
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
-  const causes = [...new Set(following.flatMap(({ cause }) => cause ?? []))];
-  const isAway = (name: ServiceName) => states.some((one) => one.name === name && !one.isUp);
-  const near = nearTexts(states);
-  const criticals = following.filter(({ severity }) => severity === "critical").length;
   return (
     <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       {findings.length === 0 && (
@@ -33,19 +32,10 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
           {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
         </p>
       )}
-      {near.length > 0 && <p class="warning">▲ Near an alert: {near.join("; ")}.</p>}
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
-          <summary>
-            {following.length}{" "}
-            more that may follow from it{criticals > 0 && ` (${criticals} critical)`}:{" "}
-            {causes.map((name) =>
-              isAway(name)
-                ? `${name} must be back first (${EFFECTS[name]})`
-                : `${name} answers again, and what it caused ends by itself within a minute`
-            ).join("; ")}
-          </summary>
+          <summary>{followingText(following, states)}</summary>
           <FindingList findings={following} states={states} />
         </details>
       )}
@@ -54,11 +44,24 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
         <NotifyButton
           label="Notify me of critical problems"
           granted="You will be notified of critical problems while this page is hidden."
+          denied="This browser does not allow this page to notify you of critical problems."
           announce={announce}
         />
       </p>
     </Card>
   );
+}
+
+/** Such as `3 more problems (2 critical), probably because node does not answer`. */
+function followingText(following: readonly Finding[], states: readonly ServiceState[]): string {
+  const criticals = following.filter(({ severity }) => severity === "critical").length;
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
+    states.some((one) => one.name === name && !one.isUp)
+      ? `${name} does not answer`
+      : `${name} was away, and should end by themselves within a minute`
+  );
+  return `${following.length} more ${following.length === 1 ? "problem" : "problems"}` +
+    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 
 /** Problems that are over, of which the page names this many at first. */
@@ -69,11 +72,11 @@ function Ended({ records }: { records: readonly ProblemRecord[] }) {
   return (
     <section aria-label="Ended">
       <h3>Ended</h3>
-      <EndedList records={records.slice(0, ENDED_FIRST)} />
+      <EndedTable of="ended problems" records={records.slice(0, ENDED_FIRST)} />
       {older.length > 0 && (
         <details>
           <summary>{older.length} earlier</summary>
-          <EndedList records={older} />
+          <EndedTable of="earlier problems" records={older} />
         </details>
       )}
     </section>
@@ -82,20 +85,25 @@ function Ended({ records }: { records: readonly ProblemRecord[] }) {
 
 const DAY_MS = 86_400_000;
 
-function EndedList({ records }: { records: readonly ProblemRecord[] }) {
+function EndedTable({ of, records }: { of: string; records: readonly ProblemRecord[] }) {
+  const startOf = ({ sinceMs }: ProblemRecord) =>
+    (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
   return (
-    <ul>
-      {records.map(({ key, service, text, sinceMs, lastSeenMs, mayBeOlder }) => (
-        <li key={key + sinceMs}>
-          <span class="note">
-            {(Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs)} –{" "}
-            {formatTime(lastSeenMs)} ({mayBeOlder && "at least "}
-            {formatDuration(lastSeenMs - sinceMs)})
-          </span>{" "}
-          {service}: {text}
-        </li>
-      ))}
-    </ul>
+    <Table
+      of={of}
+      isCards
+      rows={records}
+      keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
+      columns={[
+        { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
+        {
+          name: "Lasted",
+          text: ({ sinceMs, lastMs, mayBeOlder }) =>
+            (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
+        },
+        { name: "Problem", text: ({ service, text }) => `${service}: ${text}` },
+      ]}
+    />
   );
 }
 
@@ -105,12 +113,13 @@ interface FindingListProps {
 }
 
 function FindingList({ findings, states }: FindingListProps) {
+  const nowMs = useNow(systemClock, 1_000);
   const urlOf = (service: ServiceName) => states.find(({ name }) => name === service)?.url ?? "";
   return (
     <ul>
       {findings.map((finding) => {
-        const { service, severity, text, effect, details, firstStep, commands = [] } = finding;
-        const { chapter, afterS, record } = finding;
+        const { service, severity, text, effect, harm, details, firstStep, chapter } = finding;
+        const { record, hint, commandsByWay = {}, commands = [] } = finding;
         return (
           <li key={service + chapter} class="finding" data-severity={severity}>
             <p class="row">
@@ -118,21 +127,25 @@ function FindingList({ findings, states }: FindingListProps) {
                 {severity === "critical" ? "✕ Critical" : "▲ Warning"}
               </span>
               <strong>{service}: {text}</strong>
-              <span class="spacer" />
               {record !== undefined && (
                 <span class="note">
                   {record.mayBeOlder ? "seen since" : "since"} {formatTime(record.sinceMs)}
                   {record.mayBeOlder && ", may be older"}
-                  {afterS !== undefined &&
-                    `, alert sent ${afterS === 0 ? "at once" : `after ${afterS} s`}`}
+                  {alertTimeText(finding, record.sinceMs, nowMs)}
                 </span>
               )}
             </p>
-            {effect && <p>Effect: {effect}.</p>}
+            {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
+            <Deadline endsMs={finding.deadlinesMs ?? []} nowMs={nowMs} />
             {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
             <p>
               <strong>Do first:</strong> <Step text={firstStep} url={urlOf(service)} />
             </p>
+            {Object.entries(commandsByWay).map(([way, command]) => (
+              <p key={way}>
+                {way}: <code>{command}</code> <CopyButton text={command} />
+              </p>
+            ))}
             {commands.length > 0 && (
               <>
                 <pre>{commands.join("\n")}</pre>
@@ -141,8 +154,9 @@ function FindingList({ findings, states }: FindingListProps) {
                 </p>
               </>
             )}
+            {hint && <p class="note">{hint}</p>}
             <p>
-              <a href={runbookOf(chapter)} target="_blank">Runbook: {chapter}</a>
+              <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
             </p>
           </li>
         );
@@ -151,8 +165,29 @@ function FindingList({ findings, states }: FindingListProps) {
   );
 }
 
+/** When its alert is sent, if the problem lasts. */
+function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
+  if (afterS === undefined) return "";
+  const atMs = sinceMs + 1_000 * afterS;
+  return nowMs < atMs
+    ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
+    : ` · alert sent ${formatTime(atMs)}`;
+}
+
+/** The time that is left until the next bet ends. */
+function Deadline({ endsMs, nowMs }: { endsMs: readonly number[]; nowMs: number }) {
+  const nextMs = Math.min(...endsMs.filter((endMs) => endMs > nowMs));
+  if (nextMs === Infinity) return null;
+  return (
+    <p>
+      <strong class="lost">{formatDuration(nextMs - nowMs)} left</strong>: the next of these bets
+      ends at {formatTime(nextMs)}.
+    </p>
+  );
+}
+
 function CopyButton({ text }: { text: string }) {
-  const label = useSignal("Copy the commands");
+  const label = useSignal("Copy");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => label.value = "Copied",

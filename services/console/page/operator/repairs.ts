@@ -1,21 +1,29 @@
 /** Commands that fill the prices which bets lack. */
 import type { RangemakerClient, Thesis } from "@rangemaker/client";
-import { formatTime } from "../format.ts";
+import { formatAmount, formatTime } from "../format.ts";
 
-/** What an operator runs to end a problem. */
+/** What an operator runs to end a problem, and whom it concerns. */
 export interface Repair {
   firstStep: string;
   details: readonly string[];
   /** To be copied: they do not change while they are read. */
   commands: readonly string[];
-  /** When the problem began, if that is known. */
-  sinceMs?: number;
+  /** Said after the commands. */
+  hint?: string;
+  /** When the problem began. */
+  sinceMs: number;
+  /** The bets, users and money that it concerns. */
+  harm: string;
+  /** Ends of bets that can still be won. */
+  deadlinesMs?: readonly number[];
 }
+
+type Bet = Pick<Thesis, "id" | "user" | "betAmount" | "startTime" | "endTime">;
 
 /** A market whose open bets need prices that the node does not have. */
 export interface MarketGap {
   symbol: string;
-  bets: readonly Pick<Thesis, "startTime" | "endTime">[];
+  bets: readonly Bet[];
   /** Where prices are missing, oldest first. */
   missing: readonly { from: number; to: number }[];
 }
@@ -25,33 +33,47 @@ const COMMANDS_MAX = 5;
 
 const WITH_KEY = "with an admin’s key in `RANGEMAKER_BACKFILL_PRIVATE_KEY` or `--keystore`:";
 
-const AFTERWARDS =
-  "Where it reports slots without a trade, run it again with --max-carry-ms 60000: " +
+const HINT =
+  "Where these report slots without a trade, run them again with --max-carry-ms 60000: " +
   "the last trade then counts for a minute. What is still missing then, nobody traded.";
 
 const commandOf = (options: string, historyUrl: string | undefined) =>
   `deno task -q backfill ${options}${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
 
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+function harmOf(bets: readonly Bet[]): string {
+  const users = new Set(bets.map(({ user }) => user)).size;
+  const stakes = bets.reduce((sum, { betAmount }) => sum + betAmount, 0n);
+  return `${counted(bets.length, "bet")} of ${counted(users, "user")}, ${
+    formatAmount(stakes)
+  } USDC`;
+}
+
 /** Fills the gaps of each market. @param historyUrl Of stand-ins for the exchanges. */
 export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): Repair | undefined {
   const found = gaps.filter(({ missing }) => missing.length > 0);
   if (found.length === 0) return undefined;
-  const texts = found.map(({ symbol, bets, missing }) => {
+  const texts = found.map(({ symbol, missing }) => {
     const [from, to] = [missing[0]!.from, missing.at(-1)!.to]; // not empty
     const [fromText, toText] = [from, to].map((ms) => new Date(ms).toISOString());
-    const next = Math.min(...bets.map(({ endTime }) => endTime));
     return {
       from,
-      detail: `${symbol}: from ${formatTime(from)} to ${formatTime(to)}` +
-        (Number.isFinite(next) ? `; its next bet ends at ${formatTime(next)}` : ""),
+      detail: `${symbol}: from ${formatTime(from)} to ${formatTime(to)}`,
       command: commandOf(`--market ${symbol} --from ${fromText} --to ${toText}`, historyUrl),
     };
   });
+  const bets = found.flatMap(({ bets, missing }) =>
+    bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
+  );
   return {
     firstStep: `Before these bets end, run ${WITH_KEY}`,
-    details: [...texts.map(({ detail }) => detail), AFTERWARDS],
+    details: texts.map(({ detail }) => detail),
     commands: texts.map(({ command }) => command),
+    hint: HINT,
     sinceMs: Math.min(...texts.map(({ from }) => from)),
+    harm: harmOf(bets),
+    deadlinesMs: bets.map(({ endTime }) => endTime),
   };
 }
 
@@ -60,29 +82,26 @@ export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): R
  *
  * @param isFilled Whether the commands of {@link marketRepair} fill what a bet lacks.
  */
-export function betRepair<Bet extends Pick<Thesis, "id" | "endTime">>(
-  bets: readonly Bet[],
-  isFilled: (bet: Bet) => boolean,
+export function betRepair<Ended extends Bet>(
+  bets: readonly Ended[],
+  isFilled: (bet: Ended) => boolean,
   historyUrl?: string,
 ): Repair | undefined {
   if (bets.length === 0) return undefined;
   const sinceMs = Math.min(...bets.map(({ endTime }) => endTime));
+  const concerned = { sinceMs, harm: harmOf(bets) };
   const own = bets.filter((bet) => !isFilled(bet));
   if (own.length === 0) {
     const firstStep = "Run the commands for the missing prices: they settle these bets, too.";
-    return { firstStep, details: [], commands: [], sinceMs };
+    return { firstStep, details: [], commands: [], ...concerned };
   }
   const more = own.length - COMMANDS_MAX;
   return {
     firstStep: `Run ${WITH_KEY}`,
-    details: [
-      ...(more > 0
-        ? [`${more} more ${more === 1 ? "bet" : "bets"} will be named after these.`]
-        : []),
-      AFTERWARDS,
-    ],
+    details: more > 0 ? [`${counted(more, "more bet")} will be named after these.`] : [],
     commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
-    sinceMs,
+    hint: HINT,
+    ...concerned,
   };
 }
 

@@ -1,11 +1,11 @@
-import { beyondBound, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
+import { beyondBound, type Problem } from "../../../../lib/problems/mod.ts";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
-import { formatDuration } from "../format.ts";
+import { formatDuration, formatTime } from "../format.ts";
 import { figuresOf, formatValue } from "./figures.ts";
 import { verdictOf } from "./findings_card.tsx";
-import { alertText, exchangeOf, type Finding, isNear, isOfProcess, worstOf } from "./problems.ts";
+import { alertText, exchangeOf, FIGURES, type Finding, isNear, worstOf } from "./problems.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
@@ -19,7 +19,8 @@ interface ServiceCardProps {
 export function ServiceCard({ state, findings, providers, process }: ServiceCardProps) {
   const { name, url, isUp, isReady, version, complaints, history } = state;
   const [style, verdict] = verdictOf(state, findings);
-  const figures = PROBLEMS.filter((problem) => !isOfProcess(problem)).flatMap((problem) => {
+  // Figures of a service that is away say nothing of an alert.
+  const figures = (isUp ? FIGURES : []).flatMap((problem) => {
     const worst = worstOf(problem.bound, problem.measure.read(history));
     // What has a value only while it is wrong is among the problems.
     return worst === undefined || problem.bound.limit < 0 ? [] : [{ problem, worst }];
@@ -42,15 +43,17 @@ export function ServiceCard({ state, findings, providers, process }: ServiceCard
           url.replace(/^https?:\/\//, ""),
           version && `version ${version}`,
           ...processTexts(state, process),
+          isUp === false && !history.isEmpty && `last known, ${formatTime(history.latestMs)}:`,
         ].filter(Boolean).join(" · ")}
       </p>
-      <dl class="facts" data-old={isUp === false}>
-        {isUp !== undefined &&
-          figuresOf(name, history).map(([label, text]) => (
+      {!history.isEmpty && (
+        <dl class="facts" data-old={isUp === false}>
+          {figuresOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
           ))}
-        {notable}
-      </dl>
+          {notable}
+        </dl>
+      )}
       {others !== undefined && others.length > 0 && (
         <details>
           <summary>

@@ -4,7 +4,7 @@ import type { Providers } from "../data/providers.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
-import { faultOf, formatAge, formatPoints } from "./figures.ts";
+import { faultOf, faultText, formatAge, formatPoints } from "./figures.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
@@ -53,13 +53,15 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
                       />
                     ),
               })),
-              { name: "Reconnects", number: (provider) => provider?.reconnects },
               {
                 name: "Last fault",
                 text: (provider) =>
-                  provider && (provider.ready && provider.lastError
-                    ? <span class="note">before it connected again: {provider.lastError}</span>
-                    : provider.lastError ?? "none"),
+                  provider?.lastError && (
+                    <span class={provider.ready ? "note" : "lost"}>
+                      {faultText(provider.lastError)}
+                      {provider.reconnects > 0 && ` (connected again ${provider.reconnects} ×)`}
+                    </span>
+                  ),
               },
             ]}
           />
@@ -114,9 +116,12 @@ interface PricedProps {
   details: readonly string[];
 }
 
+/** Lines break between the details, and not within one. */
 const Priced = ({ price, missing, details }: PricedProps) => (
   <>
     {price === undefined ? missing : formatQuotePrice(toNumber(price))}
-    <span class="detail">{details.filter((text) => text !== "").join(" · ")}</span>
+    <span class="detail">
+      {details.filter((text) => text !== "").join(" · ").replaceAll(/(?<!·) (?!·)/g, "\u00a0")}
+    </span>
   </>
 );
