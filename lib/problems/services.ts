@@ -22,9 +22,9 @@ export const SERVICES: readonly Problem[] = [
     message: "It does not answer",
     firstStep: "Start it again: it continues where it stopped.",
     commandsByWay: {
-      "in containers": "docker compose restart {service}",
-      "under systemd": "systemctl restart rangemaker-one@{service}",
-      "from a terminal (then start it there again)": "pkill -KILL -f 'main.ts {service}'",
+      "In containers": "docker compose restart {service}",
+      "Under systemd": "systemctl restart rangemaker-one@{service}",
+      "From a terminal (then start it there again)": "pkill -KILL -f 'main.ts {service}'",
     },
   },
   {

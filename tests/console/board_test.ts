@@ -102,7 +102,6 @@ Deno.test({
         await visitor.page.waitForSelector(`[data-service="${name}"][data-up="true"]`);
       }
       await visitor.sees(/healthy, ready/);
-      await visitor.sees(/version \d+\.\d+/);
       await visitor.sees(/Prices received, last (minute|\d+ s)\s+[1-9]/);
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms old/);
       assert.equal((await visitor.page.$$("tr.source")).length, 4);

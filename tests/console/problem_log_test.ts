@@ -1,6 +1,5 @@
 /** When problems began and ended, and the commands that end some. */
 import assert from "node:assert/strict";
-import { formatTime } from "../../services/console/page/format.ts";
 import {
   endedOf,
   logged,
@@ -152,8 +151,6 @@ Deno.test("Repairs: missing prices come with their times, whom they concern unti
   const missing = [{ from: 2_500, to: 2_600 }, { from: 4_000, to: 5_000 }];
   const gap = { symbol: "A/B", bets, missing };
   const repair = marketRepair([gap, { ...gap, missing: [] }]);
-  const span = `from ${formatTime(2_500)} to ${formatTime(5_000)}`;
-  assert.deepEqual(repair?.details, [`A/B: ${span}`]);
   assert.match(repair?.hint ?? "", /--max-carry-ms 60000/);
   assert.equal(repair?.harm, "2 bets of 2 users, 10.50 USDC");
   assert.deepEqual(repair?.deadlinesMs, [9_000, 7_000]);
@@ -174,7 +171,6 @@ Deno.test("Repairs: bets that wait are named, five at a time", () => {
   const repair = betRepair(bets, isFilled, "http://e:1");
   assert.equal(repair?.commands.length, 5);
   assert.equal(repair?.commands[0], "deno task -q backfill --thesis 3 --history-url http://e:1");
-  assert.deepEqual(repair?.details, ["1 more bet will be named after these."]);
   assert.match(repair?.harm ?? "", /^6 bets of 1 user, /);
   assert.equal(repair?.sinceMs, 3_000);
   assert.match(repair?.firstStep ?? "", /RANGEMAKER_BACKFILL_PRIVATE_KEY/);

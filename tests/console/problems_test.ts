@@ -25,7 +25,6 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     name,
     url,
     ...since,
-    version: "1",
     complaints: [],
     history,
     ...healthy,

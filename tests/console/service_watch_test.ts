@@ -37,9 +37,7 @@ async function withService(
   await run(scene);
 }
 
-const ABOUT = "rangemaker bridge 1.2.3: its endpoints are described in docs/reference.md\n";
 const WELL: Answers = {
-  "/": ABOUT,
   "/health": '{"status":"healthy"}',
   "/ready": "{}",
   "/metrics": "up 1\n",
@@ -50,7 +48,6 @@ const GOOD = {
   wasAway: false,
   isForbidden: false,
   reason: "",
-  version: "1.2.3",
   health: "healthy",
   isHealthy: true,
   isReady: true,
@@ -100,13 +97,13 @@ Deno.test("ServiceWatch: health, readiness and complaints are the service's own 
       assert.equal(history.latest.sum("up"), 1);
       watch.poll.stop();
     }
-    assert.deepEqual(new Set(asked), new Set(["/", "/health", "/ready", "/metrics"]));
+    assert.deepEqual(new Set(asked), new Set(["/health", "/ready", "/metrics"]));
   }));
 
-Deno.test("ServiceWatch: asks only proxy and solver whether they are ready; another program has no version", () =>
+Deno.test("ServiceWatch: asks only proxy and solver whether they are ready", () =>
   withService(async ({ url, answers, asked }) => {
     const { "/ready": _, ...others } = WELL;
-    Object.assign(answers, others, { "/": "welcome to nginx 1.2.3" });
+    Object.assign(answers, others);
     for (const name of ["exchanges", "oracle", "node", "proxy", "solver"] satisfies ServiceName[]) {
       asked.length = 0;
       const watch = new ServiceWatch(name, url, new FakeClock());
@@ -115,8 +112,7 @@ Deno.test("ServiceWatch: asks only proxy and solver whether they are ready; anot
       watch.poll.stop();
       const asksReady = name === "proxy" || name === "solver";
       assert.equal(asked.includes("/ready"), asksReady, name);
-      const { isReady, version } = watch.state.value;
-      assert.deepEqual([isReady, version], [asksReady ? false : undefined, ""]);
+      assert.equal(watch.state.value.isReady, asksReady ? false : undefined);
     }
   }));
 
@@ -132,7 +128,7 @@ Deno.test("ServiceWatch: one that does not say whether it is ready, but answers 
     assert.match(complaints[0] ?? "", /\/ready cannot be reached/);
   }));
 
-Deno.test("ServiceWatch: a service that goes away is down with the reason, and is asked for its version when it is back", async () => {
+Deno.test("ServiceWatch: a service that goes away is down with the reason, and keeps the last figures that came", async () => {
   const clock = new FakeClock();
   let watch: ServiceWatch | undefined;
   const next = async (isUp: boolean) => {
@@ -145,7 +141,7 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
       return state?.isUp === isUp ? state : undefined;
     });
   };
-  await withService(async ({ url, answers, asked }) => {
+  await withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
     watch = new ServiceWatch("oracle", url, clock);
     watch.poll.start();
@@ -153,8 +149,6 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
     answers["/health"] = "fine";
     await next(true);
     await eventually("its health", () => watch?.state.value.health === "fine" || undefined);
-    assert.equal(watch.state.value.version, "1.2.3");
-    assert.equal(asked.filter((path) => path === "/").length, 1, "the version is known");
     assert.ok(watch.state.value.history.spanMs >= PASS_MS);
     const { history } = watch.state.value;
     answers["/metrics"] = [503, "no upstream"];
@@ -173,10 +167,9 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
     answers["/health"] = "fine";
     assert.equal((await next(true)).isBack, false, "it was not away");
   });
-  const { reason, version, isForbidden } = await next(false);
+  const { reason, isForbidden } = await next(false);
   assert.equal(isForbidden, false);
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
-  assert.equal(version, undefined);
   await eventually("the pass is over", () => clock.pending === 1 || undefined);
   watch?.poll.stop();
   assert.equal(clock.pending, 0);

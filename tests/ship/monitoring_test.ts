@@ -216,8 +216,7 @@ function firstParagraph(problem: Problem): string {
 function stepsOf({ firstStep, stepsByPart = {}, commandsByWay = {} }: Problem): string {
   const parts = Object.entries(stepsByPart).map(([part, step]) => `\`${part}\`: ${step}.`);
   const ways = Object.entries(commandsByWay).map(([way, command]) =>
-    `${way}: \`${fillPlaceholders(command, (name) => `<${name}>`)}\``
+    `${way}: \`${fillPlaceholders(command, (name) => `<${name}>`)}\`.`
   );
-  const text = ways.join("; ").replace(/^\w/, (first) => first.toUpperCase());
-  return [...parts, firstStep, ...(ways.length > 0 ? [`${text}.`] : [])].join(" ");
+  return [...parts, firstStep, ...ways].join(" ");
 }

@@ -24,7 +24,6 @@ export interface ServiceState {
   reason: string;
   /** It is not away: it answers other pages than this one. */
   isForbidden: boolean;
-  version: string | undefined;
   /** Its own word for its health. */
   health: string;
   /** Whether it calls itself healthy. */
@@ -64,7 +63,6 @@ export class ServiceWatch {
       wasAway: false,
       reason: "",
       isForbidden: false,
-      version: undefined,
       health: "",
       isHealthy: true,
       isReady: undefined,
@@ -75,20 +73,19 @@ export class ServiceWatch {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { url, name, version } = this.state.value;
+    const { url, name } = this.state.value;
     try {
-      const [metrics, health, ready, about] = await Promise.all([
+      const [metrics, health, ready] = await Promise.all([
         get(`${url}/metrics`, signal),
         get(`${url}/health`, signal),
         WITH_READY.has(name) ? readinessOf(url, signal) : undefined,
-        version === undefined ? get(`${url}/`, signal) : undefined,
       ]);
       if (signal.aborted) return;
       // What stands between may answer in place of the service, such as a reverse proxy with 503.
       if (metrics.status !== 200) {
         throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
       }
-      this.#update(metrics, health, ready, about);
+      this.#update(metrics, health, ready);
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
@@ -97,17 +94,11 @@ export class ServiceWatch {
       if (signal.aborted) return;
       if (!isForbidden) this.#awayAtMs = this.#clock.now();
       const away = { isUp: false, isBack: false, reason: thrown.message, isForbidden };
-      // It may come back as another version.
-      this.state.value = { ...this.state.value, ...away, version: undefined };
+      this.state.value = { ...this.state.value, ...away };
     }
   }
 
-  #update(
-    metrics: HttpAnswer,
-    health: HttpAnswer,
-    ready: HttpAnswer | undefined,
-    about: HttpAnswer | undefined,
-  ): void {
+  #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {
     const before = this.state.value;
     const isReady = ready && ready.status === 200;
     const healthBody = readStatus(health);
@@ -121,7 +112,6 @@ export class ServiceWatch {
       wasAway: nowMs - this.#awayAtMs <= history.spanMs,
       reason: "",
       isForbidden: false,
-      version: about === undefined ? before.version : versionOf(about.text),
       health: word,
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",
       isReady,
@@ -151,9 +141,4 @@ function readStatus(answer: HttpAnswer | undefined): z.output<typeof statusSchem
   } catch {
     return { status: "unreadable" }; // shown as it is: not this page's service
   }
-}
-
-/** From `rangemaker oracle 0.1.0: …`, which every service answers at `GET /`. */
-function versionOf(text: string): string {
-  return /^rangemaker [\w-]+ ([\w.+-]+?):?(\s|$)/.exec(text)?.[1] ?? "";
 }

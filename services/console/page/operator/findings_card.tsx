@@ -122,12 +122,11 @@ function FindingList({ findings, states }: FindingListProps) {
         const { record, hint, commandsByWay = {}, commands = [] } = finding;
         return (
           <li key={service + chapter} class="finding" data-severity={severity}>
-            <p class="row">
+            <p>
               <span class={severity === "critical" ? "lost" : "warning"}>
                 {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-              </span>
-              <strong>{service}: {text}</strong>
-              {record !== undefined && (
+              </span>{" "}
+              <strong>{service}: {text}</strong> {record !== undefined && (
                 <span class="note">
                   {record.mayBeOlder ? "seen since" : "since"} {formatTime(record.sinceMs)}
                   {record.mayBeOlder && ", may be older"}
@@ -216,18 +215,3 @@ function Step({ text, url }: { text: string; url: string }) {
 const callOf = (method: string, url: string) =>
   `curl -s ${url} -H 'content-type: application/json' ` +
   `-d '{"jsonrpc":"2.0","id":1,"method":"${method}"}'`;
-
-/** The state of a service as a sign, a word and a class. */
-export function verdictOf(
-  { name, isUp, isHealthy, isReady }: ServiceState,
-  findings: readonly Finding[],
-): [style: string, text: string] {
-  if (isUp === undefined) return ["note", "… asking"];
-  if (!isUp) return ["lost", "✕ away"];
-  if (!isHealthy) return ["lost", "✕ not healthy"];
-  if (isReady === false) return ["warning", "▲ not ready"];
-  const own = findings.filter(({ service }) => service === name);
-  if (own.some(({ severity }) => severity === "critical")) return ["lost", "✕ has a problem"];
-  if (own.length > 0) return ["warning", "▲ has a warning"];
-  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
-}

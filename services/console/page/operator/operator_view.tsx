@@ -3,19 +3,12 @@ import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client"
 import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { type Providers, ProvidersWatch } from "../data/providers.ts";
+import { ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
-import { Findings, type RecordedFinding } from "./findings_card.tsx";
-import {
-  endedOf,
-  logged,
-  type ProblemRecord,
-  recordOf,
-  storedRecords,
-  storeRecords,
-} from "./problem_log.ts";
+import { Findings } from "./findings_card.tsx";
+import { endedOf, logged, recordOf, storedRecords, storeRecords } from "./problem_log.ts";
 import {
   type Finding,
   findingsOf,
@@ -37,13 +30,21 @@ const BEHIND_PAUSE_MS = 6_000;
 
 /** The operator's view. Once it is opened, it asks the services behind other views, too, less often. */
 export function openOperatorView(model: PageModel): View {
-  const { config, markets } = model;
+  const watch = watchServices(model);
+  const Body = () => <OperatorView model={model} watch={watch} />;
+  return { id: "operator", label: "Operator", Body, alarms: watch.alarms };
+}
+
+/** Looks for problems, and logs them. */
+function watchServices(model: PageModel) {
+  const { urls } = model.config;
   const watches = ORDER.flatMap((name) => {
-    const url = config.urls[name];
+    const url = urls[name];
     return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
   });
-  const { oracle } = config.urls;
-  const sources = oracle === undefined ? undefined : new ProvidersWatch(oracle, systemClock);
+  const sources = urls.oracle === undefined
+    ? undefined
+    : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
   const repairs = watchRepairs(model, states);
   const found = computed(() =>
@@ -66,45 +67,26 @@ export function openOperatorView(model: PageModel): View {
     }, nowMs);
     storeRecords(localStorage, records.value);
   });
+  const findings = computed(() =>
+    found.value.map((one) => ({ ...one, record: recordOf(records.value, one, Date.now()) }))
+  );
   const alarms = computed(() => found.value.filter(isAlarm).length);
   const ask = (pauseMs?: number) => {
     for (const watch of watches) watch.poll.start(pauseMs);
   };
   ask(BEHIND_PAUSE_MS);
-  const Body = () => {
-    useEffect(() => {
-      ask();
-      sources?.poll.start();
-      return () => {
-        ask(BEHIND_PAUSE_MS);
-        sources?.poll.stop();
-      };
-    }, []);
-    const findings = found.value.map((finding) => ({
-      ...finding,
-      record: recordOf(records.value, finding, Date.now()),
-    }));
-    const ended = endedOf(records.value);
-    return (
-      <OperatorView
-        {...{ states: states.value, findings, ended }}
-        {...{ providers: sources?.providers.value, hasSources: sources !== undefined }}
-        {...{ symbols: markets.symbols, announce: model.announce }}
-      />
-    );
-  };
-  return { id: "operator", label: "Operator", Body, alarms };
+  return { states, sources, findings, records, alarms, ask };
 }
 
 const isAlarm = ({ severity, cause }: Finding) => severity === "critical" && cause === undefined;
 
-/** Between two looks at what prices are missing: bets and prices are read for it. */
-const REPAIRS_PAUSE_MS = 5_000;
+/** Between two looks at what prices are missing. While some are, bets and prices are read for it. */
+const REPAIRS_PAUSE_MS = 3_000;
 
 /** Until the commands are known. */
 const READING = { firstStep: "reading the gaps …" };
 
-/** The commands for missing prices, by chapter; read again when the node's figures have changed. */
+/** The commands for missing prices, by chapter; read again while some are. */
 function watchRepairs(
   { config, client, markets }: PageModel,
   states: ReadonlySignal<readonly ServiceState[]>,
@@ -118,19 +100,13 @@ function watchRepairs(
   });
   const isLacking = (chapter: string) =>
     chapter === PRICES_MISSING ? lacks.value.needed.length > 0 : lacks.value.waiting > 0;
-  let known = "";
-  let readAtMs = -Infinity;
   // The next gap has other commands.
   effect(() => {
     const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter));
-    if (kept.length === repairs.peek().size) return;
-    repairs.value = new Map(kept);
-    known = "";
+    if (kept.length < repairs.peek().size) repairs.value = new Map(kept);
   });
   const read = async () => {
     const { needed, waiting } = lacks.value;
-    const key = JSON.stringify([needed, waiting]);
-    if (key === known || known !== "" && Date.now() - readAtMs < REPAIRS_PAUSE_MS) return;
     const bets = needed.length === 0 ? [] : await betsOf(client, "open");
     const ended = waiting === 0 ? [] : await betsOf(client, "needs_backfill");
     const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol;
@@ -147,45 +123,52 @@ function watchRepairs(
     repairs.value = new Map(
       found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),
     );
-    [known, readAtMs] = [key, Date.now()];
   };
   // Without the node there is no command, and its absence is a problem of its own.
   const readOrWait = () =>
     read().catch((thrown) => {
       if (!isRangemakerError(thrown)) throw thrown;
     });
-  new Poll(systemClock, readOrWait).start();
+  new Poll(systemClock, readOrWait, REPAIRS_PAUSE_MS).start();
   return repairs;
 }
 
 interface OperatorViewProps {
-  symbols: readonly string[];
-  states: readonly ServiceState[];
-  /** Undefined while the oracle does not answer. */
-  providers: Providers | undefined;
-  hasSources: boolean;
-  findings: readonly RecordedFinding[];
-  ended: readonly ProblemRecord[];
-  announce(text: string): void;
+  model: PageModel;
+  watch: ReturnType<typeof watchServices>;
 }
 
-function OperatorView({ states, providers, hasSources, symbols, ...news }: OperatorViewProps) {
+function OperatorView({ model, watch: { sources, ask, ...watch } }: OperatorViewProps) {
+  useEffect(() => {
+    ask();
+    sources?.poll.start();
+    return () => {
+      ask(BEHIND_PAUSE_MS);
+      sources?.poll.stop();
+    };
+  }, []);
+  const [states, findings] = [watch.states.value, watch.findings.value];
   const processes = processesOf(states);
   return (
     <div class="board">
-      <Findings states={states} {...news} />
+      <Findings
+        {...{ findings, states, announce: model.announce }}
+        ended={endedOf(watch.records.value)}
+      />
       <section class="services" aria-label="Services">
         {states.map((state) => (
           <ServiceCard
             key={state.name}
-            state={state}
-            findings={news.findings}
-            providers={providers}
+            {...{ state, findings }}
             process={processes.find((services) => services.includes(state)) ?? []}
           />
         ))}
       </section>
-      {hasSources && <Sources providers={providers} states={states} symbols={symbols} />}
+      {sources && (
+        <Sources
+          {...{ providers: sources.providers.value, states, symbols: model.markets.symbols }}
+        />
+      )}
     </div>
   );
 }

@@ -2,7 +2,6 @@
 import {
   beyondBound,
   fillPlaceholders,
-  isBeyond,
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
@@ -11,9 +10,10 @@ import {
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { formatValue } from "./figures.ts";
+import type { Repair } from "./repairs.ts";
 
-/** Something that an operator has to look at. */
-export interface Finding {
+/** Something that an operator has to look at. What a {@link Repair} says is known where there is one. */
+export interface Finding extends Partial<Repair> {
   service: ServiceName;
   severity: Problem["severity"];
   /** What is wrong, in a few words. */
@@ -23,18 +23,8 @@ export interface Finding {
   /** The service's own words. */
   details: readonly string[];
   firstStep: string;
-  /** To be copied and run. */
-  commands?: readonly string[];
   /** One of them is to be run, by how the service is run. */
   commandsByWay?: Problem["commandsByWay"];
-  /** Said after the commands. */
-  hint?: string;
-  /** The bets, users and money that it concerns. */
-  harm?: string;
-  /** Ends of bets that can still be won. */
-  deadlinesMs?: readonly number[];
-  /** When it began, if the services say so. */
-  sinceMs?: number;
   /** It was there when the page began to look at the service. */
   mayBeOlder: boolean;
   /** How long its alert waits; undefined if it has none. */
@@ -148,16 +138,6 @@ export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): n
   const values = samples.map(({ value }) => value);
   if (values.length === 0) return undefined;
   return op === ">" ? Math.max(...values) : Math.min(...values);
-}
-
-/** A figure is shown from this share of its bound on. */
-const NEAR_SHARE = 0.75;
-
-/** Whether a figure is beyond its bound, or on the way to it. */
-export function isNear(value: number, { bound: { op, limit } }: Problem): boolean {
-  if (isBeyond(value, { op, limit })) return true;
-  if (op === "==") return false;
-  return op === ">" ? limit > 0 && value > NEAR_SHARE * limit : value < limit / NEAR_SHARE;
 }
 
 /** The bound of an alert in words. */

@@ -1,11 +1,10 @@
 /** Commands that fill the prices which bets lack. */
 import type { RangemakerClient, Thesis } from "@rangemaker/client";
-import { formatAmount, formatTime } from "../format.ts";
+import { formatAmount } from "../format.ts";
 
 /** What an operator runs to end a problem, and whom it concerns. */
 export interface Repair {
   firstStep: string;
-  details: readonly string[];
   /** To be copied: they do not change while they are read. */
   commands: readonly string[];
   /** Said after the commands. */
@@ -31,7 +30,7 @@ export interface MarketGap {
 /** Bets that are named; the others follow once these are settled. */
 const COMMANDS_MAX = 5;
 
-const WITH_KEY = "with an admin’s key in `RANGEMAKER_BACKFILL_PRIVATE_KEY` or `--keystore`:";
+const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_PRIVATE_KEY`):";
 
 const HINT =
   "Where these report slots without a trade, run them again with --max-carry-ms 60000: " +
@@ -52,26 +51,20 @@ function harmOf(bets: readonly Bet[]): string {
 
 /** Fills the gaps of each market. @param historyUrl Of stand-ins for the exchanges. */
 export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): Repair | undefined {
-  const found = gaps.filter(({ missing }) => missing.length > 0);
-  if (found.length === 0) return undefined;
-  const texts = found.map(({ symbol, missing }) => {
-    const [from, to] = [missing[0]!.from, missing.at(-1)!.to]; // not empty
-    const [fromText, toText] = [from, to].map((ms) => new Date(ms).toISOString());
-    return {
-      from,
-      detail: `${symbol}: from ${formatTime(from)} to ${formatTime(to)}`,
-      command: commandOf(`--market ${symbol} --from ${fromText} --to ${toText}`, historyUrl),
-    };
+  const spans = gaps.flatMap(({ missing }) => missing);
+  if (spans.length === 0) return undefined;
+  const commands = gaps.filter(({ missing }) => missing.length > 0).map(({ symbol, missing }) => {
+    const [from, to] = [missing[0]!.from, missing.at(-1)!.to] // not empty
+      .map((ms) => new Date(ms).toISOString());
+    return commandOf(`--market ${symbol} --from ${from} --to ${to}`, historyUrl);
   });
-  const bets = found.flatMap(({ bets, missing }) =>
+  const bets = gaps.flatMap(({ bets, missing }) =>
     bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
   );
   return {
     firstStep: `Before these bets end, run ${WITH_KEY}`,
-    details: texts.map(({ detail }) => detail),
-    commands: texts.map(({ command }) => command),
-    hint: HINT,
-    sinceMs: Math.min(...texts.map(({ from }) => from)),
+    ...{ commands, hint: HINT },
+    sinceMs: Math.min(...spans.map(({ from }) => from)),
     harm: harmOf(bets),
     deadlinesMs: bets.map(({ endTime }) => endTime),
   };
@@ -88,20 +81,14 @@ export function betRepair<Ended extends Bet>(
   historyUrl?: string,
 ): Repair | undefined {
   if (bets.length === 0) return undefined;
+  const own = bets.filter((bet) => !isFilled(bet)).slice(0, COMMANDS_MAX);
   const sinceMs = Math.min(...bets.map(({ endTime }) => endTime));
-  const concerned = { sinceMs, harm: harmOf(bets) };
-  const own = bets.filter((bet) => !isFilled(bet));
-  if (own.length === 0) {
-    const firstStep = "Run the commands for the missing prices: they settle these bets, too.";
-    return { firstStep, details: [], commands: [], ...concerned };
-  }
-  const more = own.length - COMMANDS_MAX;
   return {
-    firstStep: `Run ${WITH_KEY}`,
-    details: more > 0 ? [`${counted(more, "more bet")} will be named after these.`] : [],
-    commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
-    hint: HINT,
-    ...concerned,
+    ...(own.length === 0
+      ? { firstStep: "Run the commands for the missing prices: they settle these bets, too." }
+      : { firstStep: `Run ${WITH_KEY}`, hint: HINT }),
+    commands: own.map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
+    ...{ sinceMs, harm: harmOf(bets) },
   };
 }
 
