@@ -226,7 +226,8 @@ export const NODE: readonly Problem[] = [
     afterS: 15,
     message: "No fresh price of {market}: it accepts no bets there",
     effect: "no new bets on these markets; bets that end there wait for a backfill",
-    firstStep: "`core_getOracleStatus` has the reason of the last pull that failed.",
+    firstStep: "Its log has the reason of the last pull that failed, and so has its method " +
+      "`core_getOracleStatus`.",
   },
   {
     name: "NodePricesMissing",

@@ -15,7 +15,7 @@ import {
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
   const history = texts.reduce(
-    (history, text, index) => history.with(index * 10_000, parseMetrics(text)),
+    (history, text, index) => history.with(1 + index * 10_000, parseMetrics(text)),
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };

@@ -17,11 +17,7 @@ export interface View {
 }
 
 /** A view whose code is loaded when it is first shown, or before: few traders look at it. */
-export function viewOnDemand(
-  id: string,
-  label: string,
-  load: () => Promise<View>,
-): View & { open(): void } {
+export function viewOnDemand(id: string, label: string, load: () => Promise<View>) {
   const loaded = signal<View | "loading" | "failed">("loading");
   let isAsked = false;
   const open = () => {

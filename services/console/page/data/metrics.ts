@@ -95,12 +95,7 @@ export class MetricsHistory implements Figures {
     return this.#answers.at(-1)?.metrics ?? new Metrics(new Map());
   }
 
-  /** The service has not answered yet. */
-  get isEmpty(): boolean {
-    return this.#answers.length === 0;
-  }
-
-  /** When the newest figures were read. */
+  /** When the newest figures were read; 0 if there are none. */
   get latestMs(): number {
     return this.#answers.at(-1)?.atMs ?? 0;
   }

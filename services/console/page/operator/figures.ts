@@ -61,37 +61,28 @@ export function faultText(lastError: string): string {
     .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
 }
 
-/** What counts cover: the last minute, or the time since the page began to look. */
-function periodOf({ spanMs }: MetricsHistory): string {
-  const seconds = Math.round(spanMs / 1_000);
-  return seconds === 0 || seconds >= 55 ? "last minute" : `last ${seconds} s`;
-}
+type Reader = (history: MetricsHistory) => number | undefined;
 
-type Reader = (history: MetricsHistory) => string;
+const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);
 
-const now = (metric: string): Reader => ({ latest }) => count(latest.sum(metric));
-
-/** How many events there were in the period. */
-const recent = (metric: string, labels?: Record<string, string>): Reader => (history) =>
-  count(history.spanMs === 0 ? undefined : history.increase(metric, labels));
+/** Events in the time that was watched, as so many in a minute. */
+const aMinute = (metric: string, labels?: Record<string, string>): Reader => (history) =>
+  history.spanMs === 0 ? undefined : 60_000 * history.increase(metric, labels) / history.spanMs;
 
 /** What shows that a service is in use; all else has an alert. */
-const USE: Readonly<Record<ServiceName, readonly (readonly [label: string, Reader])[]>> = {
-  exchanges: [["Trades, {period}", recent("exchanges_trades_total")]],
-  oracle: [["Prices received, {period}", recent("oracle_prints_total")]],
-  node: [["Block", now("node_block_number")], ["Open bets", now("node_theses_unsettled")]],
-  proxy: [["Clients", now("proxy_ws_connections_active")]],
-  bridge: [["Deposits, {period}", recent("bridge_deposits_total", { outcome: "committed" })]],
-  solver: [
-    ["Quotes, {period}", recent("solver_quotes_total", { kind: "quote" })],
-    ["Bets placed, {period}", recent("solver_executions_total", { outcome: "committed" })],
-  ],
+const USE: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
+  exchanges: { "Trades a minute": aMinute("exchanges_trades_total") },
+  oracle: { "Prices a minute": aMinute("oracle_prints_total") },
+  node: { "Block": now("node_block_number"), "Open bets": now("node_theses_unsettled") },
+  proxy: { "Clients": now("proxy_ws_connections_active") },
+  bridge: { "Deposits a minute": aMinute("bridge_deposits_total", { outcome: "committed" }) },
+  solver: {
+    "Quotes a minute": aMinute("solver_quotes_total", { kind: "quote" }),
+    "Bets a minute": aMinute("solver_executions_total", { outcome: "committed" }),
+  },
 };
 
-/** How much a service is used, in figures with their names. */
+/** How much a service is used, in figures by their names. */
 export function useOf(name: ServiceName, history: MetricsHistory): [string, string][] {
-  return USE[name].map(([label, read]) => [
-    label.replace("{period}", periodOf(history)),
-    read(history),
-  ]);
+  return Object.entries(USE[name]).map(([label, read]) => [label, count(read(history))]);
 }

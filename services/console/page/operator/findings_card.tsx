@@ -9,11 +9,8 @@ import { useNow } from "../use_now.ts";
 import type { ProblemRecord } from "./problem_log.ts";
 import { type Finding, noProblemText, runbookOf } from "./problems.ts";
 
-/** A problem, and the record of it. */
-export type RecordedFinding = Finding & { record: ProblemRecord | undefined };
-
 interface FindingsProps {
-  findings: readonly RecordedFinding[];
+  findings: readonly Finding[];
   states: readonly ServiceState[];
   /** Problems that have ended, the last one first. */
   ended: readonly ProblemRecord[];
@@ -67,32 +64,15 @@ function followingText(following: readonly Finding[], states: readonly ServiceSt
 /** Problems that are over, of which the page names this many at first. */
 const ENDED_FIRST = 5;
 
-function Ended({ records }: { records: readonly ProblemRecord[] }) {
-  const older = records.slice(ENDED_FIRST);
-  return (
-    <section aria-label="Ended">
-      <h3>Ended</h3>
-      <EndedTable of="ended problems" records={records.slice(0, ENDED_FIRST)} />
-      {older.length > 0 && (
-        <details>
-          <summary>{older.length} earlier</summary>
-          <EndedTable of="earlier problems" records={older} />
-        </details>
-      )}
-    </section>
-  );
-}
-
 const DAY_MS = 86_400_000;
 
-function EndedTable({ of, records }: { of: string; records: readonly ProblemRecord[] }) {
+function Ended({ records }: { records: readonly ProblemRecord[] }) {
   const startOf = ({ sinceMs }: ProblemRecord) =>
     (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
-  return (
+  const tableOf = (of: string, rows: readonly ProblemRecord[]) => (
     <Table
-      of={of}
+      {...{ of, rows }}
       isCards
-      rows={records}
       keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
       columns={[
         { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
@@ -105,62 +85,71 @@ function EndedTable({ of, records }: { of: string; records: readonly ProblemReco
       ]}
     />
   );
+  const older = records.slice(ENDED_FIRST);
+  return (
+    <section aria-label="Ended">
+      <h3>Ended</h3>
+      {tableOf("ended problems", records.slice(0, ENDED_FIRST))}
+      {older.length > 0 && (
+        <details>
+          <summary>{older.length} earlier</summary>
+          {tableOf("earlier problems", older)}
+        </details>
+      )}
+    </section>
+  );
 }
 
-interface FindingListProps {
-  findings: readonly RecordedFinding[];
-  states: readonly ServiceState[];
-}
-
-function FindingList({ findings, states }: FindingListProps) {
-  const nowMs = useNow(systemClock, 1_000);
+function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "states">) {
   const urlOf = (service: ServiceName) => states.find(({ name }) => name === service)?.url ?? "";
   return (
     <ul>
-      {findings.map((finding) => {
-        const { service, severity, text, effect, harm, details, firstStep, chapter } = finding;
-        const { record, hint, commandsByWay = {}, commands = [] } = finding;
-        return (
-          <li key={service + chapter} class="finding" data-severity={severity}>
-            <p>
-              <span class={severity === "critical" ? "lost" : "warning"}>
-                {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-              </span>{" "}
-              <strong>{service}: {text}</strong> {record !== undefined && (
-                <span class="note">
-                  {record.mayBeOlder ? "seen since" : "since"} {formatTime(record.sinceMs)}
-                  {record.mayBeOlder && ", may be older"}
-                  {alertTimeText(finding, record.sinceMs, nowMs)}
-                </span>
-              )}
-            </p>
-            {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
-            <Deadline endsMs={finding.deadlinesMs ?? []} nowMs={nowMs} />
-            {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
-            <p>
-              <strong>Do first:</strong> <Step text={firstStep} url={urlOf(service)} />
-            </p>
-            {Object.entries(commandsByWay).map(([way, command]) => (
-              <p key={way}>
-                {way}: <code>{command}</code> <CopyButton text={command} />
-              </p>
-            ))}
-            {commands.length > 0 && (
-              <>
-                <pre>{commands.join("\n")}</pre>
-                <p>
-                  <CopyButton text={commands.join("\n")} />
-                </p>
-              </>
-            )}
-            {hint && <p class="note">{hint}</p>}
-            <p>
-              <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
-            </p>
-          </li>
-        );
-      })}
+      {findings.map((one) => (
+        <FindingItem key={one.service + one.chapter} {...one} url={urlOf(one.service)} />
+      ))}
     </ul>
+  );
+}
+
+function FindingItem({ url, ...finding }: Finding & { url: string }) {
+  const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
+  const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
+  const nowMs = useNow(systemClock, 1_000);
+  return (
+    <li class="finding" data-severity={severity}>
+      <p>
+        <span class={severity === "critical" ? "lost" : "warning"}>
+          {severity === "critical" ? "✕ Critical" : "▲ Warning"}
+        </span>{" "}
+        <strong>{service}: {text}</strong>{" "}
+        <span class="note">
+          {mayBeOlder ? "seen since" : "since"} {formatTime(sinceMs)}
+          {mayBeOlder && ", may be older"}
+          {alertTimeText(finding, sinceMs, nowMs)}
+        </span>
+      </p>
+      {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
+      <Deadline endsMs={deadlinesMs} nowMs={nowMs} />
+      {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
+      <p>
+        <strong>Do first:</strong> <Step text={firstStep} url={url} />
+      </p>
+      {Object.entries(commandsByWay).map(([way, command]) => (
+        <p key={way}>
+          {way}: <code>{command}</code> <CopyButton text={command} />
+        </p>
+      ))}
+      {commands.length > 0 && <pre>{commands.join("\n")}</pre>}
+      {commands.length > 0 && (
+        <p>
+          <CopyButton text={commands.join("\n")} />
+        </p>
+      )}
+      {hint && <p class="note">{hint}</p>}
+      <p>
+        <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
+      </p>
+    </li>
   );
 }
 
@@ -195,23 +184,17 @@ function CopyButton({ text }: { text: string }) {
   return <button type="button" onClick={() => void copy()}>{label}</button>;
 }
 
-/** A step whose code can be used: a request is a link, a method of the node is a command. */
+/** A step, whose requests are links. */
 function Step({ text, url }: { text: string; url: string }) {
   return (
     <>
       {text.split("`").map((part, index) => {
         const [, path] = /^GET (\/[\w/-]+)$/.exec(part) ?? [];
         if (index % 2 === 0) return part;
-        if (path !== undefined) {
-          return <a key={index} href={url + path} target="_blank">GET {path}</a>;
-        }
-        return <code key={index}>{/^core_\w+$/.test(part) ? callOf(part, url) : part}</code>;
+        return path === undefined
+          ? <code key={index}>{part}</code>
+          : <a key={index} href={url + path} target="_blank">{part}</a>;
       })}
     </>
   );
 }
-
-/** A command that calls a method of the node. */
-const callOf = (method: string, url: string) =>
-  `curl -s ${url} -H 'content-type: application/json' ` +
-  `-d '{"jsonrpc":"2.0","id":1,"method":"${method}"}'`;

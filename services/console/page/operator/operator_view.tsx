@@ -67,8 +67,12 @@ function watchServices(model: PageModel) {
     }, nowMs);
     storeRecords(localStorage, records.value);
   });
+  // As they were logged: since when, and whether that is known.
   const findings = computed(() =>
-    found.value.map((one) => ({ ...one, record: recordOf(records.value, one, Date.now()) }))
+    found.value.map((one) => {
+      const { sinceMs = 0, mayBeOlder } = recordOf(records.value, one, Date.now()) ?? one;
+      return { ...one, sinceMs, mayBeOlder };
+    })
   );
   const alarms = computed(() => found.value.filter(isAlarm).length);
   const ask = (pauseMs?: number) => {

@@ -154,12 +154,14 @@ function measuredOf(
 ): Finding {
   const { severity, message, bound, effect, name: chapter, afterS = 0 } = problem;
   const samples = beyondBound(problem, history);
+  const exchangeOf = (provider: string) =>
+    providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
   const worst = worstOf(bound, samples) ?? NaN;
   // One line, however many markets or exchanges it is about.
   const text = fillPlaceholders(message, (name) => {
     if (name === "value") return formatValue(worst, problem);
     const labels = samples.map(({ labels }) => labels[name] ?? "");
-    const texts = name === "provider" ? labels.map((at) => exchangeOf(at, providers)) : labels;
+    const texts = name === "provider" ? labels.map(exchangeOf) : labels;
     return [...new Set(texts)].join(", ");
   });
   const parts = problem.parts?.read(history).filter(({ value }) => value > 0)
@@ -217,22 +219,16 @@ function healthOf(state: ServiceState): Finding | undefined {
   if (isUp === undefined) return undefined;
   if (!isUp && SERVICE_DOWN !== undefined) {
     const { name: chapter, message, firstStep, afterS = 0, commandsByWay = {} } = SERVICE_DOWN;
-    const found = {
-      service,
-      severity,
-      afterS,
-      chapter,
-      mayBeOlder: state.history.isEmpty,
-    } as const;
+    const mayBeOlder = state.history.latestMs === 0;
+    const found = { service, severity, afterS, chapter, mayBeOlder } as const;
     if (state.isForbidden) {
       const text = "It answers, but does not allow this page to read it";
+      const effect = "nothing for users, but this page cannot see what is wrong with it";
       const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
-      return { ...found, text, details: [], firstStep: start };
+      return { ...found, text, effect, details: [], firstStep: start };
     }
-    const commands = Object.entries(commandsByWay).map(([way, command]) => [
-      way,
-      fillPlaceholders(command, () => service),
-    ]);
+    const commands = Object.entries(commandsByWay)
+      .map(([way, command]) => [way, fillPlaceholders(command, () => service)]);
     const step = { details: [reason], firstStep, commandsByWay: Object.fromEntries(commands) };
     return { ...found, text: message, effect: EFFECTS[service], ...step };
   }
@@ -245,9 +241,4 @@ function healthOf(state: ServiceState): Finding | undefined {
   const chapter = "Health and readiness";
   const found = { service, severity, text, details, firstStep, chapter } as const;
   return { ...found, effect: EFFECTS[service], mayBeOlder: isFirstLook(state.history) };
-}
-
-/** The exchange of a source, by its label. */
-export function exchangeOf(provider: string, providers: Providers | undefined): string {
-  return providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
 }

@@ -33,10 +33,10 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
         {[
           url.replace(/^https?:\/\//, ""),
           ...processTexts(state, process),
-          isUp === false && !history.isEmpty && `last known, ${formatTime(history.latestMs)}`,
+          isUp === false && history.latestMs > 0 && `last known, ${formatTime(history.latestMs)}`,
         ].filter(Boolean).join(" · ")}
       </p>
-      {!history.isEmpty && (
+      {history.latestMs > 0 && (
         <dl class="facts" data-old={isUp === false}>
           {useOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
@@ -88,15 +88,11 @@ function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
 }
 
 /** How long its process runs, and its memory: that of several services in one is said once. */
-function processTexts(state: ServiceState, process: readonly ServiceState[]): string[] {
-  const { name, isUp, history } = state;
+function processTexts({ name, history }: ServiceState, [first]: readonly ServiceState[]): string[] {
   const startedAtS = history.latest.sum("process_start_time_seconds");
   const memory = history.latest.sum("process_resident_memory_bytes");
-  const [first = state] = process;
-  if (!isUp || startedAtS === undefined || memory === undefined) return [];
+  if (first === undefined || startedAtS === undefined || memory === undefined) return [];
   if (first.name !== name) return [`same process as ${first.name}`];
-  return [
-    `runs ${formatDuration(Date.now() - startedAtS * 1_000)}`,
-    formatValue(memory, { unit: "bytes" }),
-  ];
+  const runsMs = Date.now() - startedAtS * 1_000;
+  return [`runs ${formatDuration(runsMs)}`, formatValue(memory, { unit: "bytes" })];
 }

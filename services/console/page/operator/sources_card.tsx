@@ -41,10 +41,7 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
                 text: (provider) => provider === undefined ? "Oracle" : <Source {...provider} />,
               },
               ...symbols.map(pricesOf),
-              {
-                name: "Last fault",
-                text: (provider) => provider?.lastError && <LastFault {...provider} />,
-              },
+              { name: "Last fault", text: (provider) => provider && <LastFault {...provider} /> },
             ]}
           />
           <p class="note">
@@ -67,12 +64,12 @@ function Source({ exchange, ...provider }: Provider) {
   );
 }
 
-const LastFault = ({ ready, lastError, reconnects }: Provider) => (
-  <span class={ready ? "note" : "lost"}>
-    {faultText(lastError ?? "")}
-    {reconnects > 0 && ` (connected again ${reconnects} ×)`}
-  </span>
-);
+const LastFault = ({ ready, lastError, reconnects }: Provider) =>
+  lastError && (
+    <span class={ready ? "note" : "lost"}>
+      {faultText(lastError)} (connected again {reconnects} ×)
+    </span>
+  );
 
 interface PriceProps {
   /** Undefined for the oracle's own price. */
