@@ -110,6 +110,10 @@ Deno.test("Problem log: a reload ends nothing; what is found two minutes after t
   const later = log([[121_001, again]], storedRecords(store));
   assert.deepEqual(times(later), [["node", 121_001, 121_001], ["node", 1_000, 1_000]]);
   assert.deepEqual(times(endedOf(later)), [["node", 1_000, 1_000]]);
+  const named = { ...again, sinceMs: 900 };
+  assert.deepEqual(times(log([[300_000, again], [301_000, named]], storedRecords(store))), [
+    ["node", 900, 301_000],
+  ], "the services say that it is the same");
   store.setItem("rangemaker.problems", "[{}]");
   assert.deepEqual(storedRecords(store), []);
 });

@@ -2,13 +2,17 @@ import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
+import { formatTime } from "../../services/console/page/format.ts";
 import {
+  alertTimeText,
   FIGURES,
   findingsOf,
+  followingText,
   isVisible,
   noProblemText,
   processesOf,
   runbookOf,
+  withRepair,
   worstOf,
 } from "../../services/console/page/operator/problems.ts";
 
@@ -19,7 +23,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
-  const since = { isBack: false, wasAway: false, isForbidden: false };
+  const since = { awayAgoMs: Infinity, isForbidden: false };
   const url = `http://${name}`;
   return {
     name,
@@ -217,7 +221,10 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
     "systemctl restart rangemaker-one@oracle",
     "pkill -KILL -f 'main.ts oracle'",
   ]);
-  const back = [stateOf("oracle", [], { isBack: true }), stateOf("node", [], { isHealthy: false })];
+  const back = [
+    stateOf("oracle", [], { awayAgoMs: 20_000 }),
+    stateOf("node", [], { isHealthy: false }),
+  ];
   assert.deepEqual(findingsOf(back).map(({ cause }) => cause), ["oracle"]);
   back.push(stateOf("proxy", [], { isUp: false }));
   assert.equal(findingsOf(back)[0]?.cause, undefined, "nothing else ends a process");
@@ -246,7 +253,7 @@ Deno.test("Problems: missing prices do not follow from a service that is back: s
     findingsOf([stateOf("oracle", [], oracle), node])
       .find(({ chapter }) => chapter === "NodePricesMissing")?.cause;
   assert.equal(causeBeside({ isUp: false }), "oracle");
-  assert.equal(causeBeside({ isBack: true }), undefined);
+  assert.equal(causeBeside({ awayAgoMs: 20_000 }), undefined);
 });
 
 Deno.test("Problems: a warning that counts what a service missed while it was away follows from that", () => {
@@ -256,10 +263,10 @@ Deno.test("Problems: a warning that counts what a service missed while it was aw
   const causeOf = (more: Partial<ServiceState>, texts = skipped) =>
     findingsOf([stateOf("node", texts, more)]).map(({ chapter, cause }) => [chapter, cause]);
   assert.deepEqual(causeOf({}), [["NodeCheckpointsMissed", undefined]]);
-  assert.deepEqual(causeOf({ wasAway: true }), [["NodeCheckpointsMissed", "node"]]);
+  assert.deepEqual(causeOf({ awayAgoMs: 10_000 }), [["NodeCheckpointsMissed", "node"]]);
   const full = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
   assert.deepEqual(
-    causeOf({ wasAway: true }, full),
+    causeOf({ awayAgoMs: 10_000 }, full),
     [["NodeStorageFailed", undefined]],
     "critical",
   );
@@ -402,4 +409,46 @@ Deno.test("Problems: a figure with two bounds is shown once", () => {
   const limits = FIGURES.filter(({ title }) => /limit/.test(title)).map(({ bound }) => bound.limit);
   assert.deepEqual(limits, [0.8]);
   assert(FIGURES.length > 25);
+});
+
+Deno.test("Problems: until the gaps are read, no command is shown that could be copied", () => {
+  const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
+  const [finding] = findingsOf([node]);
+  assert(finding !== undefined);
+  const reading = withRepair(finding, new Map());
+  assert.deepEqual([reading.firstStep, reading.commands], ["reading the gaps …", undefined]);
+  const repair = { firstStep: "Run:", commands: ["a"], sinceMs: 5, harm: "1 bet" };
+  assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]])), {
+    ...finding,
+    ...repair,
+  });
+  const other = { ...finding, chapter: "NodeStopped" };
+  assert.equal(withRepair(other, new Map()), other);
+});
+
+Deno.test("Problems: an alert counts down until it is sent, and then has its time", () => {
+  const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
+  assert(finding?.afterS === 30);
+  assert.equal(alertTimeText(finding, 1_000, 9_001), " · alert in 22 s");
+  assert.equal(alertTimeText(finding, 1_000, 31_000), ` · alert sent ${formatTime(31_000)}`);
+  const [unready] = findingsOf([stateOf("bridge", [], { isReady: false })]);
+  assert(unready !== undefined);
+  assert.equal(alertTimeText(unready, 0, 0), "", "it has no alert");
+});
+
+Deno.test("Problems: what follows from another problem names its cause", () => {
+  const unready = stateOf("solver", [], { isReady: false });
+  const few = ["", "proxy_broadcast_reconnects_total 9"];
+  const textOf = (oracle: Partial<ServiceState>) => {
+    const states = [stateOf("oracle", [], oracle), unready, stateOf("proxy", few)];
+    return followingText(findingsOf(states).filter(({ cause }) => cause), states);
+  };
+  assert.equal(
+    textOf({ isUp: false }),
+    "2 more problems (1 critical), probably because oracle does not answer",
+  );
+  assert.match(
+    textOf({ awayAgoMs: 20_000 }),
+    / because oracle was away: this should end within a minute$/,
+  );
 });

@@ -2,7 +2,7 @@ import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
-import { MetricsHistory, parseMetrics, RECENT_MS } from "./metrics.ts";
+import { MetricsHistory, parseMetrics } from "./metrics.ts";
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
@@ -16,10 +16,8 @@ export interface ServiceState {
   url: string;
   /** Undefined before the first answer, or the first lack of one. */
   isUp: boolean | undefined;
-  /** Answers again so lately that figures of other services still show its absence. */
-  isBack: boolean;
-  /** It was away within the time of its figures, which count what it missed. */
-  wasAway: boolean;
+  /** Time since it was last seen to be away; Infinity if it was not. */
+  awayAgoMs: number;
   /** Why it is away. */
   reason: string;
   /** It is not away: it answers other pages than this one. */
@@ -43,9 +41,6 @@ const statusSchema = z.object({
   problems: z.array(z.string()).optional(),
 });
 
-/** After a return: rates look back so far, and answers are some seconds apart. */
-const BACK_MS = RECENT_MS + 5_000;
-
 /** Looks at one service again and again, while its {@link poll} is started. */
 export class ServiceWatch {
   readonly state: Signal<ServiceState>;
@@ -59,8 +54,7 @@ export class ServiceWatch {
       name,
       url: url.replace(/\/+$/, ""),
       isUp: undefined,
-      isBack: false,
-      wasAway: false,
+      awayAgoMs: Infinity,
       reason: "",
       isForbidden: false,
       health: "",
@@ -93,7 +87,7 @@ export class ServiceWatch {
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
       if (!isForbidden) this.#awayAtMs = this.#clock.now();
-      const away = { isUp: false, isBack: false, reason: thrown.message, isForbidden };
+      const away = { isUp: false, reason: thrown.message, isForbidden };
       this.state.value = { ...this.state.value, ...away };
     }
   }
@@ -108,8 +102,7 @@ export class ServiceWatch {
     this.state.value = {
       ...before,
       isUp: true,
-      isBack: nowMs - this.#awayAtMs <= BACK_MS,
-      wasAway: nowMs - this.#awayAtMs <= history.spanMs,
+      awayAgoMs: nowMs - this.#awayAtMs,
       reason: "",
       isForbidden: false,
       health: word,

@@ -7,7 +7,13 @@ import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import type { ProblemRecord } from "./problem_log.ts";
-import { type Finding, noProblemText, runbookOf } from "./problems.ts";
+import {
+  alertTimeText,
+  type Finding,
+  followingText,
+  noProblemText,
+  runbookOf,
+} from "./problems.ts";
 
 interface FindingsProps {
   findings: readonly Finding[];
@@ -47,18 +53,6 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
       </p>
     </Card>
   );
-}
-
-/** Such as `3 more problems (2 critical), probably because node does not answer`. */
-function followingText(following: readonly Finding[], states: readonly ServiceState[]): string {
-  const criticals = following.filter(({ severity }) => severity === "critical").length;
-  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
-    states.some((one) => one.name === name && !one.isUp)
-      ? `${name} does not answer`
-      : `${name} was away, and should end by themselves within a minute`
-  );
-  return `${following.length} more ${following.length === 1 ? "problem" : "problems"}` +
-    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 
 /** Problems that are over, of which the page names this many at first. */
@@ -151,15 +145,6 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       </p>
     </li>
   );
-}
-
-/** When its alert is sent, if the problem lasts. */
-function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
-  if (afterS === undefined) return "";
-  const atMs = sinceMs + 1_000 * afterS;
-  return nowMs < atMs
-    ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
-    : ` · alert sent ${formatTime(atMs)}`;
 }
 
 /** The time that is left until the next bet ends. */

@@ -16,7 +16,7 @@ import {
   NEEDS_BACKFILL,
   PRICES_MISSING,
   processesOf,
-  TO_BACKFILL,
+  withRepair,
 } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
@@ -48,11 +48,7 @@ function watchServices(model: PageModel) {
   const states = computed(() => watches.map(({ state }) => state.value));
   const repairs = watchRepairs(model, states);
   const found = computed(() =>
-    findingsOf(states.value, sources?.providers.value).map((finding) =>
-      TO_BACKFILL.has(finding.chapter)
-        ? { ...finding, ...(repairs.value.get(finding.chapter) ?? READING) }
-        : finding
-    )
+    findingsOf(states.value, sources?.providers.value).map((one) => withRepair(one, repairs.value))
   );
   const records = signal(storedRecords(localStorage));
   effect(() => {
@@ -86,9 +82,6 @@ const isAlarm = ({ severity, cause }: Finding) => severity === "critical" && cau
 
 /** Between two looks at what prices are missing. While some are, bets and prices are read for it. */
 const REPAIRS_PAUSE_MS = 3_000;
-
-/** Until the commands are known. */
-const READING = { firstStep: "reading the gaps …" };
 
 /** The commands for missing prices, by chapter; read again while some are. */
 function watchRepairs(

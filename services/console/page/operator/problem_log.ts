@@ -56,16 +56,20 @@ export function logged(
 ): ProblemRecord[] {
   const continued = new Set<ProblemRecord>();
   const current = findings.map((finding): ProblemRecord => {
-    const known = recordOf(before, finding, nowMs);
-    if (known !== undefined) continued.add(known);
     const { service, chapter, text, extent = 0, cause, sinceMs = nowMs, mayBeOlder } = finding;
-    const worst = known !== undefined && known.extent > extent ? known : { text, extent };
+    // One that nobody saw end has not ended, if it began before it was last seen.
+    const known = before.filter((one) =>
+      one.service === service && one.chapter === chapter &&
+      (isLasting(one, nowMs) || sinceMs <= one.lastMs)
+    );
+    for (const one of known) continued.add(one);
+    const worst = [{ text, extent }, ...known].reduce((a, b) => b.extent > a.extent ? b : a);
     return {
       ...{ service, chapter, text: worst.text, extent: worst.extent },
       isCause: cause === undefined ||
-        known?.isCause === true && nowMs - known.sinceMs > CAUSE_LATE_MS,
-      sinceMs: Math.min(sinceMs, known?.sinceMs ?? Infinity),
-      mayBeOlder: finding.sinceMs === undefined && (known?.mayBeOlder ?? mayBeOlder),
+        known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
+      sinceMs: Math.min(sinceMs, ...known.map((one) => one.sinceMs)),
+      mayBeOlder: finding.sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
       ...{ lastMs: nowMs, hasEnded: false },
     };
   });

@@ -7,8 +7,10 @@ import {
   PROBLEMS,
   type Sample,
 } from "../../../../lib/problems/mod.ts";
+import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 import type { Repair } from "./repairs.ts";
 
@@ -61,7 +63,10 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
 export const [PRICES_MISSING, NEEDS_BACKFILL] = ["NodePricesMissing", "NodeNeedsBackfill"] as const;
 
 /** They stay after their cause has ended, until somebody runs commands, which are read for them. */
-export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+
+/** After a return: rates look back so far, and answers are some seconds apart. */
+const BACK_MS = RECENT_MS + 5_000;
 
 /** Rates are known this long after the first look at a service: what is wrong then may be older. */
 const FIRST_LOOK_MS = 15_000;
@@ -71,9 +76,13 @@ const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 /** Whether a problem of a process, which is reported of its first service, and not of a service. */
 const isOfProcess = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
 
-/** The problems whose figures a service's card shows: each once, though it may have two bounds. */
+/**
+ * The problems whose figures a service's card shows: each once, though it may have two bounds. What has a
+ * value only while it is wrong is among the problems.
+ */
 export const FIGURES = PROBLEMS.filter((problem) =>
-  !isOfProcess(problem) && PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
+  !isOfProcess(problem) && problem.bound.limit >= 0 &&
+  PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
 );
 
 /**
@@ -86,16 +95,17 @@ export function findingsOf(
 ): Finding[] {
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
-  const away = services.filter(({ isUp, isBack }) => isUp === false || isBack);
-  const wasAway = new Set(services.flatMap(({ name, wasAway }) => wasAway ? name : []));
+  const away = services.filter(({ isUp, awayAgoMs }) => isUp === false || awayAgoMs <= BACK_MS);
+  // Figures of these count what they missed.
+  const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
-    const cause = away.find(({ name, isBack }) =>
+    const cause = away.find(({ name, isUp }) =>
       !isAway(finding) && NEEDS[finding.service].includes(name) &&
-      !(isBack && TO_BACKFILL.has(finding.chapter))
-    )?.name ?? (finding.severity === "warning" && wasAway.has(finding.service)
-      ? finding.service // such as checkpoints that it skipped meanwhile
-      : undefined);
-    return cause === undefined ? finding : { ...finding, cause };
+      !(isUp && TO_BACKFILL.has(finding.chapter))
+    ) ?? missing.find(({ name }) =>
+      !isCritical(finding) && name === finding.service
+    );
+    return cause === undefined ? finding : { ...finding, cause: cause.name };
   }).sort((a, b) => rankOf(a) - rankOf(b));
 }
 
@@ -210,6 +220,36 @@ export function noProblemText(watched: readonly ServiceName[]): string {
 /** Where the console serves a chapter of the runbook, with commands for a service. */
 export function runbookOf({ chapter, service }: Pick<Finding, "chapter" | "service">): string {
   return `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
+}
+
+/** Such as `3 more problems (2 critical), probably because node does not answer`. */
+export function followingText(
+  following: readonly Finding[],
+  states: readonly ServiceState[],
+): string {
+  const criticals = following.filter(({ severity }) => severity === "critical").length;
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
+    states.some((one) => one.name === name && !one.isUp)
+      ? `${name} does not answer`
+      : `${name} was away: this should end within a minute`
+  );
+  return `${following.length} more ${following.length === 1 ? "problem" : "problems"}` +
+    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+}
+
+/** When its alert is sent, if the problem lasts. */
+export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
+  if (afterS === undefined) return "";
+  const atMs = sinceMs + 1_000 * afterS;
+  return nowMs < atMs
+    ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
+    : ` · alert sent ${formatTime(atMs)}`;
+}
+
+/** A problem with the commands that were read for it, and no others. */
+export function withRepair(finding: Finding, repairs: ReadonlyMap<string, Repair>): Finding {
+  if (!TO_BACKFILL.has(finding.chapter)) return finding;
+  return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep: "reading the gaps …" }) };
 }
 
 /** What a service says of itself, or that it is away. */

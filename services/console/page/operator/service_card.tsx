@@ -19,8 +19,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   // Figures of a service that is away say nothing of an alert.
   const figures = (isUp ? FIGURES : []).flatMap((problem) => {
     const worst = worstOf(problem.bound, problem.measure.read(history));
-    // What has a value only while it is wrong is among the problems.
-    return worst === undefined || problem.bound.limit < 0 ? [] : [{ problem, worst }];
+    return worst === undefined ? [] : [{ problem, worst }];
   });
   const bad = figures.filter(({ problem, worst }) => isBeyond(worst, problem.bound)).length;
   return (
