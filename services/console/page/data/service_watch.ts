@@ -87,8 +87,7 @@ export class ServiceWatch {
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
       if (!isForbidden) this.#awayAtMs = this.#clock.now();
-      const away = { isUp: false, reason: thrown.message, isForbidden };
-      this.state.value = { ...this.state.value, ...away };
+      this.state.value = { ...this.state.value, isUp: false, reason: thrown.message, isForbidden };
     }
   }
 

@@ -122,20 +122,17 @@ function watchRepairs(
     );
   };
   // Without the node there is no command, and its absence is a problem of its own.
-  const readOrWait = () =>
-    read().catch((thrown) => {
-      if (!isRangemakerError(thrown)) throw thrown;
-    });
-  new Poll(systemClock, readOrWait, REPAIRS_PAUSE_MS).start();
+  const wait = (thrown: unknown) => {
+    if (!isRangemakerError(thrown)) throw thrown;
+  };
+  new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS).start();
   return repairs;
 }
 
-interface OperatorViewProps {
-  model: PageModel;
-  watch: ReturnType<typeof watchServices>;
-}
+type ServicesWatch = ReturnType<typeof watchServices>;
 
-function OperatorView({ model, watch: { sources, ask, ...watch } }: OperatorViewProps) {
+function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
+  const { sources, ask } = watch;
   useEffect(() => {
     ask();
     sources?.poll.start();
