@@ -171,23 +171,23 @@ Deno.test("Repairs: missing prices come with their times, whom they concern unti
 
 Deno.test("Repairs: bets that wait are named, five at a time", () => {
   const bets = [3, 4, 5, 6, 7, 8].map((id) => thesisOf(id, { endTime: 1_000 * id }));
-  const isFilled = () => false;
-  const repair = betRepair(bets, isFilled, "http://e:1");
+  const repair = betRepair(bets, bets, "http://e:1");
   assert.equal(repair?.commands.length, 5);
   assert.equal(repair?.commands[0], "deno task -q backfill --thesis 3 --history-url http://e:1");
   assert.match(repair?.harm ?? "", /^6 bets of 1 user, /);
   assert.equal(repair?.sinceMs, 3_000);
   assert.match(repair?.firstStep ?? "", /RANGEMAKER_BACKFILL_PRIVATE_KEY/);
-  assert.equal(betRepair([], isFilled), undefined);
-  assert.deepEqual(betRepair(bets, ({ id }) => id !== 4)?.commands, [
-    "deno task -q backfill --thesis 4",
-  ]);
+  assert.equal(betRepair([], []), undefined);
 });
 
 Deno.test("Repairs: bets whose prices the commands of their market fill have none of their own", () => {
-  const repair = betRepair([thesisOf(3, { endTime: 3_000 })], () => true);
+  const bets = [3, 4].map((id) => thesisOf(id, { endTime: 1_000 * id }));
+  const repair = betRepair(bets, []);
   assert.match(repair?.firstStep ?? "", /they settle these bets, too/);
   assert.deepEqual([repair?.commands, repair?.sinceMs], [[], 3_000]);
+  const some = betRepair(bets, bets.slice(1));
+  assert.deepEqual(some?.commands, ["deno task -q backfill --thesis 4"]);
+  assert.match(some?.harm ?? "", /^2 bets/);
 });
 
 Deno.test("Repairs: a gap is looked for from the first start of a bet, open or ended, until now", async () => {
@@ -199,9 +199,9 @@ Deno.test("Repairs: a gap is looked for from the first start of a bet, open or e
       return Promise.resolve({ prices: [], missing: [{ from: 1, to: 2 }] });
     },
   };
-  const bets = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
-  assert.deepEqual((await gapOf(client, "A/B", bets, [], 9)).missing, [{ from: 1, to: 2 }]);
-  const ended = [thesisOf(3, { startTime: 2 })];
-  assert.deepEqual((await gapOf(client, "A/B", bets, ended, 9)).bets, bets);
+  const open = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
+  assert.deepEqual((await gapOf(client, "A/B", open, 9)).missing, [{ from: 1, to: 2 }]);
+  const ended = thesisOf(3, { startTime: 2, status: "needs_backfill" });
+  assert.deepEqual((await gapOf(client, "A/B", [...open, ended], 9)).bets, open);
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
 });

@@ -104,18 +104,18 @@ function watchRepairs(
   });
   const read = async () => {
     const { needed, waiting } = lacks.value;
-    const bets = needed.length === 0 ? [] : await betsOf(client, "open");
+    const open = needed.length === 0 ? [] : await betsOf(client, "open");
     const ended = waiting === 0 ? [] : await betsOf(client, "needs_backfill");
-    const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol;
+    const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol ?? "";
     const gaps = await Promise.all(needed.map(({ labels: { market = "" } }) => {
-      const [own, over] = [bets, ended].map((all) => all.filter((bet) => symbolOf(bet) === market));
-      return gapOf(client, market, own!, over!, Date.now()); // as many as lists
+      const bets = [...open, ...ended].filter((bet) => symbolOf(bet) === market);
+      return gapOf(client, market, bets, Date.now());
     }));
     const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
-    const isFilled = (bet: Thesis) => filled.has(symbolOf(bet) ?? "");
+    const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
     const found = [
       [PRICES_MISSING, marketRepair(gaps, exchanges)],
-      [NEEDS_BACKFILL, betRepair(ended, isFilled, exchanges)],
+      [NEEDS_BACKFILL, betRepair(ended, own, exchanges)],
     ] as const;
     repairs.value = new Map(
       found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),

@@ -73,22 +73,21 @@ export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): R
 /**
  * Fills what each bet lacks that has ended without an outcome.
  *
- * @param isFilled Whether the commands of {@link marketRepair} fill what a bet lacks.
+ * @param own Those of them that the commands of {@link marketRepair} do not help.
  */
-export function betRepair<Ended extends Bet>(
-  bets: readonly Ended[],
-  isFilled: (bet: Ended) => boolean,
+export function betRepair(
+  bets: readonly Bet[],
+  own: readonly Bet[],
   historyUrl?: string,
 ): Repair | undefined {
   if (bets.length === 0) return undefined;
-  const own = bets.filter((bet) => !isFilled(bet)).slice(0, COMMANDS_MAX);
-  const sinceMs = Math.min(...bets.map(({ endTime }) => endTime));
   return {
     ...(own.length === 0
       ? { firstStep: "Run the commands for the missing prices: they settle these bets, too." }
       : { firstStep: `Run ${WITH_KEY}`, hint: HINT }),
-    commands: own.map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
-    ...{ sinceMs, harm: harmOf(bets) },
+    commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
+    sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
+    harm: harmOf(bets),
   };
 }
 
@@ -106,10 +105,9 @@ export async function gapOf(
   client: Reader,
   symbol: string,
   bets: readonly Thesis[],
-  ended: readonly Thesis[],
   nowMs: number,
 ): Promise<MarketGap> {
-  const from = Math.min(nowMs, ...[...bets, ...ended].map(({ startTime }) => startTime));
+  const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
   const { missing } = await client.history(symbol, from, nowMs);
-  return { symbol, bets, missing };
+  return { symbol, bets: bets.filter(({ status }) => status === "open"), missing };
 }
