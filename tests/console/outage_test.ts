@@ -122,6 +122,17 @@ browserTest(
     assert.match(await page.title(), /^✕ 1 · Trade/);
     await services.start("bridge");
     await visitor.seesNo(/Operator\s+✕/);
+    // What another tab has logged is in the log of this one.
+    await page.evaluate(`{
+      const record = { service: "node", chapter: "X", text: "Seen by another tab", extent: 0 };
+      const times = { sinceMs: Date.now() - 9000, lastMs: Date.now() - 2000 };
+      const kind = { isCause: true, mayBeOlder: false, hasEnded: true };
+      const key = "rangemaker.problems";
+      localStorage.setItem(key, JSON.stringify([{ ...record, ...times, ...kind }]));
+      dispatchEvent(new StorageEvent("storage", { key }));
+    }`);
+    await page.$eval('nav a[href="#operator"]', (link) => link.click());
+    await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab/);
   },
 );
 

@@ -8,7 +8,7 @@ import { type ServiceName, type ServiceState, ServiceWatch } from "../data/servi
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
 import { Findings } from "./findings_card.tsx";
-import { endedOf, logged, recordOf, storedRecords, storeRecords } from "./problem_log.ts";
+import { endedOf, LOG_KEY, logged, recordOf, storedRecords, storeRecords } from "./problem_log.ts";
 import {
   type Finding,
   findingsOf,
@@ -27,6 +27,9 @@ const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "
 
 /** Between two looks at a service while another view is shown: rates need two looks in 15 s. */
 const BEHIND_PAUSE_MS = 6_000;
+
+/** Another tab that has not written for so long does not look any more. */
+const OTHERS_MS = 10_000;
 
 /** The operator's view. Once it is opened, it asks the services behind other views, too, less often. */
 export function openOperatorView(model: PageModel): View {
@@ -51,6 +54,12 @@ function watchServices(model: PageModel) {
     findingsOf(states.value, sources?.providers.value).map((one) => withRepair(one, repairs.value))
   );
   const records = signal(storedRecords(localStorage));
+  let [isShown, othersAtMs] = [false, -Infinity];
+  // Other tabs keep the same log. The one that shows it looks most often: the others leave it to that.
+  addEventListener("storage", ({ key }) => {
+    if (key !== LOG_KEY) return;
+    [records.value, othersAtMs] = [storedRecords(localStorage), Date.now()];
+  });
   effect(() => {
     const [before, nowMs] = [records.peek(), Date.now()];
     const news = found.value.find((one) =>
@@ -61,7 +70,7 @@ function watchServices(model: PageModel) {
       const state = states.value.find(({ name }) => name === service);
       return state !== undefined && isVisible(state, chapter);
     }, nowMs);
-    storeRecords(localStorage, records.value);
+    if (isShown || nowMs - othersAtMs > OTHERS_MS) storeRecords(localStorage, records.value);
   });
   // As they were logged: since when, and whether that is known.
   const findings = computed(() =>
@@ -72,6 +81,7 @@ function watchServices(model: PageModel) {
   );
   const alarms = computed(() => found.value.filter(isAlarm).length);
   const ask = (pauseMs?: number) => {
+    isShown = pauseMs === undefined;
     for (const watch of watches) watch.poll.start(pauseMs);
   };
   ask(BEHIND_PAUSE_MS);

@@ -87,11 +87,11 @@ export function endedOf(records: readonly ProblemRecord[]): ProblemRecord[] {
     .sort((a, b) => b.lastMs - a.lastMs);
 }
 
-const STORAGE_KEY = "rangemaker.problems";
+export const LOG_KEY = "rangemaker.problems";
 
 export function storedRecords(store: Pick<Storage, "getItem">): ProblemRecord[] {
   try {
-    return z.array(recordSchema).parse(JSON.parse(store.getItem(STORAGE_KEY) ?? "[]"));
+    return z.array(recordSchema).parse(JSON.parse(store.getItem(LOG_KEY) ?? "[]"));
   } catch {
     return []; // of another version, or changed by hand
   }
@@ -101,5 +101,5 @@ export function storeRecords(
   store: Pick<Storage, "setItem">,
   records: readonly ProblemRecord[],
 ): void {
-  store.setItem(STORAGE_KEY, JSON.stringify(records));
+  store.setItem(LOG_KEY, JSON.stringify(records));
 }

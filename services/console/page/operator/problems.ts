@@ -213,8 +213,7 @@ export function noProblemText(watched: readonly ServiceName[]): string {
   const unwatched = (["oracle", "node"] as const).filter((name) => !watched.includes(name));
   if (unwatched.length === 0) return "✓ All services work.";
   const options = unwatched.map((name) => `--${name}-url`).join(" and ");
-  return "✓ The services below work. This page does not watch the " +
-    `${unwatched.join(" and the ")}: start the console with ${options}.`;
+  return `✓ The services below work. To watch all, start the console with ${options}.`;
 }
 
 /** Where the console serves a chapter of the runbook, with commands for a service. */
@@ -275,9 +274,7 @@ function healthOf(state: ServiceState): Finding | undefined {
   if (isHealthy && isReady !== false) return undefined;
   const text = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const details = complaints.filter((text) => text !== "");
-  const firstStep = details.length === 0
-    ? "Read the end of its log."
-    : "Fix what it names here: then it goes on by itself.";
+  const firstStep = "Fix what it names here or in its log: then it goes on by itself.";
   const chapter = "Health and readiness";
   const found = { service, severity, text, details, firstStep, chapter } as const;
   return { ...found, effect: EFFECTS[service], mayBeOlder: isFirstLook(state.history) };
