@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
-import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import type { ServiceState } from "../data/service_watch.ts";
 import { formatDay, formatDuration, formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
@@ -95,11 +95,11 @@ function Ended({ records }: { records: readonly ProblemRecord[] }) {
 }
 
 function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "states">) {
-  const urlOf = (service: ServiceName) => states.find(({ name }) => name === service)?.url ?? "";
+  const urls = new Map(states.map(({ name, url }) => [name, url]));
   return (
     <ul>
       {findings.map((one) => (
-        <FindingItem key={one.service + one.chapter} {...one} url={urlOf(one.service)} />
+        <FindingItem key={one.service + one.chapter} {...one} url={urls.get(one.service) ?? ""} />
       ))}
     </ul>
   );

@@ -99,7 +99,6 @@ function watchRepairs(
   states: ReadonlySignal<readonly ServiceState[]>,
 ): ReadonlySignal<ReadonlyMap<string, Repair>> {
   const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
-  const { exchanges } = config.urls;
   const lacks = computed(() => {
     const latest = states.value.find(({ name }) => name === "node")?.history.latest;
     const needed = latest?.of("node_price_slots_needed").filter(({ value }) => value > 0) ?? [];
@@ -124,8 +123,8 @@ function watchRepairs(
     const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
     const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
     const found = [
-      [PRICES_MISSING, marketRepair(gaps, exchanges)],
-      [NEEDS_BACKFILL, betRepair(ended, own, exchanges)],
+      [PRICES_MISSING, marketRepair(gaps, config.urls.exchanges)],
+      [NEEDS_BACKFILL, betRepair(ended, own, config.urls.exchanges)],
     ] as const;
     repairs.value = new Map(
       found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),
