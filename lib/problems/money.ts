@@ -21,6 +21,7 @@ export const STORES: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "Its health has failed: {code}",
+    effect: "its part of the chain stands still: no deposits, or no new bets",
     firstStep: "`GET /health` has the reason; look up the code below.",
   },
 ];
@@ -38,6 +39,7 @@ export const BRIDGE: readonly Problem[] = [
     severity: "critical",
     afterS: 120,
     message: "It answers {value} of the deposit requests with 5xx",
+    effect: "users cannot deposit",
     firstStep: "The `code` of the answers names the database or the node.",
   },
   {
@@ -47,6 +49,7 @@ export const BRIDGE: readonly Problem[] = [
     bound: { op: ">", limit: 0 },
     severity: "critical",
     message: "Pending all the time: {value} of the deposits",
+    effect: "users wait for money that they have deposited",
     firstStep: "`GET /ready` of the bridge shows what is missing.",
   },
   {
@@ -56,6 +59,7 @@ export const BRIDGE: readonly Problem[] = [
     bound: { op: ">", limit: 0 },
     severity: "critical",
     message: "Failed for good: {value} of the deposits",
+    effect: "users have not got the money of these deposits",
     firstStep: "`GET /deposits/<user>` of the bridge shows the code of each.",
   },
   {
@@ -98,7 +102,36 @@ export function calibrationBand(error: number, looks = 1): number {
   return errors * error + CALIBRATION.share;
 }
 
+/** How much of what it may lose at most is at risk; nothing where there is no limit. */
+const EXPOSURE_USED = ratio(
+  gauge("solver_exposure_usdc"),
+  gauge("solver_exposure_limit_usdc"),
+);
+
 export const SOLVER: readonly Problem[] = [
+  {
+    name: "SolverExposureHigh",
+    title: "Used of the limit of open bets",
+    measure: EXPOSURE_USED,
+    bound: { op: ">", limit: 0.8 },
+    unit: "share",
+    severity: "warning",
+    afterS: 60,
+    message: "Its open bets use {value} of what it may lose at most",
+    firstStep: "Wait for settlements, or raise `--max-exposure`.",
+  },
+  {
+    name: "SolverExposureFull",
+    title: "Used of the limit of open bets",
+    measure: EXPOSURE_USED,
+    bound: { op: ">", limit: 0.95 },
+    unit: "share",
+    severity: "critical",
+    afterS: 60,
+    message: "Its open bets use {value} of what it may lose at most",
+    effect: "large bets are refused, and soon all of them",
+    firstStep: "Wait for settlements, or raise `--max-exposure`.",
+  },
   {
     name: "SolverBalanceLow",
     title: "Money for new bets",
@@ -108,6 +141,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 60,
     message: "It has {value} of its money left for new bets",
+    effect: "large bets are refused, and soon all of them",
     firstStep: "Wait for settlements, lower `--max-exposure`, or deposit.",
   },
   {
@@ -126,9 +160,12 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 120,
     message: "It refuses {value} of the signed bets for reasons of its own",
-    firstStep:
-      "`EXPOSURE_TOO_LARGE`: wait for settlements or raise `--max-exposure`. `BALANCE_TOO_LOW`: " +
-      "deposit. Others: “Quotes and refusals” of the Maker page explains them.",
+    effect: "users sign bets and do not get them; nothing is taken",
+    stepsByPart: {
+      EXPOSURE_TOO_LARGE: "wait for settlements or raise `--max-exposure`",
+      BALANCE_TOO_LOW: "deposit",
+    },
+    firstStep: "“Quotes and refusals” of the Maker page explains the codes.",
   },
   {
     name: "SolverExecutionsFail",
@@ -142,6 +179,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 300,
     message: "{value} of its executions fail",
+    effect: "users sign bets and do not get them; nothing is taken",
     firstStep: "The result of each names the node's code.",
   },
   {
@@ -158,6 +196,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 120,
     message: "It has no price for {value} of the quotes",
+    effect: "no quotes, so no new bets; open bets need only the node",
     firstStep: "Check `--ws-url` and the node's prices; after a first start, wait a minute.",
   },
   {

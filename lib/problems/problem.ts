@@ -22,11 +22,18 @@ export interface Problem {
   severity: "critical" | "warning";
   /** How long it must last before somebody is alerted. */
   afterS?: number;
-  /** What is wrong; `{value}` and names of labels in braces are filled in. */
+  /**
+   * What is wrong. `{value}` and names of labels in braces are filled in, and here and in steps and
+   * commands `{service}`.
+   */
   message: string;
   /** What users notice; the operator's page says it. */
   effect?: string;
   firstStep: string;
+  /** First steps where the parts are these; `firstStep` is for all others. */
+  stepsByPart?: Readonly<Record<string, string>>;
+  /** Commands of the first step, one for each way in which a service may be run. */
+  commandsByWay?: Readonly<Record<string, string>>;
 }
 
 export function beyondBound({ measure, bound }: Problem, figures: Figures): Sample[] {

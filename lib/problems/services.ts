@@ -20,8 +20,12 @@ export const SERVICES: readonly Problem[] = [
     severity: "critical",
     afterS: 30,
     message: "It does not answer",
-    firstStep:
-      "Start it again, after ending the process if it hangs: it continues where it stopped.",
+    firstStep: "Start it again: it continues where it stopped.",
+    commandsByWay: {
+      "In containers": "docker compose restart {service}",
+      "Under systemd": "systemctl restart rangemaker-one@{service}",
+      "From a terminal (then start it there again)": "pkill -KILL -f 'main.ts {service}'",
+    },
   },
   {
     name: "ServiceRestarting",
@@ -56,6 +60,7 @@ export const PROXY: readonly Problem[] = [
     severity: "critical",
     afterS: 30,
     message: "It has no WebSocket to the read node: clients get no notifications",
+    effect: "pages show no new prices, and bets that end are not reported",
     firstStep: "Ask the read node itself; if it answers, check `--read-node-ws-url`.",
   },
   {
@@ -86,6 +91,7 @@ export const PROXY: readonly Problem[] = [
     severity: "critical",
     afterS: 120,
     message: "The {target} node leaves {value} requests a second without an answer",
+    effect: "pages show no bets and balances, or old ones",
     firstStep: "Ask that node directly.",
   },
   {
@@ -124,6 +130,7 @@ export const ORACLE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "{pair} has no price: fewer sources than required",
+    effect: "no new bets on these markets; bets that end there wait for a backfill",
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -135,6 +142,7 @@ export const ORACLE: readonly Problem[] = [
     severity: "critical",
     afterS: 10,
     message: "The price of {pair} is {value} old: nodes refuse new theses after 3 s",
+    effect: "no new bets on these markets; bets that end there wait for a backfill",
     firstStep: "Set `--max-source-age-ms` below 3000.",
   },
   {
@@ -179,6 +187,7 @@ export const NODE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "It seals no blocks",
+    effect: "no bets, no settlements and no deposits",
     firstStep: "Read its log: the disk is full or missing, or the process is blocked.",
   },
   {
@@ -216,7 +225,9 @@ export const NODE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "No fresh price of {market}: it accepts no bets there",
-    firstStep: "`core_getOracleStatus` has the reason of the last pull that failed.",
+    effect: "no new bets on these markets; bets that end there wait for a backfill",
+    firstStep: "Its log has the reason of the last pull that failed, and so has its method " +
+      "`core_getOracleStatus`.",
   },
   {
     name: "NodePricesMissing",
@@ -247,6 +258,7 @@ export const NODE: readonly Problem[] = [
     isFlag: true,
     severity: "critical",
     message: "It can store nothing: no deposit, no bet, no settlement",
+    effect: "no bets, no settlements and no deposits",
     firstStep: "Free space on its disk; `GET /health` shows the error.",
   },
 ];

@@ -38,7 +38,7 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
   });
   const stylesheet = [...page.keys()].find((path) => /^\/main.*\.css$/.test(path)) ?? "";
   app.get("/runbook/:chapter", (c, next) => {
-    const html = runbookPage(c.req.param("chapter"), stylesheet);
+    const html = runbookPage(c.req.param("chapter"), stylesheet, c.req.query("service"));
     return html === undefined ? next() : c.html(html);
   });
   for (const [path, file] of page) {

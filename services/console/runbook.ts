@@ -21,14 +21,20 @@ const bodies = new Map<string, string>();
  *
  * @param name Its heading, or its name in links.
  * @param stylesheet Path of the page's styles.
+ * @param service In commands of the chapter, if it is given.
  * @returns Undefined if there is no such chapter.
  */
-export function runbookPage(name: string, stylesheet: string): string | undefined {
+export function runbookPage(
+  name: string,
+  stylesheet: string,
+  service?: string,
+): string | undefined {
   const slug = slugOf(name);
   const chapter = CHAPTERS.get(slug);
   if (chapter === undefined) return undefined;
   const body = bodies.get(slug) ?? bodyOf(chapter);
   bodies.set(slug, body);
+  const isName = service !== undefined && /^[a-z]{1,20}$/.test(service);
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -39,10 +45,18 @@ export function runbookPage(name: string, stylesheet: string): string | undefine
     <link rel="stylesheet" href="${stylesheet}" />
   </head>
   <body>
-    <main class="card prose">
-      <p><a href="/#operator">← Operator</a></p>
-      ${body}
-    </main>
+    <div id="page">
+      <header class="top">
+        <div class="brand">
+          <img src="/icon.svg" alt="" width="28" height="28" />
+          <strong>rangemaker runbook</strong>
+        </div>
+        <nav class="tabs" aria-label="Views"><a href="/#operator">← Operator</a></nav>
+      </header>
+      <main class="card prose">
+        ${isName ? body.replaceAll("&lt;service&gt;", service) : body}
+      </main>
+    </div>
   </body>
 </html>
 `;

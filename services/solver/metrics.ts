@@ -137,6 +137,13 @@ export class SolverMetrics {
       "1 while all open theses are known, 0 while the core node is not followed.",
       () => Number(exposure.complete),
     );
+    const limit = new Gauge({
+      name: "solver_exposure_limit_usdc",
+      help: "What solver_exposure_usdc may be at most (--max-exposure); absent without a limit.",
+      registers: [this.#registry],
+    });
+    if (exposure.max === undefined) limit.remove();
+    else limit.set(Number(exposure.max) / USDC_UNITS);
   }
 
   /** Reports on every scrape how true the probabilities are, from windows that nobody has to bet on. */

@@ -4,11 +4,11 @@ import { formatShare } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
   faultOf,
-  figuresOf,
+  faultText,
   formatAge,
   formatPoints,
   formatValue,
-  meanMs,
+  useOf,
 } from "../../services/console/page/operator/figures.ts";
 
 /** Figures of a service that were read twice, half a minute apart. */
@@ -17,45 +17,15 @@ function historyOf(before: string, after: string): MetricsHistory {
 }
 
 const rows: [ServiceName, before: string[], after: string[], figures: string[]][] = [
-  [
-    "exchanges",
-    ["exchanges_trades_total 5"],
-    ["exchanges_trades_total 25", "exchanges_connections 4"],
-    ["4", "20"],
-  ],
-  [
-    "oracle",
-    ["oracle_prints_total 0", "oracle_reconnects_total 1"],
-    ["oracle_prints_total 1200", "oracle_reconnects_total 3"],
-    ["1,200", "2", "–"],
-  ],
-  [
-    "node",
-    ["node_checkpoint_lateness_seconds_count 0", "node_checkpoint_lateness_seconds_sum 0"],
-    [
-      "node_checkpoint_lateness_seconds_count 10",
-      "node_checkpoint_lateness_seconds_sum 0.02",
-      "node_block_number 77",
-      "node_theses_unsettled 3",
-    ],
-    ["77", "2.0 ms", "3"],
-  ],
-  [
-    "proxy",
-    [],
-    ["proxy_ws_connections_active 12"],
-    ["12", "–", "–"],
-  ],
+  ["exchanges", ["exchanges_trades_total 5"], ["exchanges_trades_total 25"], ["40"]],
+  ["oracle", ["oracle_prints_total 0"], ["oracle_prints_total 1200"], ["2,400"]],
+  ["node", [], ["node_block_number 77", "node_theses_unsettled 3"], ["77", "3"]],
+  ["proxy", [], ["proxy_ws_connections_active 12"], ["12"]],
   [
     "bridge",
-    ['bridge_deposits_total{outcome="committed"} 1', "bridge_time_to_commit_seconds_count 0"],
-    [
-      'bridge_deposits_total{outcome="committed"} 3',
-      "bridge_time_to_commit_seconds_count 2",
-      "bridge_time_to_commit_seconds_sum 3",
-      "bridge_deposits_pending 6",
-    ],
-    ["6", "2", "1.5 s"],
+    ['bridge_deposits_total{outcome="committed"} 1'],
+    ['bridge_deposits_total{outcome="committed"} 3', 'bridge_deposits_total{outcome="failed"} 5'],
+    ["4"],
   ],
   [
     "solver",
@@ -63,37 +33,23 @@ const rows: [ServiceName, before: string[], after: string[], figures: string[]][
     [
       'solver_quotes_total{kind="quote"} 5',
       'solver_quotes_total{kind="estimate"} 4',
-      "solver_quote_seconds_count 4",
-      "solver_quote_seconds_sum 0.04",
       'solver_executions_total{outcome="committed"} 3',
       'solver_executions_total{outcome="failed"} 5',
     ],
-    ["4", "2", "10 ms", "3"],
+    ["8", "6"],
   ],
 ];
 
 for (const [name, before, after, expected] of rows) {
-  Deno.test(`Operator: the figures of ${name} are its newest values and its last minute`, () => {
-    const figures = figuresOf(name, historyOf(before.join("\n"), after.join("\n")));
+  Deno.test(`Operator: how much ${name} is used shows in its newest values, and in what happens in a minute`, () => {
+    const figures = useOf(name, historyOf(before.join("\n"), after.join("\n")));
     assert.deepEqual(figures.map(([, text]) => text), expected);
   });
 }
 
-Deno.test("Operator: a count says what time it covers", () => {
-  const after = (ms: number) =>
-    [0, ms / 2, ms].reduce(
-      (history, atMs) => history.with(atMs, parseMetrics(`exchanges_trades_total ${atMs}`)),
-      new MetricsHistory(),
-    );
-  assert.equal(figuresOf("exchanges", after(4_000))[1]?.[0], "Trades, last 4 s");
-  assert.equal(figuresOf("exchanges", after(60_000))[1]?.[0], "Trades, last minute");
-});
-
-Deno.test("Operator: before a second reading, counts of the last minute are unknown", () => {
+Deno.test("Operator: before a second reading, it is not known how often something happens", () => {
   const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
-  const unknown = [["Connections", "–"], ["Trades, last minute", "–"]];
-  assert.deepEqual(figuresOf("exchanges", once), unknown);
-  assert.equal(meanMs(once, "oracle_aggregation_seconds"), undefined);
+  assert.deepEqual(useOf("exchanges", once), [["Trades a minute", "–"]]);
 });
 
 Deno.test("Operator: values are written in their unit, flags as yes and no", () => {
@@ -125,4 +81,16 @@ Deno.test("Operator: a source is at fault while it is not connected or silent in
     "+1.3 bp",
     "−3.0 bp",
   ]);
+});
+
+Deno.test("Operator: the last fault of a source is said in words", () => {
+  const texts = [
+    [
+      "not_opened: connect ECONNREFUSED 127.0.0.1:8560",
+      "could not connect: connect ECONNREFUSED 127.0.0.1:8560",
+    ],
+    ["silent: silent for 10000 ms", "sent nothing for 10.0 s"],
+    ["sequence_gap: 3 of BTC/USDT", "sequence gap: 3 of BTC/USDT"],
+  ];
+  for (const [given = "", expected] of texts) assert.equal(faultText(given), expected);
 });

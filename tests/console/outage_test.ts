@@ -17,14 +17,14 @@ function browserTest(name: string, view: string, test: Test): void {
   tests.push({ name, view, test });
 }
 
-/** Bets that are open for the whole test, so that the maker has something to lose. */
-async function placeBet(services: TestServices): Promise<void> {
+/** A bet that is open for the whole test, so that the maker has something to lose. */
+async function placeBet(services: TestServices, startsInMs = 60_000): Promise<void> {
   const wallet = privateKeyToAccount(generatePrivateKey());
   const client = new RangemakerClient({ urls: services.urls, chainId: 1337, wallet });
   const oracle = services.urlOf("oracle");
   const { price } = await waitForPrices({ oracle }, client, systemClock);
   await client.deposit(10_000_000n);
-  const startTime = systemClock.now() + 60_000;
+  const startTime = systemClock.now() + startsInMs;
   await client.execute(
     await client.quote({
       symbol: "ETH/USDT",
@@ -82,6 +82,7 @@ browserTest(
   "#operator",
   async (visitor, services) => {
     const { page } = visitor;
+    await placeBet(services, 1_500);
     const isUp = (name: string, up: boolean) =>
       page.waitForSelector(`[data-service="${name}"][data-up="${up}"]`);
     for (const name of ["oracle", "node", "proxy", "bridge", "solver"] as const) {
@@ -99,15 +100,39 @@ browserTest(
       }
       await services.start(name);
       await isUp(name, true);
+      if (name === "oracle") {
+        await visitor.sees(
+          /: 1 bet of 1 user, 5\.00 USDC\.\s+\d+ min \d\d s left: the next of these/,
+        );
+        await visitor.sees(
+          /backfill --market ETH\/USDT --from \d{4}-[\s\S]*Where these report slots/,
+        );
+      }
       await visitor.seesNo(new RegExp(`Critical\\s+${name}: It does not answer`));
     }
-    await visitor.sees(/Ended\s+\d\d:\d\d:\d\d – \d\d:\d\d:\d\d \(.* s\) \w+: It does not answer/);
+    await visitor.sees(
+      /Ended[\s\S]*\d\d:\d\d:\d\d – \d\d:\d\d:\d\d\s+(at least )?\d+\.\d s\s+\w+: It does not answer/,
+    );
     await visitor.sees(/Live/);
     await page.$eval('nav a[href="#trade"]', (link) => link.click());
     await services.stop("bridge");
     await visitor.sees(/Operator\s+✕ 1/); // behind another view, too
+    await page.reload();
+    await visitor.sees(/Operator\s+✕ 1/);
+    assert.match(await page.title(), /^✕ 1 · Trade/);
     await services.start("bridge");
     await visitor.seesNo(/Operator\s+✕/);
+    // What another tab has logged is in the log of this one.
+    await page.evaluate(`{
+      const record = { service: "node", chapter: "X", text: "Seen by another tab", extent: 0 };
+      const times = { sinceMs: Date.now() - 9000, lastMs: Date.now() - 2000 };
+      const kind = { isCause: true, mayBeOlder: false, hasEnded: true };
+      const key = "rangemaker.problems";
+      localStorage.setItem(key, JSON.stringify([{ ...record, ...times, ...kind }]));
+      dispatchEvent(new StorageEvent("storage", { key }));
+    }`);
+    await page.$eval('nav a[href="#operator"]', (link) => link.click());
+    await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab/);
   },
 );
 
@@ -115,6 +140,8 @@ browserTest(
   "oracle and chain go and come back, without a reload",
   "",
   async (visitor, services) => {
+    const asked: string[] = [];
+    visitor.page.on("request", (request) => void asked.push(request.url()));
     await visitor.sees(/Live/);
     await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
 
@@ -129,6 +156,8 @@ browserTest(
     await visitor.sees(/The chain was reset/);
     await visitor.seesNo(/No live prices|is not fresh/);
     await visitor.sees(/Live/);
+    const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
+    assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
   },
 );
 

@@ -1,6 +1,5 @@
 /** When problems began and ended, and the commands that end some. */
 import assert from "node:assert/strict";
-import { formatTime } from "../../services/console/page/format.ts";
 import {
   endedOf,
   logged,
@@ -26,70 +25,139 @@ function findingOf(service: Finding["service"], more: Partial<Finding> = {}): Fi
 
 const [node, bridge] = [findingOf("node"), findingOf("bridge")];
 const times = (records: readonly ProblemRecord[]) =>
-  records.map(({ service, sinceMs, lastSeenMs }) => [service, sinceMs, lastSeenMs]);
+  records.map(({ service, sinceMs, lastMs }) => [service, sinceMs, lastMs]);
+
+/** The records after looks at services that all answer. */
+function log(
+  looks: readonly (readonly [atMs: number, ...findings: Finding[]])[],
+  before: ProblemRecord[] = [],
+): ProblemRecord[] {
+  return looks.reduce(
+    (records, [atMs, ...found]) => logged(records, found, () => true, atMs),
+    before,
+  );
+}
 
 Deno.test("Problem log: a problem keeps the time of its beginning, and is remembered when it has ended", () => {
-  let records = logged([], [node], 1_000);
-  records = logged(records, [node, bridge], 5_000);
+  let records = log([[1_000, node], [5_000, node, bridge]]);
   assert.deepEqual(times(records), [["node", 1_000, 5_000], ["bridge", 5_000, 5_000]]);
-  records = logged(records, [bridge], 20_000);
-  assert.deepEqual(endedOf(records, 20_000), [], "it may be back within 15 s");
-  assert.deepEqual(times(endedOf(records, 20_001)), [["node", 1_000, 5_000]]);
-  records = logged(records, [node, bridge], 60_000);
-  assert.equal(recordOf(records, node, 60_000)?.sinceMs, 60_000, "a second time");
-  assert.deepEqual(times(endedOf(records, 60_000)).length, 2);
+  assert.deepEqual(endedOf(records), []);
+  records = log([[6_000, bridge]], records);
+  assert.deepEqual(times(endedOf(records)), [["node", 1_000, 5_000]]);
+  records = log([[7_000, node, bridge]], records);
+  assert.equal(recordOf(records, node, 7_000)?.sinceMs, 7_000, "a second time");
+  assert.deepEqual(times(endedOf(records)), [["node", 1_000, 5_000]]);
 });
 
-Deno.test("Problem log: a short absence, such as while the page is loaded again, ends nothing", () => {
+Deno.test("Problem log: an incident that begins seconds after another one has its own line, beginning and figure", () => {
+  const at = (time: string) => Date.parse(`2026-11-26T${time}Z`);
+  const missing = (count: number, since: string, cause?: "exchanges") =>
+    findingOf("node", {
+      ...{ chapter: "NodePricesMissing", text: `${count} checkpoints`, extent: count },
+      ...{ sinceMs: at(since), ...(cause && { cause }) },
+    });
+  const unsettled = (count: number, since?: string, cause?: "oracle") =>
+    findingOf("node", {
+      ...{ chapter: "NodeNeedsBackfill", text: `${count} unsettled`, extent: count },
+      ...(since && { sinceMs: at(since) }),
+      ...(cause && { cause }),
+    });
+  const records = log([
+    [at("03:55:57"), unsettled(1, undefined, "oracle")],
+    [at("03:56:08"), unsettled(2, "03:55:57", "oracle")],
+    // The first of these bets was settled: the others have ended later.
+    [at("03:56:20"), unsettled(3, "03:56:08")],
+    [at("03:56:29"), unsettled(3, "03:56:08")],
+    [at("03:56:35"), missing(90, "03:56:33")],
+    [at("03:57:50"), missing(251, "03:56:33")],
+    [at("03:57:52"), missing(251, "03:56:33")],
+    [at("03:57:54")],
+    [at("03:58:00"), missing(20, "03:57:58", "exchanges")],
+    [at("03:58:07"), missing(79, "03:57:58")],
+    [at("03:59:30"), missing(79, "03:57:58")],
+    [at("04:00:36"), missing(30, "03:57:58")],
+    [at("04:00:38")],
+  ]);
+  const lines = endedOf(records).map(({ text, sinceMs, lastMs }) =>
+    [sinceMs, lastMs].map((ms) => new Date(ms).toISOString().slice(11, 19)).concat(text)
+  );
+  assert.deepEqual(lines, [
+    ["03:57:58", "04:00:36", "79 checkpoints"],
+    ["03:56:33", "03:57:52", "251 checkpoints"],
+    ["03:55:57", "03:56:29", "3 unsettled"],
+  ]);
+});
+
+Deno.test("Problem log: while its service is away, a problem has not ended", () => {
+  const full = findingOf("node", { chapter: "NodeStorageFailed" });
+  const isVisible = ({ chapter }: ProblemRecord) => chapter === "ServiceDown";
+  let records = log([[1_000, full]]);
+  records = logged(records, [node], isVisible, 2_000);
+  records = logged(records, [node], isVisible, 100_000);
+  records = logged(records, [node], isVisible, 200_000);
+  assert.deepEqual(endedOf(records), []);
+  records = log([[201_000, full]], records);
+  assert.equal(recordOf(records, full, 201_000)?.sinceMs, 1_000);
+  assert.deepEqual(endedOf(records).map(({ chapter }) => chapter), ["ServiceDown"]);
+});
+
+Deno.test("Problem log: a reload ends nothing; what is found two minutes after the page was closed is another problem", () => {
   const store = memoryStore();
-  storeRecords(store, logged([], [node], 1_000));
-  const records = logged(storedRecords(store), [{ ...node, mayBeOlder: true }], 16_000);
-  assert.deepEqual(times(records), [["node", 1_000, 16_000]]);
-  assert.equal(records[0]?.mayBeOlder, false);
+  storeRecords(store, log([[1_000, node]]));
+  const again = { ...node, mayBeOlder: true };
+  const [record] = log([[121_000, again]], storedRecords(store));
+  assert.deepEqual([record?.sinceMs, record?.mayBeOlder], [1_000, false]);
+  const later = log([[121_001, again]], storedRecords(store));
+  assert.deepEqual(times(later), [["node", 121_001, 121_001], ["node", 1_000, 1_000]]);
+  assert.deepEqual(times(endedOf(later)), [["node", 1_000, 1_000]]);
+  const named = { ...again, sinceMs: 900 };
+  assert.deepEqual(times(log([[300_000, again], [301_000, named]], storedRecords(store))), [
+    ["node", 900, 301_000],
+  ], "the services say that it is the same");
   store.setItem("rangemaker.problems", "[{}]");
   assert.deepEqual(storedRecords(store), []);
 });
 
 Deno.test("Problem log: the time that the services name wins; what only followed is not listed as ended", () => {
-  const older = logged([], [findingOf("node", { mayBeOlder: true })], 9_000);
+  const older = log([[9_000, findingOf("node", { mayBeOlder: true })]]);
   assert.equal(older[0]?.mayBeOlder, true);
-  const named = findingOf("node", { mayBeOlder: true, sinceMs: 3_000 });
-  const [record] = logged(older, [named], 10_000);
+  const [record] = log([[10_000, findingOf("node", { mayBeOlder: true, sinceMs: 3_000 })]], older);
   assert.deepEqual([record?.sinceMs, record?.mayBeOlder], [3_000, false]);
-  const following = logged([], [findingOf("solver", { cause: "node" })], 1_000);
-  assert.deepEqual(endedOf(following, 99_000), []);
-  let itsOwn = logged(following, [findingOf("solver")], 2_000);
-  itsOwn = logged(itsOwn, [findingOf("solver", { cause: "node" })], 12_000);
-  assert.equal(endedOf(itsOwn, 99_000).length, 1);
-  let early = logged([], [findingOf("solver")], 1_000);
-  early = logged(early, [findingOf("solver", { cause: "node" })], 11_000);
-  early = logged(early, [findingOf("solver", { cause: "node" })], 12_000);
-  assert.deepEqual(endedOf(early, 99_000), [], "the cause was noticed seconds later");
+  const [own, following] = [findingOf("solver"), findingOf("solver", { cause: "node" })];
+  assert.deepEqual(endedOf(log([[1_000, following], [2_000]])), []);
+  const itsOwn = log([[1_000, following], [2_000, own], [12_000, following], [13_000]]);
+  assert.equal(endedOf(itsOwn).length, 1);
+  const early = log([[1_000, own], [11_000, following], [12_000, following], [13_000]]);
+  assert.deepEqual(endedOf(early), [], "the cause was noticed seconds later");
 });
 
 Deno.test("Problem log: an ended problem keeps the worst state it had", () => {
-  let records: ProblemRecord[] = [];
-  for (const [at, extent] of [3, 9, 9, 1].entries()) {
-    const found = findingOf("node", { text: `${extent} at ${at}`, extent });
-    records = logged(records, [found], 1_000 * at);
-  }
-  assert.deepEqual(endedOf(records, 99_000).map(({ text }) => text), ["9 at 2"]);
+  const looks = [3, 9, 9, 1].map((extent, at) =>
+    [1_000 * at, findingOf("node", { text: `${extent} at ${at}`, extent })] as const
+  );
+  assert.deepEqual(endedOf(log([...looks, [9_000]])).map(({ text }) => text), ["9 at 2"]);
 });
 
 Deno.test("Problem log: the oldest records are forgotten", () => {
-  let records: ProblemRecord[] = [];
-  for (let at = 0; at < 210; at++) records = logged(records, [node], at * 20_000);
-  assert.deepEqual([records.length, records[0]?.sinceMs], [200, 209 * 20_000]);
+  const looks = Array.from({ length: 210 }, (_, at) => [at * 200_000, node] as const);
+  const records = log(looks);
+  assert.deepEqual([records.length, records[0]?.sinceMs], [200, 209 * 200_000]);
 });
 
-Deno.test("Repairs: missing prices come with their times, the next end of a bet, and a command that stays", () => {
-  const bets = [thesisOf(1, { startTime: 2_000, endTime: 9_000 }), thesisOf(2, { endTime: 7_000 })];
+Deno.test("Repairs: missing prices come with their times, whom they concern until when, and a command that stays", () => {
+  const user = `0x${"7".repeat(40)}` as const;
+  const bets = [
+    thesisOf(1, { startTime: 2_000, endTime: 9_000, betAmount: 4_000_000n }),
+    thesisOf(2, { startTime: 5_000, endTime: 7_000, betAmount: 6_500_000n, user }),
+    thesisOf(3, { startTime: 5_001, endTime: 6_000 }), // has all its prices
+    thesisOf(4, { startTime: 1_000, endTime: 2_499 }),
+  ];
   const missing = [{ from: 2_500, to: 2_600 }, { from: 4_000, to: 5_000 }];
   const gap = { symbol: "A/B", bets, missing };
   const repair = marketRepair([gap, { ...gap, missing: [] }]);
-  const span = `from ${formatTime(2_500)} to ${formatTime(5_000)}`;
-  assert.equal(repair?.details[0], `A/B: ${span}; its next bet ends at ${formatTime(7_000)}`);
-  assert.match(repair?.details[1] ?? "", /--max-carry-ms 60000/);
+  assert.match(repair?.hint ?? "", /--max-carry-ms 60000/);
+  assert.equal(repair?.harm, "2 bets of 2 users, 10.50 USDC");
+  assert.deepEqual(repair?.deadlinesMs, [9_000, 7_000]);
   assert.deepEqual(repair?.commands, [
     "deno task -q backfill --market A/B --from 1970-01-01T00:00:02.500Z --to 1970-01-01T00:00:05.000Z",
   ]);
@@ -103,23 +171,23 @@ Deno.test("Repairs: missing prices come with their times, the next end of a bet,
 
 Deno.test("Repairs: bets that wait are named, five at a time", () => {
   const bets = [3, 4, 5, 6, 7, 8].map((id) => thesisOf(id, { endTime: 1_000 * id }));
-  const isFilled = () => false;
-  const repair = betRepair(bets, isFilled, "http://e:1");
+  const repair = betRepair(bets, bets, "http://e:1");
   assert.equal(repair?.commands.length, 5);
   assert.equal(repair?.commands[0], "deno task -q backfill --thesis 3 --history-url http://e:1");
-  assert.match(repair?.details[0] ?? "", /^1 more bet will/);
+  assert.match(repair?.harm ?? "", /^6 bets of 1 user, /);
   assert.equal(repair?.sinceMs, 3_000);
   assert.match(repair?.firstStep ?? "", /RANGEMAKER_BACKFILL_PRIVATE_KEY/);
-  assert.equal(betRepair([], isFilled), undefined);
-  assert.deepEqual(betRepair(bets, ({ id }) => id !== 4)?.commands, [
-    "deno task -q backfill --thesis 4",
-  ]);
+  assert.equal(betRepair([], []), undefined);
 });
 
 Deno.test("Repairs: bets whose prices the commands of their market fill have none of their own", () => {
-  const repair = betRepair([thesisOf(3, { endTime: 3_000 })], () => true);
+  const bets = [3, 4].map((id) => thesisOf(id, { endTime: 1_000 * id }));
+  const repair = betRepair(bets, []);
   assert.match(repair?.firstStep ?? "", /they settle these bets, too/);
   assert.deepEqual([repair?.commands, repair?.sinceMs], [[], 3_000]);
+  const some = betRepair(bets, bets.slice(1));
+  assert.deepEqual(some?.commands, ["deno task -q backfill --thesis 4"]);
+  assert.match(some?.harm ?? "", /^2 bets/);
 });
 
 Deno.test("Repairs: a gap is looked for from the first start of a bet, open or ended, until now", async () => {
@@ -131,9 +199,9 @@ Deno.test("Repairs: a gap is looked for from the first start of a bet, open or e
       return Promise.resolve({ prices: [], missing: [{ from: 1, to: 2 }] });
     },
   };
-  const bets = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
-  assert.deepEqual((await gapOf(client, "A/B", bets, [], 9)).missing, [{ from: 1, to: 2 }]);
-  const ended = [thesisOf(3, { startTime: 2 })];
-  assert.deepEqual((await gapOf(client, "A/B", bets, ended, 9)).bets, bets);
+  const open = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
+  assert.deepEqual((await gapOf(client, "A/B", open, 9)).missing, [{ from: 1, to: 2 }]);
+  const ended = thesisOf(3, { startTime: 2, status: "needs_backfill" });
+  assert.deepEqual((await gapOf(client, "A/B", [...open, ended], 9)).bets, open);
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
 });

@@ -2,29 +2,33 @@ import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
+import { formatTime } from "../../services/console/page/format.ts";
 import {
+  alertTimeText,
+  FIGURES,
   findingsOf,
-  nearTexts,
+  followingText,
+  isVisible,
   noProblemText,
   processesOf,
   runbookOf,
+  withRepair,
   worstOf,
 } from "../../services/console/page/operator/problems.ts";
 
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
   const history = texts.reduce(
-    (history, text, index) => history.with(index * 10_000, parseMetrics(text)),
+    (history, text, index) => history.with(1 + index * 10_000, parseMetrics(text)),
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
-  const since = { isBack: false, wasAway: false, isForbidden: false };
+  const since = { awayAgoMs: Infinity, isForbidden: false };
   const url = `http://${name}`;
   return {
     name,
     url,
     ...since,
-    version: "1",
     complaints: [],
     history,
     ...healthy,
@@ -126,6 +130,18 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
     "SolverProbabilitiesWrong",
   ],
   ["solver", "", "solver_exposure_complete 0", "SolverExposureUnknown"],
+  [
+    "solver",
+    "",
+    "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100",
+    "SolverExposureHigh",
+  ],
+  [
+    "solver",
+    "",
+    "solver_exposure_usdc 96\nsolver_exposure_limit_usdc 100",
+    "SolverExposureFull",
+  ],
   ["solver", "", "solver_balance_usdc 9\nsolver_locked_usdc 91", "SolverBalanceLow"],
   ["solver", "", 'solver_execute_answers_total{outcome="PRICE_STALE"} 1', "SolverRefusesBets"],
   ["solver", "", 'solver_executions_total{outcome="failed"} 1', "SolverExecutionsFail"],
@@ -146,9 +162,10 @@ Deno.test("Problems: each figure beyond its bound is reported, with message, fir
     const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
     const findings = findingsOf([state]);
     assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
-    for (const { text, firstStep } of findings) {
+    for (const { text, firstStep, severity, effect } of findings) {
       assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
       assert.match(firstStep, /\.$/);
+      assert(severity === "warning" || effect !== undefined, `${chapter}: what do users notice?`);
     }
   }
 });
@@ -194,8 +211,20 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
   assert.equal(problems[1]?.text, "Its health is failed");
   assert.equal(problems[2]?.text, "It is not ready");
   assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
-  assert.equal(runbookOf("Health and readiness"), "/runbook/Health%20and%20readiness");
-  const back = [stateOf("oracle", [], { isBack: true }), stateOf("node", [], { isHealthy: false })];
+  assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
+  assert.equal(
+    runbookOf({ chapter: "Health and readiness", service: "node" }),
+    "/runbook/Health%20and%20readiness?service=node",
+  );
+  assert.deepEqual(Object.values(problems[0]?.commandsByWay ?? {}), [
+    "docker compose restart oracle",
+    "systemctl restart rangemaker-one@oracle",
+    "pkill -KILL -f 'main.ts oracle'",
+  ]);
+  const back = [
+    stateOf("oracle", [], { awayAgoMs: 20_000 }),
+    stateOf("node", [], { isHealthy: false }),
+  ];
   assert.deepEqual(findingsOf(back).map(({ cause }) => cause), ["oracle"]);
   back.push(stateOf("proxy", [], { isUp: false }));
   assert.equal(findingsOf(back)[0]?.cause, undefined, "nothing else ends a process");
@@ -224,7 +253,7 @@ Deno.test("Problems: missing prices do not follow from a service that is back: s
     findingsOf([stateOf("oracle", [], oracle), node])
       .find(({ chapter }) => chapter === "NodePricesMissing")?.cause;
   assert.equal(causeBeside({ isUp: false }), "oracle");
-  assert.equal(causeBeside({ isBack: true }), undefined);
+  assert.equal(causeBeside({ awayAgoMs: 20_000 }), undefined);
 });
 
 Deno.test("Problems: a warning that counts what a service missed while it was away follows from that", () => {
@@ -234,10 +263,10 @@ Deno.test("Problems: a warning that counts what a service missed while it was aw
   const causeOf = (more: Partial<ServiceState>, texts = skipped) =>
     findingsOf([stateOf("node", texts, more)]).map(({ chapter, cause }) => [chapter, cause]);
   assert.deepEqual(causeOf({}), [["NodeCheckpointsMissed", undefined]]);
-  assert.deepEqual(causeOf({ wasAway: true }), [["NodeCheckpointsMissed", "node"]]);
+  assert.deepEqual(causeOf({ awayAgoMs: 10_000 }), [["NodeCheckpointsMissed", "node"]]);
   const full = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
   assert.deepEqual(
-    causeOf({ wasAway: true }, full),
+    causeOf({ awayAgoMs: 10_000 }, full),
     [["NodeStorageFailed", undefined]],
     "critical",
   );
@@ -260,18 +289,57 @@ Deno.test("Problems: what depends on a frozen node follows from it, and no effec
   assert(!/are settled/.test(effects[1] ?? ""));
 });
 
-Deno.test("Problems: bets that are refused are named by their codes, and an oracle by its prices", () => {
+Deno.test("Problems: bets that are refused are named by their codes, with the steps for these alone", () => {
   const answers = (full: number, stale: number) =>
     `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${full}\n` +
     `solver_execute_answers_total{outcome="PRICE_STALE"} ${stale}\n` +
     'solver_execute_answers_total{outcome="NODE_TIMEOUT"} 4';
-  const [refused] = findingsOf([stateOf("solver", [answers(0, 1), answers(185, 2)])]);
-  assert.deepEqual(refused?.details, ["EXPOSURE_TOO_LARGE: 185", "PRICE_STALE: 1"]);
-  assert.equal(refused?.afterS, 120);
-  const textOf = (health: string) =>
-    findingsOf([stateOf("oracle", [], { isHealthy: false, health })])[0]?.text;
-  assert.equal(textOf("unhealthy"), "No market has a price");
-  assert.equal(textOf("degraded"), "Some market has no price");
+  const refusedBy = (full: number, stale: number) =>
+    findingsOf([stateOf("solver", [answers(0, 1), answers(full, 1 + stale)])])[0];
+  const both = refusedBy(185, 1);
+  assert.deepEqual(both?.details, ["EXPOSURE_TOO_LARGE: 185", "PRICE_STALE: 1"]);
+  assert.match(both?.firstStep ?? "", /^`EXPOSURE_TOO_LARGE`: wait .*`\. “Quotes and refusals”/);
+  assert.equal(both?.afterS, 120);
+  const step = "`EXPOSURE_TOO_LARGE`: wait for settlements or raise `--max-exposure`.";
+  assert.equal(refusedBy(9, 0)?.firstStep, step);
+  assert.match(refusedBy(0, 9)?.firstStep ?? "", /^“Quotes and refusals”/);
+});
+
+Deno.test("Problems: bad health that a figure explains is said once, with the service's own words", () => {
+  const failed = { isHealthy: false, health: "unhealthy", complaints: ["no source"] };
+  const withHealth = (figures: string) =>
+    findingsOf([stateOf("oracle", [figures], failed)]).map(({ text, details }) => [text, details]);
+  assert.deepEqual(withHealth('oracle_sources{pair="A/B"} 3'), [
+    ["A/B has no price: fewer sources than required", ["no source"]],
+  ]);
+  const own = ["Its health is unhealthy", ["no source"]];
+  assert.deepEqual(withHealth(""), [own]);
+  const few = 'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1';
+  assert.deepEqual(
+    withHealth(few),
+    [own, ["A/B has 2 of 4 sources", []]],
+    "a warning is no reason",
+  );
+});
+
+Deno.test("Problems: bets that cannot be won come first, unless they follow from what is away", () => {
+  const missing = 'node_price_slots_needed{market="A/B"} 3';
+  const node = stateOf("node", ALIVE.map((text) => `${text}\n${missing}`));
+  const firstBeside = (name: ServiceName) =>
+    findingsOf([stateOf(name, [], { isUp: false }), node])[0]?.chapter;
+  assert.equal(firstBeside("bridge"), "NodePricesMissing");
+  assert.equal(firstBeside("oracle"), "ServiceDown");
+});
+
+Deno.test("Problems: what a service does not show at first, or while it is away, may still last", () => {
+  const seen = (seconds: number, isUp = true) => {
+    const texts = Array.from({ length: 1 + seconds / 10 }, () => ALIVE[0]);
+    const state = stateOf("node", texts, { isUp });
+    return ["ServiceDown", "NodeStopped"].map((chapter) => isVisible(state, chapter));
+  };
+  assert.deepEqual(seen(10), [true, false]);
+  assert.deepEqual(seen(20), [true, true]);
+  assert.deepEqual(seen(20, false), [false, false]);
 });
 
 Deno.test("Problems: a problem found by the first look at a service is said to be maybe older", () => {
@@ -329,23 +397,58 @@ Deno.test("Problems: a page without problems names the services that it does not
   assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ All services work.");
   assert.match(
     noProblemText(["solver", "oracle"]),
-    /The services below work.* the node: .* --node-url\.$/,
+    /The services below work\. .* --node-url\.$/,
   );
   assert.match(
     noProblemText(["solver"]),
-    /the oracle and the node: .* --oracle-url and --node-url\.$/,
+    / --oracle-url and --node-url\.$/,
   );
 });
 
-Deno.test("Problems: figures that come near an alert are named with its bound, those beyond it are not", () => {
-  const refused = (share: number) =>
-    stateOf("solver", [
-      `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${share}\n` +
-      `solver_execute_answers_total{outcome="executed"} ${100 - share}`,
-    ]);
-  const money = (left: number) =>
-    stateOf("solver", [`solver_balance_usdc ${left}\nsolver_locked_usdc ${100 - left}`]);
-  assert.deepEqual(nearTexts([money(12)]), ["solver: Money for new bets 12 % (alert below 10 %)"]);
-  assert.deepEqual(nearTexts([money(9), money(50), refused(0)]), []);
-  assert.deepEqual(nearTexts([{ ...money(12), isUp: false }]), []);
+Deno.test("Problems: a figure with two bounds is shown once", () => {
+  const limits = FIGURES.filter(({ title }) => /limit/.test(title)).map(({ bound }) => bound.limit);
+  assert.deepEqual(limits, [0.8]);
+  assert(FIGURES.length > 25);
+});
+
+Deno.test("Problems: until the gaps are read, no command is shown that could be copied", () => {
+  const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
+  const [finding] = findingsOf([node]);
+  assert(finding !== undefined);
+  const reading = withRepair(finding, new Map());
+  assert.deepEqual([reading.firstStep, reading.commands], ["reading the gaps …", undefined]);
+  const repair = { firstStep: "Run:", commands: ["a"], sinceMs: 5, harm: "1 bet" };
+  assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]])), {
+    ...finding,
+    ...repair,
+  });
+  const other = { ...finding, chapter: "NodeStopped" };
+  assert.equal(withRepair(other, new Map()), other);
+});
+
+Deno.test("Problems: an alert counts down until it is sent, and then has its time", () => {
+  const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
+  assert(finding?.afterS === 30);
+  assert.equal(alertTimeText(finding, 1_000, 9_001), " · alert in 22 s");
+  assert.equal(alertTimeText(finding, 1_000, 31_000), ` · alert sent ${formatTime(31_000)}`);
+  const [unready] = findingsOf([stateOf("bridge", [], { isReady: false })]);
+  assert(unready !== undefined);
+  assert.equal(alertTimeText(unready, 0, 0), "", "it has no alert");
+});
+
+Deno.test("Problems: what follows from another problem names its cause", () => {
+  const unready = stateOf("solver", [], { isReady: false });
+  const few = ["", "proxy_broadcast_reconnects_total 9"];
+  const textOf = (oracle: Partial<ServiceState>) => {
+    const states = [stateOf("oracle", [], oracle), unready, stateOf("proxy", few)];
+    return followingText(findingsOf(states).filter(({ cause }) => cause), states);
+  };
+  assert.equal(
+    textOf({ isUp: false }),
+    "2 more problems (1 critical), probably because oracle does not answer",
+  );
+  assert.match(
+    textOf({ awayAgoMs: 20_000 }),
+    / because oracle was away: this should end within a minute$/,
+  );
 });

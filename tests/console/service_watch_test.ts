@@ -1,6 +1,7 @@
 /** What the operator's page learns from a service that answers, half answers or is away. */
 import assert from "node:assert/strict";
 import { listen } from "../../lib/http/listener.ts";
+import { Poll } from "../../services/console/page/data/http.ts";
 import { ProvidersWatch } from "../../services/console/page/data/providers.ts";
 import {
   type ServiceName,
@@ -36,20 +37,16 @@ async function withService(
   await run(scene);
 }
 
-const ABOUT = "rangemaker bridge 1.2.3: its endpoints are described in docs/reference.md\n";
 const WELL: Answers = {
-  "/": ABOUT,
   "/health": '{"status":"healthy"}',
   "/ready": "{}",
   "/metrics": "up 1\n",
 };
 const GOOD = {
   isUp: true,
-  isBack: false,
-  wasAway: false,
+  awayAgoMs: Infinity,
   isForbidden: false,
   reason: "",
-  version: "1.2.3",
   health: "healthy",
   isHealthy: true,
   isReady: true,
@@ -99,13 +96,13 @@ Deno.test("ServiceWatch: health, readiness and complaints are the service's own 
       assert.equal(history.latest.sum("up"), 1);
       watch.poll.stop();
     }
-    assert.deepEqual(new Set(asked), new Set(["/", "/health", "/ready", "/metrics"]));
+    assert.deepEqual(new Set(asked), new Set(["/health", "/ready", "/metrics"]));
   }));
 
-Deno.test("ServiceWatch: asks only proxy and solver whether they are ready; another program has no version", () =>
+Deno.test("ServiceWatch: asks only proxy and solver whether they are ready", () =>
   withService(async ({ url, answers, asked }) => {
     const { "/ready": _, ...others } = WELL;
-    Object.assign(answers, others, { "/": "welcome to nginx 1.2.3" });
+    Object.assign(answers, others);
     for (const name of ["exchanges", "oracle", "node", "proxy", "solver"] satisfies ServiceName[]) {
       asked.length = 0;
       const watch = new ServiceWatch(name, url, new FakeClock());
@@ -114,8 +111,7 @@ Deno.test("ServiceWatch: asks only proxy and solver whether they are ready; anot
       watch.poll.stop();
       const asksReady = name === "proxy" || name === "solver";
       assert.equal(asked.includes("/ready"), asksReady, name);
-      const { isReady, version } = watch.state.value;
-      assert.deepEqual([isReady, version], [asksReady ? false : undefined, ""]);
+      assert.equal(watch.state.value.isReady, asksReady ? false : undefined);
     }
   }));
 
@@ -131,7 +127,7 @@ Deno.test("ServiceWatch: one that does not say whether it is ready, but answers 
     assert.match(complaints[0] ?? "", /\/ready cannot be reached/);
   }));
 
-Deno.test("ServiceWatch: a service that goes away is down with the reason, and is asked for its version when it is back", async () => {
+Deno.test("ServiceWatch: a service that goes away is down with the reason, and keeps the last figures that came", async () => {
   const clock = new FakeClock();
   let watch: ServiceWatch | undefined;
   const next = async (isUp: boolean) => {
@@ -144,7 +140,7 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
       return state?.isUp === isUp ? state : undefined;
     });
   };
-  await withService(async ({ url, answers, asked }) => {
+  await withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
     watch = new ServiceWatch("oracle", url, clock);
     watch.poll.start();
@@ -152,8 +148,6 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
     answers["/health"] = "fine";
     await next(true);
     await eventually("its health", () => watch?.state.value.health === "fine" || undefined);
-    assert.equal(watch.state.value.version, "1.2.3");
-    assert.equal(asked.filter((path) => path === "/").length, 1, "the version is known");
     assert.ok(watch.state.value.history.spanMs >= PASS_MS);
     const { history } = watch.state.value;
     answers["/metrics"] = [503, "no upstream"];
@@ -162,20 +156,20 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and i
     assert.equal(away.history, history, "its figures are the last that came");
     assert.equal(away.isForbidden, false, "something else answers in its place");
     answers["/metrics"] = "up 1\n";
-    const { isBack, wasAway } = await next(true);
-    assert.deepEqual([isBack, wasAway], [true, true]);
+    assert.equal((await next(true)).awayAgoMs, PASS_MS);
     clock.advance(20_000);
-    await eventually("no trace of its absence", () => !watch?.state.value.isBack || undefined);
-    assert.ok(watch.state.value.wasAway, "its figures are older");
+    await eventually(
+      "a pass",
+      () => watch?.state.value.awayAgoMs === PASS_MS + 20_000 || undefined,
+    );
     answers["/health"] = null;
     assert.ok((await next(false)).isForbidden);
     answers["/health"] = "fine";
-    assert.equal((await next(true)).isBack, false, "it was not away");
+    assert.ok((await next(true)).awayAgoMs > 20_000, "it was not away");
   });
-  const { reason, version, isForbidden } = await next(false);
+  const { reason, isForbidden } = await next(false);
   assert.equal(isForbidden, false);
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
-  assert.equal(version, undefined);
   await eventually("the pass is over", () => clock.pending === 1 || undefined);
   watch?.poll.stop();
   assert.equal(clock.pending, 0);
@@ -200,6 +194,25 @@ Deno.test("Poll: a pass that was stopped changes nothing, and a second start rep
     assert.equal(clock.pending, 1);
     watch.poll.stop();
   }));
+
+Deno.test("Poll: a start may change the pause after each pass, until the next start", async () => {
+  const clock = new FakeClock();
+  let passes = 0;
+  const poll = new Poll(clock, () => Promise.resolve(void (passes += 1)));
+  const passesAfter = async (ms: number) => {
+    await eventually("a pass is over", () => clock.pending === 1 || undefined);
+    clock.advance(ms);
+    return passes;
+  };
+  poll.start(6_000);
+  assert.equal(await passesAfter(5_999), 1);
+  assert.equal(await passesAfter(1), 2);
+  assert.equal(await passesAfter(5_999), 2);
+  poll.start();
+  assert.equal(await passesAfter(PASS_MS - 1), 3);
+  assert.equal(await passesAfter(1), 4);
+  poll.stop();
+});
 
 Deno.test("ProvidersWatch: sources of each market; none while the oracle does not answer as it should", () =>
   withService(async ({ url, answers }) => {

@@ -193,7 +193,8 @@ function withChapters(guide: string): string {
 }
 
 /** When it is reported, and what to do first: `_Critical, after 15 s: it seals no blocks._ Read …`. */
-function firstParagraph({ bound, unit, severity, afterS, message, firstStep }: Problem): string {
+function firstParagraph(problem: Problem): string {
+  const { bound, unit, severity, afterS, message } = problem;
   const { op, limit } = bound;
   const value = unit === "share"
     ? `${100 * limit} %`
@@ -207,7 +208,15 @@ function firstParagraph({ bound, unit, severity, afterS, message, firstStep }: P
   const after = afterS === undefined
     ? ""
     : `, after ${afterS < 120 ? `${afterS} s` : `${afterS / 60} minutes`}`;
-  return `_${kind}${after}: ${
-    text.replace(/^[A-Z]/, (first) => first.toLowerCase())
-  }._ ${firstStep}`;
+  const what = text.replace(/^[A-Z]/, (first) => first.toLowerCase());
+  return `_${kind}${after}: ${what}._ ${stepsOf(problem)}`;
+}
+
+/** What to do first, for each part and in each way to run a service. */
+function stepsOf({ firstStep, stepsByPart = {}, commandsByWay = {} }: Problem): string {
+  const parts = Object.entries(stepsByPart).map(([part, step]) => `\`${part}\`: ${step}.`);
+  const ways = Object.entries(commandsByWay).map(([way, command]) =>
+    `${way}: \`${fillPlaceholders(command, (name) => `<${name}>`)}\`.`
+  );
+  return [...parts, firstStep, ...ways].join(" ");
 }

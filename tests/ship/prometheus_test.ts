@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { systemClock } from "../../lib/clock.ts";
 import { playBet } from "../../services/stack/bet.ts";
-import type { RunningStack } from "../../services/stack/stack.ts";
+import { type RunningStack, STACK_PRICING } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { prometheusConfig, queries, rules, urlsByJob } from "./monitoring.ts";
 import { fileUrl, hasProgram, run, withStack } from "./support.ts";
@@ -140,7 +140,6 @@ Deno.test({
           assert.equal(health, "ok", name);
           assert.notEqual(state, "firing", name);
         }
-      })
-    );
+      }), { ...STACK_PRICING, maxExposure: 1_000_000_000n });
   },
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { post } from "../support/http_answers.ts";
 import { seriesIn } from "../support/metrics.ts";
 import { thesisOf } from "./theses.ts";
@@ -40,6 +41,18 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
     const risk = BigInt(body.quote.payout) - BigInt(body.quote.betAmount);
     assert.equal(seriesIn(page, "solver_exposure_usdc"), Number(risk) / 1e6);
   }));
+
+Deno.test("Solver metrics: the limit of the exposure is --max-exposure, and absent without it", async () => {
+  const limitOf = async (max: bigint | undefined) => {
+    const registry = createRegistry();
+    new SolverMetrics(registry, SPEC_MARKETS).reportExposure(
+      new ExposureBook(max, () => assert.fail()),
+    );
+    return /^solver_exposure_limit_usdc (.*)$/m.exec(await registry.metrics())?.[1];
+  };
+  assert.equal(await limitOf(2_500_000n), "2.5");
+  assert.equal(await limitOf(undefined), undefined);
+});
 
 Deno.test("Solver metrics: an execution whose price moved counts as refused, not as failed", async () => {
   const registry = createRegistry();

@@ -28,6 +28,9 @@ async function readConfig(onFailure: (reason: string) => void) {
   }
 }
 
+/** Kept by the browsers of those who run the services: there, the page watches them behind any view. */
+const WATCHES_KEY = "rangemaker.watches";
+
 const root = document.getElementById("page");
 if (root !== null) {
   applyTheme(storedTheme());
@@ -37,14 +40,15 @@ if (root !== null) {
   });
   const model = openPageModel(config, globalThis.window);
   root.replaceChildren();
-  const views = [
-    openTradeView(model),
-    viewOnDemand("maker", "Maker", async () => {
-      return (await import("./maker/maker_view.tsx")).openMakerView(model);
-    }),
-    viewOnDemand("operator", "Operator", async () => {
-      return (await import("./operator/operator_view.tsx")).openOperatorView(model);
-    }),
-  ];
+  const operator = viewOnDemand("operator", "Operator", async () => {
+    localStorage.setItem(WATCHES_KEY, "yes");
+    return (await import("./operator/operator_view.tsx")).openOperatorView(model);
+  });
+  const maker = viewOnDemand("maker", "Maker", async () => {
+    operator.open();
+    return (await import("./maker/maker_view.tsx")).openMakerView(model);
+  });
+  if (localStorage.getItem(WATCHES_KEY) !== null) operator.open();
+  const views = [openTradeView(model), maker, operator];
   render(<Shell model={model} views={views} />, root);
 }

@@ -4,12 +4,15 @@ interface NotifyButtonProps {
   label: string;
   /** Said once it is allowed. */
   granted: string;
+  /** Shown in its place where the browser has refused. */
+  denied?: string;
   announce(text: string): void;
 }
 
 /** Asks for notifications only when pressed. */
-export function NotifyButton({ label, granted, announce }: NotifyButtonProps) {
+export function NotifyButton({ label, granted, denied, announce }: NotifyButtonProps) {
   const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
+  if (state.value === "denied" && denied !== undefined) return <span class="note">{denied}</span>;
   if (state.value !== "default") return null;
   const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
     const next = button.nextElementSibling;

@@ -16,16 +16,17 @@ export interface View {
   alarms?: ReadonlySignal<number>;
 }
 
-/** A view whose code is loaded when it is first shown; few traders look at it. */
-export function viewOnDemand(id: string, label: string, load: () => Promise<View>): View {
+/** A view whose code is loaded when it is first shown, or before: few traders look at it. */
+export function viewOnDemand(id: string, label: string, load: () => Promise<View>) {
   const loaded = signal<View | "loading" | "failed">("loading");
   let isAsked = false;
+  const open = () => {
+    if (isAsked) return;
+    isAsked = true;
+    load().then((view) => loaded.value = view, () => loaded.value = "failed");
+  };
   const Body = () => {
-    useEffect(() => {
-      if (isAsked) return;
-      isAsked = true;
-      load().then((view) => loaded.value = view, () => loaded.value = "failed");
-    }, []);
+    useEffect(open, []);
     const view = loaded.value;
     if (typeof view === "object") return <view.Body />;
     const text = view === "loading" ? "Loading …" : "This view was not loaded: reload the page.";
@@ -34,7 +35,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
   const alarms = computed(() =>
     typeof loaded.value === "object" ? loaded.value.alarms?.value ?? 0 : 0
   );
-  return { id, label, Body, alarms };
+  return { id, label, Body, alarms, open };
 }
 
 /** The frame of every view: name, tabs, account and problems. */

@@ -50,10 +50,11 @@ export class Poll {
     this.#pauseMs = pauseMs;
   }
 
-  start(): void {
+  /** @param pauseMs After each pass, from now on. */
+  start(pauseMs = this.#pauseMs): void {
     this.stop();
     this.#run = new AbortController();
-    void this.#go(this.#run.signal);
+    void this.#go(this.#run.signal, pauseMs);
   }
 
   /** Ends the pass under way, too. */
@@ -62,9 +63,9 @@ export class Poll {
     this.#cancelNext();
   }
 
-  async #go(signal: AbortSignal): Promise<void> {
+  async #go(signal: AbortSignal, pauseMs: number): Promise<void> {
     await this.#pass(signal);
     if (signal.aborted) return;
-    this.#cancelNext = this.#clock.after(this.#pauseMs, () => void this.#go(signal));
+    this.#cancelNext = this.#clock.after(pauseMs, () => void this.#go(signal, pauseMs));
   }
 }

@@ -86,7 +86,7 @@ export class MetricsHistory implements Figures {
   }
 
   get recent(): MetricsHistory {
-    const fromMs = (this.#answers.at(-1)?.atMs ?? 0) - RECENT_MS;
+    const fromMs = this.latestMs - RECENT_MS;
     return new MetricsHistory(this.#answers.filter(({ atMs }) => atMs >= fromMs));
   }
 
@@ -95,13 +95,13 @@ export class MetricsHistory implements Figures {
     return this.#answers.at(-1)?.metrics ?? new Metrics(new Map());
   }
 
-  /** The service has not answered yet. */
-  get isEmpty(): boolean {
-    return this.#answers.length === 0;
+  /** When the newest figures were read; 0 if there are none. */
+  get latestMs(): number {
+    return this.#answers.at(-1)?.atMs ?? 0;
   }
 
   get spanMs(): number {
-    return (this.#answers.at(-1)?.atMs ?? 0) - (this.#answers[0]?.atMs ?? 0);
+    return this.latestMs - (this.#answers[0]?.atMs ?? 0);
   }
 
   newest(name: string, labels?: LabelFilter): readonly Sample[] {

@@ -2,7 +2,7 @@ import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
-import { MetricsHistory, parseMetrics, RECENT_MS } from "./metrics.ts";
+import { MetricsHistory, parseMetrics } from "./metrics.ts";
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
@@ -16,15 +16,12 @@ export interface ServiceState {
   url: string;
   /** Undefined before the first answer, or the first lack of one. */
   isUp: boolean | undefined;
-  /** Answers again so lately that figures of other services still show its absence. */
-  isBack: boolean;
-  /** It was away within the time of its figures, which count what it missed. */
-  wasAway: boolean;
+  /** Time since it was last seen to be away; Infinity if it was not. */
+  awayAgoMs: number;
   /** Why it is away. */
   reason: string;
   /** It is not away: it answers other pages than this one. */
   isForbidden: boolean;
-  version: string | undefined;
   /** Its own word for its health. */
   health: string;
   /** Whether it calls itself healthy. */
@@ -44,9 +41,6 @@ const statusSchema = z.object({
   problems: z.array(z.string()).optional(),
 });
 
-/** After a return: rates look back so far, and answers are some seconds apart. */
-const BACK_MS = RECENT_MS + 5_000;
-
 /** Looks at one service again and again, while its {@link poll} is started. */
 export class ServiceWatch {
   readonly state: Signal<ServiceState>;
@@ -60,11 +54,9 @@ export class ServiceWatch {
       name,
       url: url.replace(/\/+$/, ""),
       isUp: undefined,
-      isBack: false,
-      wasAway: false,
+      awayAgoMs: Infinity,
       reason: "",
       isForbidden: false,
-      version: undefined,
       health: "",
       isHealthy: true,
       isReady: undefined,
@@ -75,20 +67,19 @@ export class ServiceWatch {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { url, name, version } = this.state.value;
+    const { url, name } = this.state.value;
     try {
-      const [metrics, health, ready, about] = await Promise.all([
+      const [metrics, health, ready] = await Promise.all([
         get(`${url}/metrics`, signal),
         get(`${url}/health`, signal),
         WITH_READY.has(name) ? readinessOf(url, signal) : undefined,
-        version === undefined ? get(`${url}/`, signal) : undefined,
       ]);
       if (signal.aborted) return;
       // What stands between may answer in place of the service, such as a reverse proxy with 503.
       if (metrics.status !== 200) {
         throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
       }
-      this.#update(metrics, health, ready, about);
+      this.#update(metrics, health, ready);
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
@@ -96,18 +87,11 @@ export class ServiceWatch {
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
       if (!isForbidden) this.#awayAtMs = this.#clock.now();
-      const away = { isUp: false, isBack: false, reason: thrown.message, isForbidden };
-      // It may come back as another version.
-      this.state.value = { ...this.state.value, ...away, version: undefined };
+      this.state.value = { ...this.state.value, isUp: false, reason: thrown.message, isForbidden };
     }
   }
 
-  #update(
-    metrics: HttpAnswer,
-    health: HttpAnswer,
-    ready: HttpAnswer | undefined,
-    about: HttpAnswer | undefined,
-  ): void {
+  #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {
     const before = this.state.value;
     const isReady = ready && ready.status === 200;
     const healthBody = readStatus(health);
@@ -117,11 +101,9 @@ export class ServiceWatch {
     this.state.value = {
       ...before,
       isUp: true,
-      isBack: nowMs - this.#awayAtMs <= BACK_MS,
-      wasAway: nowMs - this.#awayAtMs <= history.spanMs,
+      awayAgoMs: nowMs - this.#awayAtMs,
       reason: "",
       isForbidden: false,
-      version: about === undefined ? before.version : versionOf(about.text),
       health: word,
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",
       isReady,
@@ -151,9 +133,4 @@ function readStatus(answer: HttpAnswer | undefined): z.output<typeof statusSchem
   } catch {
     return { status: "unreadable" }; // shown as it is: not this page's service
   }
-}
-
-/** From `rangemaker oracle 0.1.0: …`, which every service answers at `GET /`. */
-function versionOf(text: string): string {
-  return /^rangemaker [\w-]+ ([\w.+-]+?):?(\s|$)/.exec(text)?.[1] ?? "";
 }

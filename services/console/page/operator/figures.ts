@@ -5,9 +5,6 @@ import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
 import { formatDuration, formatShare } from "../format.ts";
 
-/** A figure with its name. */
-export type Figure = readonly [label: string, text: string];
-
 const count = (value: number | undefined) =>
   value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
 
@@ -54,66 +51,38 @@ export function faultOf(
   return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
 }
 
-/** The mean of a histogram in the last minute, in milliseconds; undefined if nothing happened. */
-export function meanMs(history: MetricsHistory, histogram: string): number | undefined {
-  const observed = history.increase(`${histogram}_count`);
-  return observed === 0 ? undefined : 1_000 * history.increase(`${histogram}_sum`) / observed;
+/** The last fault of a source in words; the oracle names its kind, and what happened. */
+export function faultText(lastError: string): string {
+  return lastError.replace(/^not_opened: /, "could not connect: ")
+    .replace(
+      /^silent: silent for (\d+) ms$/,
+      (_, ms) => `sent nothing for ${formatDuration(Number(ms))}`,
+    )
+    .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
 }
 
-const mean = (history: MetricsHistory, histogram: string) => {
-  const value = meanMs(history, histogram);
-  return value === undefined ? "–" : value < 10 ? `${value.toFixed(1)} ms` : formatAge(value);
+type Reader = (history: MetricsHistory) => number | undefined;
+
+const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);
+
+/** Events in the time that was watched, as so many in a minute. */
+const aMinute = (metric: string, labels?: Record<string, string>): Reader => (history) =>
+  history.spanMs === 0 ? undefined : 60_000 * history.increase(metric, labels) / history.spanMs;
+
+/** What shows that a service is in use; all else has an alert. */
+const USE: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
+  exchanges: { "Trades a minute": aMinute("exchanges_trades_total") },
+  oracle: { "Prices a minute": aMinute("oracle_prints_total") },
+  node: { "Block": now("node_block_number"), "Open bets": now("node_theses_unsettled") },
+  proxy: { "Clients": now("proxy_ws_connections_active") },
+  bridge: { "Deposits a minute": aMinute("bridge_deposits_total", { outcome: "committed" }) },
+  solver: {
+    "Quotes a minute": aMinute("solver_quotes_total", { kind: "quote" }),
+    "Bets a minute": aMinute("solver_executions_total", { outcome: "committed" }),
+  },
 };
 
-/** What counts cover: the last minute, or the time since the page began to look. */
-function periodOf({ spanMs }: MetricsHistory): string {
-  const seconds = Math.round(spanMs / 1_000);
-  return seconds === 0 || seconds >= 55 ? "last minute" : `last ${seconds} s`;
-}
-
-/** The figures of a service; those that count events are of the last minute. */
-export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] {
-  const period = periodOf(history);
-  const now = (metric: string, labels?: Record<string, string>) =>
-    count(history.latest.sum(metric, labels));
-  const recent = (metric: string, labels?: Record<string, string>) =>
-    count(history.spanMs === 0 ? undefined : history.increase(metric, labels));
-  switch (name) {
-    case "exchanges":
-      return [
-        ["Connections", now("exchanges_connections")],
-        [`Trades, ${period}`, recent("exchanges_trades_total")],
-      ];
-    case "oracle":
-      return [
-        [`Prices received, ${period}`, recent("oracle_prints_total")],
-        [`Reconnects, ${period}`, recent("oracle_reconnects_total")],
-        ["Mean time to aggregate", mean(history, "oracle_aggregation_seconds")],
-      ];
-    case "node":
-      return [
-        ["Block", now("node_block_number")],
-        ["Checkpoints late by, mean", mean(history, "node_checkpoint_lateness_seconds")],
-        ["Open theses", now("node_theses_unsettled")],
-      ];
-    case "proxy":
-      return [
-        ["Clients", now("proxy_ws_connections_active")],
-        ["Subscriptions", now("proxy_broadcast_active_subscriptions")],
-        ["Mean time of a request", mean(history, "proxy_http_request_duration_seconds")],
-      ];
-    case "bridge":
-      return [
-        ["Deposits pending", now("bridge_deposits_pending")],
-        [`Committed, ${period}`, recent("bridge_deposits_total", { outcome: "committed" })],
-        ["Mean time to commit", mean(history, "bridge_time_to_commit_seconds")],
-      ];
-    case "solver":
-      return [
-        [`Quotes, ${period}`, recent("solver_quotes_total", { kind: "quote" })],
-        [`Estimates, ${period}`, recent("solver_quotes_total", { kind: "estimate" })],
-        ["Mean time of a quote", mean(history, "solver_quote_seconds")],
-        [`Bets placed, ${period}`, recent("solver_executions_total", { outcome: "committed" })],
-      ];
-  }
+/** How much a service is used, in figures by their names. */
+export function useOf(name: ServiceName, history: MetricsHistory): [string, string][] {
+  return Object.entries(USE[name]).map(([label, read]) => [label, count(read(history))]);
 }

@@ -1,16 +1,22 @@
 import { useSignal } from "@preact/signals";
+import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
-import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import type { ServiceState } from "../data/service_watch.ts";
 import { formatDay, formatDuration, formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
+import { Table } from "../table.tsx";
+import { useNow } from "../use_now.ts";
 import type { ProblemRecord } from "./problem_log.ts";
-import { EFFECTS, type Finding, nearTexts, noProblemText, runbookOf } from "./problems.ts";
-
-/** A problem, and the record of it. */
-export type RecordedFinding = Finding & { record: ProblemRecord | undefined };
+import {
+  alertTimeText,
+  type Finding,
+  followingText,
+  noProblemText,
+  runbookOf,
+} from "./problems.ts";
 
 interface FindingsProps {
-  findings: readonly RecordedFinding[];
+  findings: readonly Finding[];
   states: readonly ServiceState[];
   /** Problems that have ended, the last one first. */
   ended: readonly ProblemRecord[];
@@ -22,10 +28,6 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const isKnown = states.every(({ isUp }) => isUp !== undefined);
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
-  const causes = [...new Set(following.flatMap(({ cause }) => cause ?? []))];
-  const isAway = (name: ServiceName) => states.some((one) => one.name === name && !one.isUp);
-  const near = nearTexts(states);
-  const criticals = following.filter(({ severity }) => severity === "critical").length;
   return (
     <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       {findings.length === 0 && (
@@ -33,19 +35,10 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
           {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
         </p>
       )}
-      {near.length > 0 && <p class="warning">▲ Near an alert: {near.join("; ")}.</p>}
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
-          <summary>
-            {following.length}{" "}
-            more that may follow from it{criticals > 0 && ` (${criticals} critical)`}:{" "}
-            {causes.map((name) =>
-              isAway(name)
-                ? `${name} must be back first (${EFFECTS[name]})`
-                : `${name} answers again, and what it caused ends by itself within a minute`
-            ).join("; ")}
-          </summary>
+          <summary>{followingText(following, states)}</summary>
           <FindingList findings={following} states={states} />
         </details>
       )}
@@ -54,6 +47,7 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
         <NotifyButton
           label="Notify me of critical problems"
           granted="You will be notified of critical problems while this page is hidden."
+          denied="This browser does not allow this page to notify you of critical problems."
           announce={announce}
         />
       </p>
@@ -64,95 +58,109 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
 /** Problems that are over, of which the page names this many at first. */
 const ENDED_FIRST = 5;
 
+const DAY_MS = 86_400_000;
+
 function Ended({ records }: { records: readonly ProblemRecord[] }) {
+  const startOf = ({ sinceMs }: ProblemRecord) =>
+    (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
+  const tableOf = (of: string, rows: readonly ProblemRecord[]) => (
+    <Table
+      {...{ of, rows }}
+      isCards
+      keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
+      columns={[
+        { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
+        {
+          name: "Lasted",
+          text: ({ sinceMs, lastMs, mayBeOlder }) =>
+            (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
+        },
+        { name: "Problem", text: ({ service, text }) => `${service}: ${text}` },
+      ]}
+    />
+  );
   const older = records.slice(ENDED_FIRST);
   return (
     <section aria-label="Ended">
       <h3>Ended</h3>
-      <EndedList records={records.slice(0, ENDED_FIRST)} />
+      {tableOf("ended problems", records.slice(0, ENDED_FIRST))}
       {older.length > 0 && (
         <details>
           <summary>{older.length} earlier</summary>
-          <EndedList records={older} />
+          {tableOf("earlier problems", older)}
         </details>
       )}
     </section>
   );
 }
 
-const DAY_MS = 86_400_000;
-
-function EndedList({ records }: { records: readonly ProblemRecord[] }) {
+function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "states">) {
+  const urls = new Map(states.map(({ name, url }) => [name, url]));
   return (
     <ul>
-      {records.map(({ key, service, text, sinceMs, lastSeenMs, mayBeOlder }) => (
-        <li key={key + sinceMs}>
-          <span class="note">
-            {(Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs)} –{" "}
-            {formatTime(lastSeenMs)} ({mayBeOlder && "at least "}
-            {formatDuration(lastSeenMs - sinceMs)})
-          </span>{" "}
-          {service}: {text}
-        </li>
+      {findings.map((one) => (
+        <FindingItem key={one.service + one.chapter} {...one} url={urls.get(one.service) ?? ""} />
       ))}
     </ul>
   );
 }
 
-interface FindingListProps {
-  findings: readonly RecordedFinding[];
-  states: readonly ServiceState[];
+function FindingItem({ url, ...finding }: Finding & { url: string }) {
+  const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
+  const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
+  const nowMs = useNow(systemClock, 1_000);
+  return (
+    <li class="finding" data-severity={severity}>
+      <p>
+        <span class={severity === "critical" ? "lost" : "warning"}>
+          {severity === "critical" ? "✕ Critical" : "▲ Warning"}
+        </span>{" "}
+        <strong>{service}: {text}</strong>{" "}
+        <span class="note">
+          {mayBeOlder ? "seen since" : "since"} {formatTime(sinceMs)}
+          {mayBeOlder && ", may be older"}
+          {alertTimeText(finding, sinceMs, nowMs)}
+        </span>
+      </p>
+      {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
+      <Deadline endsMs={deadlinesMs} nowMs={nowMs} />
+      {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
+      <p>
+        <strong>Do first:</strong> <Step text={firstStep} url={url} />
+      </p>
+      {Object.entries(commandsByWay).map(([way, command]) => (
+        <p key={way}>
+          {way}: <code>{command}</code> <CopyButton text={command} />
+        </p>
+      ))}
+      {commands.length > 0 && <pre>{commands.join("\n")}</pre>}
+      {commands.length > 0 && (
+        <p>
+          <CopyButton text={commands.join("\n")} />
+        </p>
+      )}
+      {hint && <p class="note">{hint}</p>}
+      <p>
+        <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
+      </p>
+    </li>
+  );
 }
 
-function FindingList({ findings, states }: FindingListProps) {
-  const urlOf = (service: ServiceName) => states.find(({ name }) => name === service)?.url ?? "";
+/** The time that is left until the next bet ends. */
+function Deadline({ endsMs, nowMs }: { endsMs: readonly number[]; nowMs: number }) {
+  const nextMs = Math.min(...endsMs.filter((endMs) => endMs > nowMs));
+  if (nextMs === Infinity) return null;
   return (
-    <ul>
-      {findings.map((finding) => {
-        const { service, severity, text, effect, details, firstStep, commands = [] } = finding;
-        const { chapter, afterS, record } = finding;
-        return (
-          <li key={service + chapter} class="finding" data-severity={severity}>
-            <p class="row">
-              <span class={severity === "critical" ? "lost" : "warning"}>
-                {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-              </span>
-              <strong>{service}: {text}</strong>
-              <span class="spacer" />
-              {record !== undefined && (
-                <span class="note">
-                  {record.mayBeOlder ? "seen since" : "since"} {formatTime(record.sinceMs)}
-                  {record.mayBeOlder && ", may be older"}
-                  {afterS !== undefined &&
-                    `, alert sent ${afterS === 0 ? "at once" : `after ${afterS} s`}`}
-                </span>
-              )}
-            </p>
-            {effect && <p>Effect: {effect}.</p>}
-            {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
-            <p>
-              <strong>Do first:</strong> <Step text={firstStep} url={urlOf(service)} />
-            </p>
-            {commands.length > 0 && (
-              <>
-                <pre>{commands.join("\n")}</pre>
-                <p>
-                  <CopyButton text={commands.join("\n")} />
-                </p>
-              </>
-            )}
-            <p>
-              <a href={runbookOf(chapter)} target="_blank">Runbook: {chapter}</a>
-            </p>
-          </li>
-        );
-      })}
-    </ul>
+    <p>
+      <strong class="lost">{formatDuration(nextMs - nowMs)} left</strong>: the next of these bets
+      ends at {formatTime(nextMs)}.
+    </p>
   );
 }
 
 function CopyButton({ text }: { text: string }) {
-  const label = useSignal("Copy the commands");
+  const label = useSignal("Copy");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => label.value = "Copied",
@@ -161,38 +169,17 @@ function CopyButton({ text }: { text: string }) {
   return <button type="button" onClick={() => void copy()}>{label}</button>;
 }
 
-/** A step whose code can be used: a request is a link, a method of the node is a command. */
+/** A step, whose requests are links. */
 function Step({ text, url }: { text: string; url: string }) {
   return (
     <>
       {text.split("`").map((part, index) => {
         const [, path] = /^GET (\/[\w/-]+)$/.exec(part) ?? [];
         if (index % 2 === 0) return part;
-        if (path !== undefined) {
-          return <a key={index} href={url + path} target="_blank">GET {path}</a>;
-        }
-        return <code key={index}>{/^core_\w+$/.test(part) ? callOf(part, url) : part}</code>;
+        return path === undefined
+          ? <code key={index}>{part}</code>
+          : <a key={index} href={url + path} target="_blank">{part}</a>;
       })}
     </>
   );
-}
-
-/** A command that calls a method of the node. */
-const callOf = (method: string, url: string) =>
-  `curl -s ${url} -H 'content-type: application/json' ` +
-  `-d '{"jsonrpc":"2.0","id":1,"method":"${method}"}'`;
-
-/** The state of a service as a sign, a word and a class. */
-export function verdictOf(
-  { name, isUp, isHealthy, isReady }: ServiceState,
-  findings: readonly Finding[],
-): [style: string, text: string] {
-  if (isUp === undefined) return ["note", "… asking"];
-  if (!isUp) return ["lost", "✕ away"];
-  if (!isHealthy) return ["lost", "✕ not healthy"];
-  if (isReady === false) return ["warning", "▲ not ready"];
-  const own = findings.filter(({ service }) => service === name);
-  if (own.some(({ severity }) => severity === "critical")) return ["lost", "✕ has a problem"];
-  if (own.length > 0) return ["warning", "▲ has a warning"];
-  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }

@@ -1,26 +1,22 @@
-import { computed, effect, type Signal, signal } from "@preact/signals";
+import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
+import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { ProvidersWatch } from "../data/providers.ts";
-import { type ServiceName, ServiceWatch } from "../data/service_watch.ts";
+import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
-import { Findings, type RecordedFinding } from "./findings_card.tsx";
-import {
-  endedOf,
-  logged,
-  type ProblemRecord,
-  recordOf,
-  storedRecords,
-  storeRecords,
-} from "./problem_log.ts";
+import { Findings } from "./findings_card.tsx";
+import { endedOf, LOG_KEY, logged, recordOf, storedRecords, storeRecords } from "./problem_log.ts";
 import {
   type Finding,
   findingsOf,
+  isVisible,
   NEEDS_BACKFILL,
   PRICES_MISSING,
   processesOf,
+  withRepair,
 } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
@@ -29,119 +25,153 @@ import { betRepair, betsOf, gapOf, marketRepair, type Repair } from "./repairs.t
 /** In the order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
-/** The operator's view. Once it is opened, it asks the services behind other views, too. */
+/** Between two looks at a service while another view is shown: rates need two looks in 15 s. */
+const BEHIND_PAUSE_MS = 6_000;
+
+/** Another tab that has not written for so long does not look any more. */
+const OTHERS_MS = 10_000;
+
+/** The operator's view. Once it is opened, it asks the services behind other views, too, less often. */
 export function openOperatorView(model: PageModel): View {
-  const { config, markets } = model;
+  const watch = watchServices(model);
+  const Body = () => <OperatorView model={model} watch={watch} />;
+  return { id: "operator", label: "Operator", Body, alarms: watch.alarms };
+}
+
+/** Looks for problems, and logs them. */
+function watchServices(model: PageModel) {
+  const { urls } = model.config;
   const watches = ORDER.flatMap((name) => {
-    const url = config.urls[name];
+    const url = urls[name];
     return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
   });
-  const { oracle } = config.urls;
-  const sources = oracle === undefined ? undefined : new ProvidersWatch(oracle, systemClock);
-  const repairs = watchRepairs(model, watches);
-  const found = computed(() => {
-    const states = watches.map(({ state }) => state.value);
-    return findingsOf(states, sources?.providers.value).map((finding) => {
-      const repair = repairs.value.get(finding.chapter);
-      return repair === undefined ? finding : { ...finding, ...repair };
-    });
-  });
+  const sources = urls.oracle === undefined
+    ? undefined
+    : new ProvidersWatch(urls.oracle, systemClock);
+  const states = computed(() => watches.map(({ state }) => state.value));
+  const repairs = watchRepairs(model, states);
+  const found = computed(() =>
+    findingsOf(states.value, sources?.providers.value).map((one) => withRepair(one, repairs.value))
+  );
   const records = signal(storedRecords(localStorage));
+  let [isShown, othersAtMs] = [false, -Infinity];
+  // Other tabs keep the same log. The one that shows it looks most often: the others leave it to that.
+  addEventListener("storage", ({ key }) => {
+    if (key !== LOG_KEY) return;
+    [records.value, othersAtMs] = [storedRecords(localStorage), Date.now()];
+  });
   effect(() => {
     const [before, nowMs] = [records.peek(), Date.now()];
-    const news = found.value.find((one) => isAlarm(one) && !recordOf(before, one, nowMs));
+    const news = found.value.find((one) =>
+      isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
+    );
     if (news !== undefined) notify(`${news.service}: ${news.text}`);
-    records.value = logged(before, found.value, nowMs);
-    storeRecords(localStorage, records.value);
+    records.value = logged(before, found.value, ({ service, chapter }) => {
+      const state = states.value.find(({ name }) => name === service);
+      return state !== undefined && isVisible(state, chapter);
+    }, nowMs);
+    if (isShown || nowMs - othersAtMs > OTHERS_MS) storeRecords(localStorage, records.value);
   });
-  const alarms = computed(() => found.value.filter(isAlarm).length);
-  for (const watch of [...watches, sources]) watch?.poll.start();
-  const Body = () => (
-    <OperatorView
-      {...{ watches, sources, symbols: markets.symbols, announce: model.announce }}
-      findings={found.value.map((finding) => ({
-        ...finding,
-        record: recordOf(records.value, finding, Date.now()),
-      }))}
-      ended={endedOf(records.value, Date.now())}
-    />
+  // As they were logged: since when, and whether that is known.
+  const findings = computed(() =>
+    found.value.map((one) => {
+      const { sinceMs = 0, mayBeOlder } = recordOf(records.value, one, Date.now()) ?? one;
+      return { ...one, sinceMs, mayBeOlder };
+    })
   );
-  return { id: "operator", label: "Operator", Body, alarms };
+  const alarms = computed(() => found.value.filter(isAlarm).length);
+  const ask = (pauseMs?: number) => {
+    isShown = pauseMs === undefined;
+    for (const watch of watches) watch.poll.start(pauseMs);
+  };
+  ask(BEHIND_PAUSE_MS);
+  return { states, sources, findings, records, alarms, ask };
 }
 
 const isAlarm = ({ severity, cause }: Finding) => severity === "critical" && cause === undefined;
 
-/** Between two looks at what prices are missing: bets and prices are read for it. */
-const REPAIRS_PAUSE_MS = 5_000;
+/** Between two looks at what prices are missing. While some are, bets and prices are read for it. */
+const REPAIRS_PAUSE_MS = 3_000;
 
-/** The commands for missing prices, by chapter; read again when the node's figures have changed. */
+/** The commands for missing prices, by chapter; read again while some are. */
 function watchRepairs(
   { config, client, markets }: PageModel,
-  watches: readonly ServiceWatch[],
-): Signal<ReadonlyMap<string, Repair>> {
+  states: ReadonlySignal<readonly ServiceState[]>,
+): ReadonlySignal<ReadonlyMap<string, Repair>> {
   const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
-  const { exchanges } = config.urls;
-  let known = "";
+  const lacks = computed(() => {
+    const latest = states.value.find(({ name }) => name === "node")?.history.latest;
+    const needed = latest?.of("node_price_slots_needed").filter(({ value }) => value > 0) ?? [];
+    return { needed, waiting: latest?.sum("node_theses_without_prices") ?? 0 };
+  });
+  const isLacking = (chapter: string) =>
+    chapter === PRICES_MISSING ? lacks.value.needed.length > 0 : lacks.value.waiting > 0;
+  // The next gap has other commands.
+  effect(() => {
+    const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter));
+    if (kept.length < repairs.peek().size) repairs.value = new Map(kept);
+  });
   const read = async () => {
-    const node = watches.find(({ state }) => state.value.name === "node")?.state.value;
-    const needed = node?.history.latest.of("node_price_slots_needed")
-      .filter(({ value }) => value > 0) ?? [];
-    const waiting = node?.history.latest.sum("node_theses_without_prices") ?? 0;
-    const key = JSON.stringify([needed, waiting]);
-    if (key === known) return;
-    const bets = needed.length === 0 ? [] : await betsOf(client, "open");
+    const { needed, waiting } = lacks.value;
+    const open = needed.length === 0 ? [] : await betsOf(client, "open");
     const ended = waiting === 0 ? [] : await betsOf(client, "needs_backfill");
-    const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol;
+    const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol ?? "";
     const gaps = await Promise.all(needed.map(({ labels: { market = "" } }) => {
-      const [own, over] = [bets, ended].map((all) => all.filter((bet) => symbolOf(bet) === market));
-      return gapOf(client, market, own!, over!, Date.now()); // as many as lists
+      const bets = [...open, ...ended].filter((bet) => symbolOf(bet) === market);
+      return gapOf(client, market, bets, Date.now());
     }));
     const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
-    const isFilled = (bet: Thesis) => filled.has(symbolOf(bet) ?? "");
+    const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
     const found = [
-      [PRICES_MISSING, marketRepair(gaps, exchanges)],
-      [NEEDS_BACKFILL, betRepair(ended, isFilled, exchanges)],
+      [PRICES_MISSING, marketRepair(gaps, config.urls.exchanges)],
+      [NEEDS_BACKFILL, betRepair(ended, own, config.urls.exchanges)],
     ] as const;
-    repairs.value = new Map(found.flatMap(([chapter, one]) => one ? [[chapter, one]] : []));
-    known = key;
+    repairs.value = new Map(
+      found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),
+    );
   };
   // Without the node there is no command, and its absence is a problem of its own.
-  const readOrWait = () =>
-    read().catch((thrown) => {
-      if (!isRangemakerError(thrown)) throw thrown;
-    });
-  new Poll(systemClock, readOrWait, REPAIRS_PAUSE_MS).start();
+  const wait = (thrown: unknown) => {
+    if (!isRangemakerError(thrown)) throw thrown;
+  };
+  new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS).start();
   return repairs;
 }
 
-interface OperatorViewProps {
-  symbols: readonly string[];
-  watches: readonly ServiceWatch[];
-  sources: ProvidersWatch | undefined;
-  findings: readonly RecordedFinding[];
-  ended: readonly ProblemRecord[];
-  announce(text: string): void;
-}
+type ServicesWatch = ReturnType<typeof watchServices>;
 
-function OperatorView({ watches, sources, symbols, findings, ...news }: OperatorViewProps) {
-  const states = watches.map(({ state }) => state.value);
-  const providers = sources?.providers.value;
+function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
+  const { sources, ask } = watch;
+  useEffect(() => {
+    ask();
+    sources?.poll.start();
+    return () => {
+      ask(BEHIND_PAUSE_MS);
+      sources?.poll.stop();
+    };
+  }, []);
+  const [states, findings] = [watch.states.value, watch.findings.value];
   const processes = processesOf(states);
   return (
     <div class="board">
-      <Findings findings={findings} states={states} {...news} />
+      <Findings
+        {...{ findings, states, announce: model.announce }}
+        ended={endedOf(watch.records.value)}
+      />
       <section class="services" aria-label="Services">
         {states.map((state) => (
           <ServiceCard
             key={state.name}
-            state={state}
-            findings={findings}
-            providers={providers}
+            {...{ state, findings }}
             process={processes.find((services) => services.includes(state)) ?? []}
           />
         ))}
       </section>
-      {sources !== undefined && <Sources providers={providers} states={states} symbols={symbols} />}
+      {sources && (
+        <Sources
+          {...{ providers: sources.providers.value, states, symbols: model.markets.symbols }}
+        />
+      )}
     </div>
   );
 }

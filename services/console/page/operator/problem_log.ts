@@ -1,10 +1,10 @@
-/** When problems began and ended, kept in the browser: a reload forgets nothing. */
+/** When problems began and ended, as the page showed it, kept in the browser: a reload forgets nothing. */
 import * as z from "zod";
-import { type Finding, keyOf } from "./problems.ts";
+import type { Finding } from "./problems.ts";
 
 const recordSchema = z.object({
-  key: z.string(),
   service: z.string(),
+  chapter: z.string(),
   /** Of its worst state. */
   text: z.string(),
   extent: z.number(),
@@ -13,68 +13,85 @@ const recordSchema = z.object({
   sinceMs: z.number(),
   /** It was there when the page began to look, and nobody says since when. */
   mayBeOlder: z.boolean(),
-  lastSeenMs: z.number(),
+  /** When it was there, or nobody could tell, such as while its service was away. */
+  lastMs: z.number(),
+  hasEnded: z.boolean(),
 });
 
-/** A problem that lasts or has ended. */
+/** A problem that lasts or has ended. One that comes back is another one. */
 export type ProblemRecord = z.output<typeof recordSchema>;
 
 /** A service that hangs is noticed so long after what follows from it: a request waits for seconds. */
 const CAUSE_LATE_MS = 10_000;
 
-/** Absent for less, it lasts: rates need some seconds after a reload. */
-const ABSENT_MAX_MS = 15_000;
+/** Nobody looked for longer, such as while the page was closed: what is found then is another one. */
+const UNWATCHED_MAX_MS = 120_000;
 
 const RECORDS_MAX = 200;
 
-/** Whether it was seen so lately that it counts as lasting. */
-const isLasting = ({ lastSeenMs }: ProblemRecord, nowMs: number) =>
-  nowMs - lastSeenMs <= ABSENT_MAX_MS;
+const isLasting = ({ hasEnded, lastMs }: ProblemRecord, nowMs: number) =>
+  !hasEnded && nowMs - lastMs <= UNWATCHED_MAX_MS;
 
 /** The record of a problem that lasts. */
 export function recordOf(
   records: readonly ProblemRecord[],
-  finding: Finding,
+  { service, chapter }: Finding,
   nowMs: number,
 ): ProblemRecord | undefined {
-  return records.find((one) => one.key === keyOf(finding) && isLasting(one, nowMs));
+  return records.find((one) =>
+    one.service === service && one.chapter === chapter && isLasting(one, nowMs)
+  );
 }
 
-/** The records after a look at the services, newest first. */
+/**
+ * The records after a look at the services, newest first.
+ *
+ * @param isVisible Whether a problem would have been found if it lasted.
+ */
 export function logged(
   before: readonly ProblemRecord[],
   findings: readonly Finding[],
+  isVisible: (record: ProblemRecord) => boolean,
   nowMs: number,
 ): ProblemRecord[] {
+  const continued = new Set<ProblemRecord>();
   const current = findings.map((finding): ProblemRecord => {
-    const known = recordOf(before, finding, nowMs);
-    const { service, text, extent = 0, cause, sinceMs = known?.sinceMs, mayBeOlder } = finding;
-    const worst = known !== undefined && known.extent > extent ? known : { text, extent };
+    const { service, chapter, text, extent = 0, cause, sinceMs = nowMs, mayBeOlder } = finding;
+    // One that nobody saw end has not ended, if it began before it was last seen.
+    const known = before.filter((one) =>
+      one.service === service && one.chapter === chapter &&
+      (isLasting(one, nowMs) || sinceMs <= one.lastMs)
+    );
+    for (const one of known) continued.add(one);
+    const worst = [{ text, extent }, ...known].reduce((a, b) => b.extent > a.extent ? b : a);
     return {
-      ...{ key: keyOf(finding), service, lastSeenMs: nowMs },
-      ...{ text: worst.text, extent: worst.extent },
+      ...{ service, chapter, text: worst.text, extent: worst.extent },
       isCause: cause === undefined ||
-        known?.isCause === true && nowMs - known.sinceMs > CAUSE_LATE_MS,
-      sinceMs: sinceMs ?? nowMs,
-      mayBeOlder: finding.sinceMs === undefined && (known?.mayBeOlder ?? mayBeOlder),
+        known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
+      sinceMs: Math.min(sinceMs, ...known.map((one) => one.sinceMs)),
+      mayBeOlder: finding.sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
+      ...{ lastMs: nowMs, hasEnded: false },
     };
   });
-  const keys = new Set(current.map(({ key }) => key));
-  const others = before.filter((one) => !keys.has(one.key) || !isLasting(one, nowMs));
+  const others = before.filter((one) => !continued.has(one)).map((one) =>
+    isLasting(one, nowMs) && !isVisible(one)
+      ? { ...one, lastMs: nowMs }
+      : { ...one, hasEnded: true }
+  );
   return [...current, ...others].slice(0, RECORDS_MAX);
 }
 
 /** Problems that have ended, the last one first, without what only followed from another one. */
-export function endedOf(records: readonly ProblemRecord[], nowMs: number): ProblemRecord[] {
-  return records.filter((one) => one.isCause && !isLasting(one, nowMs))
-    .sort((a, b) => b.lastSeenMs - a.lastSeenMs);
+export function endedOf(records: readonly ProblemRecord[]): ProblemRecord[] {
+  return records.filter(({ isCause, hasEnded }) => isCause && hasEnded)
+    .sort((a, b) => b.lastMs - a.lastMs);
 }
 
-const STORAGE_KEY = "rangemaker.problems";
+export const LOG_KEY = "rangemaker.problems";
 
 export function storedRecords(store: Pick<Storage, "getItem">): ProblemRecord[] {
   try {
-    return z.array(recordSchema).parse(JSON.parse(store.getItem(STORAGE_KEY) ?? "[]"));
+    return z.array(recordSchema).parse(JSON.parse(store.getItem(LOG_KEY) ?? "[]"));
   } catch {
     return []; // of another version, or changed by hand
   }
@@ -84,5 +101,5 @@ export function storeRecords(
   store: Pick<Storage, "setItem">,
   records: readonly ProblemRecord[],
 ): void {
-  store.setItem(STORAGE_KEY, JSON.stringify(records));
+  store.setItem(LOG_KEY, JSON.stringify(records));
 }

@@ -2,18 +2,20 @@
 import {
   beyondBound,
   fillPlaceholders,
-  isBeyond,
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
   type Sample,
 } from "../../../../lib/problems/mod.ts";
+import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
+import type { Repair } from "./repairs.ts";
 
-/** Something that an operator has to look at. */
-export interface Finding {
+/** Something that an operator has to look at. What a {@link Repair} says is known where there is one. */
+export interface Finding extends Partial<Repair> {
   service: ServiceName;
   severity: Problem["severity"];
   /** What is wrong, in a few words. */
@@ -23,10 +25,8 @@ export interface Finding {
   /** The service's own words. */
   details: readonly string[];
   firstStep: string;
-  /** To be copied and run. */
-  commands?: readonly string[];
-  /** When it began, if the services say so. */
-  sinceMs?: number;
+  /** One of them is to be run, by how the service is run. */
+  commandsByWay?: Problem["commandsByWay"];
   /** It was there when the page began to look at the service. */
   mayBeOlder: boolean;
   /** How long its alert waits; undefined if it has none. */
@@ -38,9 +38,6 @@ export interface Finding {
   /** How far it is beyond its bound, for all markets or exchanges together. */
   extent?: number;
 }
-
-/** Names a problem, as long as it lasts. */
-export const keyOf = ({ service, chapter }: Finding) => `${service} ${chapter}`;
 
 /** What users cannot do while a service is away. */
 export const EFFECTS: Readonly<Record<ServiceName, string>> = {
@@ -65,44 +62,85 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
 /** Prices have to be filled in: before bets end, and before those are settled that have ended. */
 export const [PRICES_MISSING, NEEDS_BACKFILL] = ["NodePricesMissing", "NodeNeedsBackfill"] as const;
 
-/** What stays after its cause has ended, until somebody does something. */
-const LASTING: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+/** They stay after their cause has ended, until somebody runs commands, which are read for them. */
+const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+
+/** After a return: rates look back so far, and answers are some seconds apart. */
+const BACK_MS = RECENT_MS + 5_000;
 
 /** Rates are known this long after the first look at a service: what is wrong then may be older. */
 const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
+/** Whether a problem of a process, which is reported of its first service, and not of a service. */
+const isOfProcess = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
+
+/**
+ * The problems whose figures a service's card shows: each once, though it may have two bounds. What has a
+ * value only while it is wrong is among the problems.
+ */
+export const FIGURES = PROBLEMS.filter((problem) =>
+  !isOfProcess(problem) && problem.bound.limit >= 0 &&
+  PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
+);
+
 /**
  * Services that are away, and everything that is beyond its bound: causes before what may follow from
- * them, critical ones first.
+ * them, bets that end soon before all others, then critical ones.
  */
 export function findingsOf(
   services: readonly ServiceState[],
   providers?: Providers,
 ): Finding[] {
   const firsts = new Set(processesOf(services).map(([first]) => first));
-  const findings = services.flatMap((state) => [
-    ...healthOf(state),
-    ...PROBLEMS.filter((problem) => state.isUp && (firsts.has(state) || !isOfProcess(problem)))
-      .flatMap((problem) => measuredOf(problem, state, providers)),
-  ]);
-  const away = services.filter(({ isUp, isBack }) => isUp === false || isBack);
-  const wasAway = new Set(services.flatMap(({ name, wasAway }) => wasAway ? name : []));
-  // Without another service one works badly, but answers.
-  const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
-  const rank = (finding: Finding) =>
-    (finding.cause === undefined ? 0 : 3) +
-    (isAway(finding) ? 0 : finding.severity === "critical" ? 1 : 2);
+  const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
+  const away = services.filter(({ isUp, awayAgoMs }) => isUp === false || awayAgoMs <= BACK_MS);
+  // Figures of these count what they missed.
+  const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
-    const cause = away.find(({ name, isBack }) =>
+    const cause = away.find(({ name, isUp }) =>
       !isAway(finding) && NEEDS[finding.service].includes(name) &&
-      !(isBack && LASTING.has(finding.chapter))
-    )?.name ?? (finding.severity === "warning" && wasAway.has(finding.service)
-      ? finding.service // such as checkpoints that it skipped meanwhile
-      : undefined);
-    return cause === undefined ? finding : { ...finding, cause };
-  }).sort((a, b) => rank(a) - rank(b));
+      !(isUp && TO_BACKFILL.has(finding.chapter))
+    ) ?? missing.find(({ name }) =>
+      !isCritical(finding) && name === finding.service
+    );
+    return cause === undefined ? finding : { ...finding, cause: cause.name };
+  }).sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
+
+/** Without another service, one works badly, but answers. */
+const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
+
+function rankOf(finding: Finding): number {
+  const isUrgent = [finding.chapter === PRICES_MISSING, isAway(finding), isCritical(finding), true];
+  return isUrgent.indexOf(true) + (finding.cause === undefined ? 0 : isUrgent.length);
+}
+
+/** What is wrong with one service, by itself and by its figures. */
+function ownOf(
+  state: ServiceState,
+  isFirstOfProcess: boolean,
+  providers: Providers | undefined,
+): Finding[] {
+  const beyond = PROBLEMS.filter((problem) =>
+    state.isUp && (isFirstOfProcess || !isOfProcess(problem)) &&
+    beyondBound(problem, state.history).length > 0
+  );
+  const isMild = (problem: Problem) =>
+    !isCritical(problem) &&
+    beyond.some((other) => other.measure === problem.measure && isCritical(other));
+  const measured = beyond.filter((problem) => !isMild(problem))
+    .map((problem) => measuredOf(problem, state, providers));
+  const health = healthOf(state);
+  if (health === undefined) return measured;
+  const reason = measured.find((one) => isCritical(one) && !TO_BACKFILL.has(one.chapter));
+  if (!state.isUp || state.isHealthy || reason === undefined) return [health, ...measured];
+  // A figure that explains the bad health says more.
+  const explained = { ...reason, details: [...reason.details, ...health.details] };
+  return measured.map((one) => one === reason ? explained : one);
 }
 
 /** The worst value of a figure; undefined without values. */
@@ -112,56 +150,52 @@ export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): n
   return op === ">" ? Math.max(...values) : Math.min(...values);
 }
 
-/** A figure is shown from this share of its bound on. */
-const NEAR_SHARE = 0.75;
-
-/** Whether a figure is beyond its bound, or on the way to it. */
-export function isNear(value: number, { bound: { op, limit } }: Problem): boolean {
-  if (isBeyond(value, { op, limit })) return true;
-  if (op === "==") return false;
-  return op === ">" ? limit > 0 && value > NEAR_SHARE * limit : value < limit / NEAR_SHARE;
-}
-
-/** Figures that may soon have an alert, in words; those that have one are problems. */
-export function nearTexts(services: readonly ServiceState[]): string[] {
-  return services.filter(({ isUp }) => isUp).flatMap(({ name, history }) =>
-    PROBLEMS.filter((problem) => !isOfProcess(problem)).flatMap((problem) => {
-      const { title, bound, measure } = problem;
-      const worst = worstOf(bound, measure.read(history));
-      if (worst === undefined || isBeyond(worst, bound) || !isNear(worst, problem)) return [];
-      return [`${name}: ${title} ${formatValue(worst, problem)} (${alertText(problem)})`];
-    })
-  );
-}
-
 /** The bound of an alert in words. */
 export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
   const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
   return `alert ${sign}${formatValue(limit, { isFlag, unit })}`;
 }
 
+/** A problem that a service has. */
 function measuredOf(
   problem: Problem,
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
-): Finding[] {
-  const { severity, message, bound, effect, firstStep, name: chapter, afterS = 0, parts } = problem;
+): Finding {
+  const { severity, message, bound, effect, name: chapter, afterS = 0 } = problem;
   const samples = beyondBound(problem, history);
-  const worst = worstOf(bound, samples);
-  if (worst === undefined) return [];
+  const exchangeOf = (provider: string) =>
+    providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
+  const worst = worstOf(bound, samples) ?? NaN;
   // One line, however many markets or exchanges it is about.
   const text = fillPlaceholders(message, (name) => {
     if (name === "value") return formatValue(worst, problem);
     const labels = samples.map(({ labels }) => labels[name] ?? "");
-    const texts = name === "provider" ? labels.map((at) => exchangeOf(at, providers)) : labels;
+    const texts = name === "provider" ? labels.map(exchangeOf) : labels;
     return [...new Set(texts)].join(", ");
   });
-  const details = parts?.read(history).filter(({ value }) => value > 0)
-    .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value}`) ?? [];
+  const parts = problem.parts?.read(history).filter(({ value }) => value > 0)
+    .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const) ?? [];
+  const details = parts.map(([name, value]) => `${name}: ${value}`);
+  const firstStep = firstStepOf(problem, parts.map(([name]) => name));
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const found = { service, severity, text, details, firstStep, afterS, chapter, extent };
-  const mayBeOlder = history.spanMs < FIRST_LOOK_MS;
-  return [{ ...found, ...(effect && { effect }), mayBeOlder }];
+  return { ...found, ...(effect && { effect }), mayBeOlder: isFirstLook(history) };
+}
+
+/** The steps for the parts that there are. */
+function firstStepOf({ stepsByPart = {}, firstStep }: Problem, parts: readonly string[]): string {
+  const known = parts.filter((part) => part in stepsByPart);
+  const steps = known.map((part) => `\`${part}\`: ${stepsByPart[part]}.`);
+  return [...steps, ...(known.length > 0 && known.length === parts.length ? [] : [firstStep])]
+    .join(" ");
+}
+
+const isFirstLook = ({ spanMs }: ServiceState["history"]) => spanMs < FIRST_LOOK_MS;
+
+/** Whether a problem of this kind would be found if a service had it. */
+export function isVisible({ isUp, history }: ServiceState, chapter: string): boolean {
+  return isUp === true && (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
 }
 
 /** The services that answer, by the process that they run in. */
@@ -174,63 +208,74 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
   return [...groups.values()];
 }
 
-/** Whether a problem is one of a process, and not of a service alone. */
-export function isOfProcess(problem: Problem): boolean {
-  return PROBLEM_GROUPS.services.includes(problem);
-}
-
 /** Says that all watched services work, and how to watch those that are not. */
 export function noProblemText(watched: readonly ServiceName[]): string {
   const unwatched = (["oracle", "node"] as const).filter((name) => !watched.includes(name));
   if (unwatched.length === 0) return "✓ All services work.";
   const options = unwatched.map((name) => `--${name}-url`).join(" and ");
-  return "✓ The services below work. This page does not watch the " +
-    `${unwatched.join(" and the ")}: start the console with ${options}.`;
+  return `✓ The services below work. To watch all, start the console with ${options}.`;
 }
 
-/** Where the console serves a chapter of the runbook. */
-export function runbookOf(chapter: string): string {
-  return `/runbook/${encodeURIComponent(chapter)}`;
+/** Where the console serves a chapter of the runbook, with commands for a service. */
+export function runbookOf({ chapter, service }: Pick<Finding, "chapter" | "service">): string {
+  return `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
 }
 
-/** What a service says of itself, and that it is away. */
-function healthOf(state: ServiceState): Finding[] {
+/** Such as `3 more problems (2 critical), probably because node does not answer`. */
+export function followingText(
+  following: readonly Finding[],
+  states: readonly ServiceState[],
+): string {
+  const criticals = following.filter(({ severity }) => severity === "critical").length;
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
+    states.some((one) => one.name === name && !one.isUp)
+      ? `${name} does not answer`
+      : `${name} was away: this should end within a minute`
+  );
+  return `${following.length} more ${following.length === 1 ? "problem" : "problems"}` +
+    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+}
+
+/** When its alert is sent, if the problem lasts. */
+export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
+  if (afterS === undefined) return "";
+  const atMs = sinceMs + 1_000 * afterS;
+  return nowMs < atMs
+    ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
+    : ` · alert sent ${formatTime(atMs)}`;
+}
+
+/** A problem with the commands that were read for it, and no others. */
+export function withRepair(finding: Finding, repairs: ReadonlyMap<string, Repair>): Finding {
+  if (!TO_BACKFILL.has(finding.chapter)) return finding;
+  return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep: "reading the gaps …" }) };
+}
+
+/** What a service says of itself, or that it is away. */
+function healthOf(state: ServiceState): Finding | undefined {
   const { name: service, isUp, isHealthy, isReady, health, complaints, reason } = state;
   const severity = "critical";
-  if (isUp === undefined) return [];
+  if (isUp === undefined) return undefined;
   if (!isUp && SERVICE_DOWN !== undefined) {
-    const { name: chapter, message, firstStep, afterS = 0 } = SERVICE_DOWN;
-    const mayBeOlder = state.history.isEmpty;
+    const { name: chapter, message, firstStep, afterS = 0, commandsByWay = {} } = SERVICE_DOWN;
+    const mayBeOlder = state.history.latestMs === 0;
     const found = { service, severity, afterS, chapter, mayBeOlder } as const;
-    return [
-      state.isForbidden
-        ? {
-          ...found,
-          text: "It answers, but does not allow this page to read it",
-          details: [],
-          firstStep: `Start it with --cors-origins ${globalThis.location?.origin}.`,
-        }
-        : { ...found, text: message, effect: EFFECTS[service], details: [reason], firstStep },
-    ];
+    if (state.isForbidden) {
+      const text = "It answers, but does not allow this page to read it";
+      const effect = "nothing for users, but this page cannot see what is wrong with it";
+      const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
+      return { ...found, text, effect, details: [], firstStep: start };
+    }
+    const commands = Object.entries(commandsByWay)
+      .map(([way, command]) => [way, fillPlaceholders(command, () => service)]);
+    const step = { details: [reason], firstStep, commandsByWay: Object.fromEntries(commands) };
+    return { ...found, text: message, effect: EFFECTS[service], ...step };
   }
-  if (isHealthy && isReady !== false) return [];
-  const text = isHealthy
-    ? "It is not ready"
-    : service === "oracle"
-    ? health === "degraded" ? "Some market has no price" : "No market has a price"
-    : `Its health is ${health || "bad"}`;
+  if (isHealthy && isReady !== false) return undefined;
+  const text = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const details = complaints.filter((text) => text !== "");
-  const firstStep = service === "oracle"
-    ? "Look at “Price sources” below: which exchanges are not connected?"
-    : details.length === 0
-    ? "Read the end of its log."
-    : "Fix what it names here: then it goes on by itself.";
+  const firstStep = "Fix what it names here or in its log: then it goes on by itself.";
   const chapter = "Health and readiness";
-  const mayBeOlder = state.history.spanMs < FIRST_LOOK_MS;
-  return [{ service, severity, text, details, firstStep, chapter, mayBeOlder }];
-}
-
-/** The exchange of a source, by its label. */
-export function exchangeOf(provider: string, providers: Providers | undefined): string {
-  return providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
+  const found = { service, severity, text, details, firstStep, chapter } as const;
+  return { ...found, effect: EFFECTS[service], mayBeOlder: isFirstLook(state.history) };
 }

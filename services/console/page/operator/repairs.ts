@@ -1,21 +1,28 @@
 /** Commands that fill the prices which bets lack. */
 import type { RangemakerClient, Thesis } from "@rangemaker/client";
-import { formatTime } from "../format.ts";
+import { formatAmount } from "../format.ts";
 
-/** What an operator runs to end a problem. */
+/** What an operator runs to end a problem, and whom it concerns. */
 export interface Repair {
   firstStep: string;
-  details: readonly string[];
   /** To be copied: they do not change while they are read. */
   commands: readonly string[];
-  /** When the problem began, if that is known. */
-  sinceMs?: number;
+  /** Said after the commands. */
+  hint?: string;
+  /** When the problem began. */
+  sinceMs: number;
+  /** The bets, users and money that it concerns. */
+  harm: string;
+  /** Ends of bets that can still be won. */
+  deadlinesMs?: readonly number[];
 }
+
+type Bet = Pick<Thesis, "id" | "user" | "betAmount" | "startTime" | "endTime">;
 
 /** A market whose open bets need prices that the node does not have. */
 export interface MarketGap {
   symbol: string;
-  bets: readonly Pick<Thesis, "startTime" | "endTime">[];
+  bets: readonly Bet[];
   /** Where prices are missing, oldest first. */
   missing: readonly { from: number; to: number }[];
 }
@@ -23,66 +30,64 @@ export interface MarketGap {
 /** Bets that are named; the others follow once these are settled. */
 const COMMANDS_MAX = 5;
 
-const WITH_KEY = "with an admin’s key in `RANGEMAKER_BACKFILL_PRIVATE_KEY` or `--keystore`:";
+const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_PRIVATE_KEY`):";
 
-const AFTERWARDS =
-  "Where it reports slots without a trade, run it again with --max-carry-ms 60000: " +
+const HINT =
+  "Where these report slots without a trade, run them again with --max-carry-ms 60000: " +
   "the last trade then counts for a minute. What is still missing then, nobody traded.";
 
 const commandOf = (options: string, historyUrl: string | undefined) =>
   `deno task -q backfill ${options}${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
 
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+function harmOf(bets: readonly Bet[]): string {
+  const users = new Set(bets.map(({ user }) => user)).size;
+  const stakes = bets.reduce((sum, { betAmount }) => sum + betAmount, 0n);
+  return `${counted(bets.length, "bet")} of ${counted(users, "user")}, ${
+    formatAmount(stakes)
+  } USDC`;
+}
+
 /** Fills the gaps of each market. @param historyUrl Of stand-ins for the exchanges. */
 export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): Repair | undefined {
-  const found = gaps.filter(({ missing }) => missing.length > 0);
-  if (found.length === 0) return undefined;
-  const texts = found.map(({ symbol, bets, missing }) => {
-    const [from, to] = [missing[0]!.from, missing.at(-1)!.to]; // not empty
-    const [fromText, toText] = [from, to].map((ms) => new Date(ms).toISOString());
-    const next = Math.min(...bets.map(({ endTime }) => endTime));
-    return {
-      from,
-      detail: `${symbol}: from ${formatTime(from)} to ${formatTime(to)}` +
-        (Number.isFinite(next) ? `; its next bet ends at ${formatTime(next)}` : ""),
-      command: commandOf(`--market ${symbol} --from ${fromText} --to ${toText}`, historyUrl),
-    };
+  const spans = gaps.flatMap(({ missing }) => missing);
+  if (spans.length === 0) return undefined;
+  const commands = gaps.filter(({ missing }) => missing.length > 0).map(({ symbol, missing }) => {
+    const [from, to] = [missing[0]!.from, missing.at(-1)!.to] // not empty
+      .map((ms) => new Date(ms).toISOString());
+    return commandOf(`--market ${symbol} --from ${from} --to ${to}`, historyUrl);
   });
+  const bets = gaps.flatMap(({ bets, missing }) =>
+    bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
+  );
   return {
     firstStep: `Before these bets end, run ${WITH_KEY}`,
-    details: [...texts.map(({ detail }) => detail), AFTERWARDS],
-    commands: texts.map(({ command }) => command),
-    sinceMs: Math.min(...texts.map(({ from }) => from)),
+    ...{ commands, hint: HINT },
+    sinceMs: Math.min(...spans.map(({ from }) => from)),
+    harm: harmOf(bets),
+    deadlinesMs: bets.map(({ endTime }) => endTime),
   };
 }
 
 /**
  * Fills what each bet lacks that has ended without an outcome.
  *
- * @param isFilled Whether the commands of {@link marketRepair} fill what a bet lacks.
+ * @param own Those of them that the commands of {@link marketRepair} do not help.
  */
-export function betRepair<Bet extends Pick<Thesis, "id" | "endTime">>(
+export function betRepair(
   bets: readonly Bet[],
-  isFilled: (bet: Bet) => boolean,
+  own: readonly Bet[],
   historyUrl?: string,
 ): Repair | undefined {
   if (bets.length === 0) return undefined;
-  const sinceMs = Math.min(...bets.map(({ endTime }) => endTime));
-  const own = bets.filter((bet) => !isFilled(bet));
-  if (own.length === 0) {
-    const firstStep = "Run the commands for the missing prices: they settle these bets, too.";
-    return { firstStep, details: [], commands: [], sinceMs };
-  }
-  const more = own.length - COMMANDS_MAX;
   return {
-    firstStep: `Run ${WITH_KEY}`,
-    details: [
-      ...(more > 0
-        ? [`${more} more ${more === 1 ? "bet" : "bets"} will be named after these.`]
-        : []),
-      AFTERWARDS,
-    ],
+    ...(own.length === 0
+      ? { firstStep: "Run the commands for the missing prices: they settle these bets, too." }
+      : { firstStep: `Run ${WITH_KEY}`, hint: HINT }),
     commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
-    sinceMs,
+    sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
+    harm: harmOf(bets),
   };
 }
 
@@ -100,10 +105,9 @@ export async function gapOf(
   client: Reader,
   symbol: string,
   bets: readonly Thesis[],
-  ended: readonly Thesis[],
   nowMs: number,
 ): Promise<MarketGap> {
-  const from = Math.min(nowMs, ...[...bets, ...ended].map(({ startTime }) => startTime));
+  const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
   const { missing } = await client.history(symbol, from, nowMs);
-  return { symbol, bets, missing };
+  return { symbol, bets: bets.filter(({ status }) => status === "open"), missing };
 }

@@ -1,93 +1,85 @@
-import { beyondBound, type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
-import type { Providers } from "../data/providers.ts";
+import { isBeyond, type Problem } from "../../../../lib/problems/mod.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
-import { formatDuration } from "../format.ts";
-import { figuresOf, formatValue } from "./figures.ts";
-import { verdictOf } from "./findings_card.tsx";
-import { alertText, exchangeOf, type Finding, isNear, isOfProcess, worstOf } from "./problems.ts";
+import { formatDuration, formatTime } from "../format.ts";
+import { formatValue, useOf } from "./figures.ts";
+import { alertText, FIGURES, type Finding, worstOf } from "./problems.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
   findings: readonly Finding[];
-  providers: Providers | undefined;
   /** The services of its process. */
   process: readonly ServiceState[];
 }
 
-/** What matters of a service: its main figures, and those that are near a bound or beyond it. */
-export function ServiceCard({ state, findings, providers, process }: ServiceCardProps) {
-  const { name, url, isUp, isReady, version, complaints, history } = state;
+/** How a service is, how much it is used, and its figures that have an alert. */
+export function ServiceCard({ state, findings, process }: ServiceCardProps) {
+  const { name, url, isUp, history } = state;
   const [style, verdict] = verdictOf(state, findings);
-  const figures = PROBLEMS.filter((problem) => !isOfProcess(problem)).flatMap((problem) => {
+  // Figures of a service that is away say nothing of an alert.
+  const figures = (isUp ? FIGURES : []).flatMap((problem) => {
     const worst = worstOf(problem.bound, problem.measure.read(history));
-    // What has a value only while it is wrong is among the problems.
-    return worst === undefined || problem.bound.limit < 0 ? [] : [{ problem, worst }];
+    return worst === undefined ? [] : [{ problem, worst }];
   });
-  const [notable, others] = [true, false].map((wanted) =>
-    figures.filter(({ problem, worst }) => isNear(worst, problem) === wanted)
-      .map(({ problem, worst }) => (
-        <AlertFact key={problem.name} {...{ problem, worst, state, providers }} />
-      ))
-  );
+  const bad = figures.filter(({ problem, worst }) => isBeyond(worst, problem.bound)).length;
   return (
     <article class="card" data-service={name} data-up={isUp}>
       <div class="row">
         <h3>{name}</h3>
         <span class={style}>{verdict}</span>
       </div>
-      {isReady === false && complaints.length > 0 && <p class="warning">{complaints.join("; ")}</p>}
       <p class="note">
         {[
           url.replace(/^https?:\/\//, ""),
-          version && `version ${version}`,
           ...processTexts(state, process),
+          isUp === false && history.latestMs > 0 && `last known, ${formatTime(history.latestMs)}`,
         ].filter(Boolean).join(" · ")}
       </p>
-      <dl class="facts" data-old={isUp === false}>
-        {isUp !== undefined &&
-          figuresOf(name, history).map(([label, text]) => (
+      {history.latestMs > 0 && (
+        <dl class="facts" data-old={isUp === false}>
+          {useOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
           ))}
-        {notable}
-      </dl>
-      {others !== undefined && others.length > 0 && (
+        </dl>
+      )}
+      {figures.length > 0 && (
         <details>
           <summary>
-            {others.length} {others.length === 1 ? "figure" : "figures"} far from an alert
+            {figures.length} figures with an alert{bad > 0 && `, ✕ ${bad} beyond it`}
           </summary>
-          <dl class="facts">{others}</dl>
+          <dl class="facts">
+            {figures.map((figure) => <AlertFact key={figure.problem.name} {...figure} />)}
+          </dl>
         </details>
       )}
     </article>
   );
 }
 
-interface AlertFactProps {
-  problem: Problem;
-  /** The value nearest to the bound, or farthest beyond it. */
-  worst: number;
-  state: ServiceState;
-  providers: Providers | undefined;
+/** The state of a service as a sign, a word and a class. */
+function verdictOf(
+  { name, isUp, isReady }: ServiceState,
+  findings: readonly Finding[],
+): [style: string, text: string] {
+  if (isUp === undefined) return ["note", "… asking"];
+  if (!isUp) return ["lost", "✕ away"];
+  const own = findings.filter(({ service }) => service === name);
+  if (own.some(({ severity }) => severity === "critical")) return ["lost", "✕ has a problem"];
+  if (own.length > 0) return ["warning", "▲ has a warning"];
+  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
-/** The newest value of a figure that has an alert, the bound, and what is beyond it. */
-function AlertFact({ problem, worst, state: { history }, providers }: AlertFactProps) {
+/** A figure that has an alert, the bound, and whether it is beyond it. */
+function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
   const { title, bound } = problem;
-  const beyond = beyondBound(problem, history);
-  const names = new Set(
-    beyond.flatMap(({ labels: { provider, market, pair, target } }) =>
-      [provider && exchangeOf(provider, providers), market ?? pair ?? target].filter(Boolean)
-    ),
-  );
+  const isBad = isBeyond(worst, bound);
   return (
     <div>
       <dt>
-        {title} {names.size > 0 && `(${[...names].join(", ")}) `}
-        <span class="limit">· {alertText(problem)}</span>
+        {title} <span class="limit">· {alertText(problem)}</span>
       </dt>
-      <dd class={beyond.length > 0 ? "lost" : undefined}>
-        {beyond.length > 0 && "✕ "}
+      <dd class={isBad ? "lost" : undefined}>
+        {isBad && "✕ "}
         {formatValue(bound.op === ">" ? Math.max(0, worst) : worst, problem)}
       </dd>
     </div>
@@ -95,15 +87,11 @@ function AlertFact({ problem, worst, state: { history }, providers }: AlertFactP
 }
 
 /** How long its process runs, and its memory: that of several services in one is said once. */
-function processTexts(state: ServiceState, process: readonly ServiceState[]): string[] {
-  const { name, isUp, history } = state;
+function processTexts({ name, history }: ServiceState, [first]: readonly ServiceState[]): string[] {
   const startedAtS = history.latest.sum("process_start_time_seconds");
   const memory = history.latest.sum("process_resident_memory_bytes");
-  const [first = state] = process;
-  if (!isUp || startedAtS === undefined || memory === undefined) return [];
+  if (first === undefined || startedAtS === undefined || memory === undefined) return [];
   if (first.name !== name) return [`same process as ${first.name}`];
-  return [
-    `runs ${formatDuration(Date.now() - startedAtS * 1_000)}`,
-    formatValue(memory, { unit: "bytes" }),
-  ];
+  const runsMs = Date.now() - startedAtS * 1_000;
+  return [`runs ${formatDuration(runsMs)}`, formatValue(memory, { unit: "bytes" })];
 }

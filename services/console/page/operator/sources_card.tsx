@@ -1,10 +1,9 @@
-import type { ComponentChildren } from "preact";
 import { Card } from "../card.tsx";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
-import { faultOf, formatAge, formatPoints } from "./figures.ts";
+import { faultOf, faultText, formatAge, formatPoints } from "./figures.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
@@ -12,13 +11,20 @@ interface SourcesProps {
   states: readonly ServiceState[];
 }
 
+type Provider = Providers["providers"][number];
+
 /** Prices of the oracle and of each exchange, how old they are, and how far from the median. */
 export function Sources({ providers, states, symbols }: SourcesProps) {
   const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
-  const ageOf = (pair: string) => {
-    const seconds = oracle?.sum("oracle_price_age_seconds", { pair });
-    return seconds === undefined ? "" : `${formatAge(1_000 * seconds)} old`;
-  };
+  const pricesOf = (symbol: string): Column<Provider | undefined> => ({
+    name: symbol,
+    number: (provider) => (
+      <Price
+        {...{ provider, symbol, pair: providers?.pairSources[symbol] }}
+        ageS={oracle?.sum("oracle_price_age_seconds", { pair: symbol })}
+      />
+    ),
+  });
   return (
     <Card title="Price sources">
       {providers === undefined ? <p class="note">The oracle does not answer.</p> : (
@@ -34,33 +40,8 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
                 name: "Source",
                 text: (provider) => provider === undefined ? "Oracle" : <Source {...provider} />,
               },
-              ...symbols.map((symbol): Column<Provider | undefined> => ({
-                name: symbol,
-                number: (provider) =>
-                  provider === undefined
-                    ? (
-                      <Priced
-                        price={providers.pairSources[symbol]?.price}
-                        missing={<span class="lost">✕ no price</span>}
-                        details={[ageOf(symbol)]}
-                      />
-                    )
-                    : (
-                      <SourcePrice
-                        provider={provider}
-                        symbol={symbol}
-                        pair={providers.pairSources[symbol]}
-                      />
-                    ),
-              })),
-              { name: "Reconnects", number: (provider) => provider?.reconnects },
-              {
-                name: "Last fault",
-                text: (provider) =>
-                  provider && (provider.ready && provider.lastError
-                    ? <span class="note">before it connected again: {provider.lastError}</span>
-                    : provider.lastError ?? "none"),
-              },
+              ...symbols.map(pricesOf),
+              { name: "Last fault", text: (provider) => provider && <LastFault {...provider} /> },
             ]}
           />
           <p class="note">
@@ -73,8 +54,6 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
   );
 }
 
-type Provider = Providers["providers"][number];
-
 function Source({ exchange, ...provider }: Provider) {
   const fault = faultOf(provider);
   return (
@@ -85,38 +64,42 @@ function Source({ exchange, ...provider }: Provider) {
   );
 }
 
-interface SourcePriceProps {
-  provider: Provider;
+const LastFault = ({ ready, lastError, reconnects }: Provider) =>
+  lastError && (
+    <span class={ready ? "note" : "lost"}>
+      {faultText(lastError)} (connected again {reconnects} ×)
+    </span>
+  );
+
+interface PriceProps {
+  /** Undefined for the oracle's own price. */
+  provider: Provider | undefined;
   symbol: string;
   pair: Providers["pairSources"][string] | undefined;
+  /** Of the oracle's own price. */
+  ageS: number | undefined;
 }
 
-function SourcePrice({ provider: { name, streams }, symbol, pair }: SourcePriceProps) {
-  const age = streams[symbol]?.lastTradeAgeMs;
+/** Lines break between the details, and not within one. */
+function Price({ provider, symbol, pair, ageS }: PriceProps) {
+  const { name = "", streams } = provider ?? {};
+  const price = provider === undefined ? pair?.price : pair?.sourcePrices[name];
+  const age = streams?.[symbol]?.lastTradeAgeMs;
   const points = pair?.deviationBasisPoints?.[name];
+  const details = [
+    provider === undefined && ageS !== undefined && `${formatAge(1_000 * ageS)} old`,
+    age != null && formatAge(age),
+    points !== undefined && formatPoints(points),
+    pair?.outliers.includes(name) && "▲ far",
+  ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []);
   return (
-    <Priced
-      price={pair?.sourcePrices[name]}
-      missing={<span class="note">does not contribute</span>}
-      details={[
-        age == null ? "" : formatAge(age),
-        points === undefined ? "" : formatPoints(points),
-        pair?.outliers.includes(name) ? "▲ far" : "",
-      ]}
-    />
+    <>
+      {price !== undefined
+        ? formatQuotePrice(toNumber(price))
+        : provider === undefined
+        ? <span class="lost">✕ no price</span>
+        : <span class="note">does not contribute</span>}
+      <span class="detail">{details.join(" · ")}</span>
+    </>
   );
 }
-
-interface PricedProps {
-  price: bigint | undefined;
-  /** Shown without a price. */
-  missing: ComponentChildren;
-  details: readonly string[];
-}
-
-const Priced = ({ price, missing, details }: PricedProps) => (
-  <>
-    {price === undefined ? missing : formatQuotePrice(toNumber(price))}
-    <span class="detail">{details.filter((text) => text !== "").join(" · ")}</span>
-  </>
-);
