@@ -42,11 +42,13 @@ Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
 });
 
 Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read", () => {
-  assert.equal(formatDuration(-5), "0.0 s");
+  assert.equal(formatDuration(-5), "0 s");
   assert.equal(formatDuration(7_840), "7.8 s");
-  assert.equal(formatDuration(125_000), "2 min 05 s");
+  assert.equal(formatDuration(125_000), "2 min 5 s");
   assert.equal(formatDuration(4_200_000), "1 h 10 min");
-  assert.deepEqual([60_000, 3_600_000].map(formatDuration), ["1 min 00 s", "1 h 00 min"]);
+  assert.equal(formatDuration(59_960), "1 min");
+  assert.equal(formatDuration(93_600_000), "1 d 2 h");
+  assert.deepEqual([60_000, 3_600_000].map(formatDuration), ["1 min", "1 h"]);
   assert.match(formatDay(1_700_000_000_000), /^\d+ Nov, \d\d:\d\d$/);
   assert.match(formatTime(1_700_000_000_000), /^\d\d:\d\d:\d\d$/);
   assert.equal(shortAddress("0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"), "0x19E7…ff2A");

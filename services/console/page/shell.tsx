@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
 import { formatAmount, shortAddress } from "./format.ts";
-import { applyTheme, storedTheme, THEMES } from "./theme.ts";
+import { applyTheme, theme, THEMES } from "./theme.ts";
 import { useNow } from "./use_now.ts";
 
 /** One of the page's views, behind a tab. */
@@ -156,8 +156,8 @@ function ThemeChoice() {
         name="theme"
         onChange={({ currentTarget }) => applyTheme(currentTarget.value)}
       >
-        {THEMES.map((theme) => (
-          <option key={theme} value={theme} selected={theme === storedTheme()}>{theme}</option>
+        {THEMES.map((name) => (
+          <option key={name} value={name} selected={name === theme.value}>{name}</option>
         ))}
       </select>
     </label>
@@ -186,7 +186,7 @@ function Problems({ model }: { model: PageModel }) {
   );
 }
 
-/** At the bottom, or at the top where it would cover what has the focus. */
+/** At the bottom, or at the top where it would cover what has the focus, or a bet that it speaks of. */
 function Messages({ model }: { model: PageModel }) {
   const box = useRef<HTMLDivElement>(null);
   const messages = model.messages.value;
@@ -196,10 +196,15 @@ function Messages({ model }: { model: PageModel }) {
     const place = () => {
       element.classList.remove("above");
       const { top, right, height } = element.getBoundingClientRect();
-      const focused = document.activeElement?.closest("button, a, input, select, summary")
-        ?.getBoundingClientRect();
-      const isCovered = focused !== undefined && height > 0 && focused.bottom > top &&
-        focused.top < top + height && focused.left < right;
+      const focused = document.activeElement?.closest("button, a, input, select, summary");
+      const parts = [
+        ...document.querySelectorAll("tr[data-thesis]"),
+        ...(focused ? [focused] : []),
+      ];
+      const isCovered = height > 0 && parts.some((part) => {
+        const covered = part.getBoundingClientRect();
+        return covered.bottom > top && covered.top < top + height && covered.left < right;
+      });
       element.classList.toggle("above", isCovered);
     };
     place();

@@ -120,7 +120,7 @@ const LABELS_MAX = 40;
  * label is there, and not at all if that place is taken, too.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, plot }, palette, boxes, highlighted } = frame;
+  const { context, scales: { x, y, plot }, palette, boxes, highlighted, isOld } = frame;
   const drawn: Label[] = [];
   const isFirst = ({ thesisId }: ChartBox) => thesisId !== undefined && thesisId === highlighted;
   const ordered = [...boxes.filter((box) => !isFirst(box)), ...boxes.filter(isFirst)];
@@ -133,7 +133,7 @@ export function paintBoxLabels(frame: Frame): void {
     const isShown = right >= plot.left && left <= plot.right && isWide;
     if (!isShown || box.label === "") continue;
     for (const edge of [y(box.high) - 11, y(box.low) + 11]) {
-      const level = Math.min(plot.bottom - 11, Math.max(18, edge)); // inside the chart
+      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST[isOld ? "old" : "fresh"], edge)); // inside the chart
       const least = { left: Math.max(2, left), width: LABEL_WIDTH_MIN, level };
       // Measuring takes longer than comparing.
       if (drawn.some((other) => isOver(least, other))) continue;
@@ -156,6 +156,9 @@ interface Label {
 }
 
 const LABEL_HEIGHT = 18;
+
+/** The highest place of a label; lower, if the reason for old prices lies over the chart there. */
+const HIGHEST = { fresh: 18, old: 68 };
 
 function isOver(a: Label, b: Label): boolean {
   return Math.abs(a.level - b.level) < LABEL_HEIGHT && a.left < b.left + b.width &&

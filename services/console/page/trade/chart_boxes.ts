@@ -49,9 +49,7 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
 
 /** When an open bet starts or ends, and what it pays. */
 export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
-  const seconds = (untilMs: number) =>
-    formatDuration(1_000 * Math.ceil((untilMs - nowMs) / 1_000))
-      .replace(".0 ", " ");
+  const seconds = (untilMs: number) => formatDuration(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
   const when = nowMs < startTime ? `starts in ${seconds(startTime)}` : `${seconds(endTime)} left`;
   return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
 }

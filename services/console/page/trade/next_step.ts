@@ -3,7 +3,7 @@ import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { type DraftFields, firstWrong, type ParsedFields } from "./draft.ts";
+import { type DraftFields, type FieldErrors, type ParsedFields, wrongFields } from "./draft.ts";
 import { CHECKING, OTHER_TAB } from "./quote_step.ts";
 
 /** Everything that decides whether a quote can be asked for. */
@@ -34,8 +34,8 @@ export interface Obstacle {
   text: string;
   /** The button switches the wallet's chain. */
   switchesChain?: boolean;
-  /** Moving the box to the price, by a button of its own, removes the obstacle. */
-  movesBox?: boolean;
+  /** A button of its own removes the obstacle: it moves the box to the price, or fits its height. */
+  fix?: "move" | "height";
   /** The field to correct. */
   field?: keyof DraftFields;
 }
@@ -102,11 +102,10 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
   if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  if (isEmpty) return blocked("Draw a box or fill in the fields first.");
-  if ("errors" in parsed) {
-    const { field, text } = firstWrong(parsed.errors);
-    return { button: QUOTE, text, field };
-  }
+  const errors = errorsOf(parsed, isEmpty);
+  const { field, text } = wrongFields(errors);
+  if (field !== undefined) return { button: QUOTE, text, field };
+  if (isEmpty || "errors" in parsed) return blocked("Draw a box or fill in the fields first.");
   const { betAmount } = parsed;
   const wrongAmount = (text: string): Obstacle => ({ ...blocked(text), field: "amount" });
   if (balance !== undefined && betAmount > balance) {
@@ -118,8 +117,20 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
     return wrongAmount(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
   }
-  if (unpriceable?.code === "OUTSIDE_RANGE") {
-    return { ...blocked(unpriceable.text), movesBox: true };
-  }
-  return unpriceable && blocked(unpriceable.text);
+  const fix = unpriceable && FIXES[unpriceable.code];
+  return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
+}
+
+/** Refusals of a box that another place or height would make priceable. */
+const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
+  OUTSIDE_RANGE: "move",
+  RANGE_TOO_NARROW: "height",
+  PAYOUT_TOO_LOW: "height",
+};
+
+/** The errors of the fields; empty prices are none before there is a box. */
+export function errorsOf(parsed: ParsedFields, isEmpty: boolean): FieldErrors {
+  const errors = "errors" in parsed ? parsed.errors : {};
+  const { lower: _lower, upper: _upper, ...others } = errors;
+  return isEmpty ? others : errors;
 }
