@@ -95,7 +95,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
           <button type="button" onClick={() => onFix(obstacle.fix === "move")}>
             {obstacle.fix === "move"
               ? "Move the box to the price"
-              : `Use ${suggestedHeight(model, slip)}`}
+              : `Use ${suggestedHeight(model, slip)} around the price`}
           </button>
         )}
       </div>
