@@ -340,6 +340,14 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   assert.equal(said[0], `(${slip.terms})`);
 });
 
+Deno.test("BetSlip: nothing is spoken of a payout while the chart says what is wrong", () => {
+  const { slip, said, clock, obstacle } = scene();
+  obstacle.now = { button: "You are offline", text: "" };
+  slip.estimator.state.value = { failure: new NetworkError("SERVICE_UNREACHABLE", ""), bet: BET };
+  clock.advance(1_000);
+  assert.deepEqual(said, []);
+});
+
 Deno.test("BetSlip: a wrong field is spoken once it is still, and no payout", () => {
   const { slip, clock, said, obstacle } = scene();
   obstacle.now = { button: "", text: "Your balance is 1.00 USDC.", field: "amount" };

@@ -302,7 +302,7 @@ export class BetSlip {
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";
       const obstacle = this.#options.obstacle();
-      if (obstacle?.field !== undefined) return obstacle.text;
+      if (obstacle?.field !== undefined || obstacle?.text === "") return obstacle.text; // or the chart's
       return this.draft === undefined ? "" : this.terms || undefined;
     });
   }

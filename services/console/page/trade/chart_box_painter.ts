@@ -47,13 +47,11 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup): void {
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = FILLS[kind] * strength;
   // What is left of a box after the price has left it does not matter any more.
-  const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
-  fillBoxes(frame, boxes, endOf);
+  fillBoxes(frame, boxes, ({ breach, toMs }) => breach?.time ?? toMs);
   // An open box fills as time passes.
   if (kind === "open") {
     fillBoxes(frame, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
   }
-  if (kind === "lost") paintStripes(frame, boxes, endOf);
   context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
   context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
   if (isOwn || kind === "lost") context.setLineDash([6, 4]); // no bet yet, or none any more
@@ -84,31 +82,6 @@ function tracePath(
     const width = x(endOf(box)) - left;
     if (width > 0) context.rect(left, top, width, y(box.low) - top);
   }
-}
-
-/** Distance of two stripes, in pixels. */
-const STRIPE = 9;
-
-/** Stripes over all of the boxes at once, from their start to an end of theirs. */
-function paintStripes(
-  frame: Frame,
-  boxes: readonly ChartBox[],
-  endOf: (box: ChartBox) => number,
-): void {
-  const { context, scales: { plot: { left, right, top, bottom } } } = frame;
-  const height = bottom - top;
-  context.save();
-  tracePath(frame, boxes, endOf);
-  context.clip("nonzero");
-  context.globalAlpha = 0.3;
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let at = left - height; at < right; at += STRIPE) {
-    context.moveTo(at, bottom);
-    context.lineTo(at + height, top);
-  }
-  context.stroke();
-  context.restore();
 }
 
 /** More labels than this cannot be read. */
