@@ -186,26 +186,26 @@ function Problems({ model }: { model: PageModel }) {
   );
 }
 
-/** At the bottom, or at the top where it would cover what has the focus, or a bet that it speaks of. */
+const FOCUSED = ":is(button, a, input, select, summary):focus";
+
+/** At the bottom, or at the top where it would cover what has the focus, or the bets that it speaks of. */
 function Messages({ model }: { model: PageModel }) {
   const box = useRef<HTMLDivElement>(null);
   const messages = model.messages.value;
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
+    const isOver = (parts: string) => {
+      const { top, bottom, right, height } = element.getBoundingClientRect();
+      return height > 0 && [...document.querySelectorAll(parts)].some((part) => {
+        const covered = part.getBoundingClientRect();
+        return covered.bottom > top && covered.top < bottom && covered.left < right;
+      });
+    };
     const place = () => {
       element.classList.remove("above");
-      const { top, right, height } = element.getBoundingClientRect();
-      const focused = document.activeElement?.closest("button, a, input, select, summary");
-      const parts = [
-        ...document.querySelectorAll("tr[data-thesis]"),
-        ...(focused ? [focused] : []),
-      ];
-      const isCovered = height > 0 && parts.some((part) => {
-        const covered = part.getBoundingClientRect();
-        return covered.bottom > top && covered.top < top + height && covered.left < right;
-      });
-      element.classList.toggle("above", isCovered);
+      element.classList.toggle("above", isOver(`${FOCUSED}, .positions`));
+      if (isOver(FOCUSED)) element.classList.remove("above");
     };
     place();
     const ended = new AbortController();
