@@ -49,7 +49,7 @@ Deno.test({
             await page.setViewport(PHONE);
             await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
             assert.equal((await page.$$("[data-price]")).length, 21);
-            assert.equal(await visitor.textOf(".field-lower .unit"), "EUR");
+            assert.equal(await visitor.textOf(".field-lower .unit"), "(EUR)");
             await visitor.enter();
             await page.$eval(`[data-price="${LONG_SYMBOL}"]`, ({ parentElement }) => {
               parentElement?.click();

@@ -229,7 +229,7 @@ Deno.test({
         const read = () =>
           visitor.page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value));
         assert.deepEqual(await read(), Object.values(fields));
-        assert.equal(await visitor.textOf(".field-lower .unit"), "USDT");
+        assert.equal(await visitor.textOf(".field-lower .unit"), "(USDT)");
         await visitor.fill("upper", "5700");
         await visitor.page.reload();
         await visitor.sees(/Live/);

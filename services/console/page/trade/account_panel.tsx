@@ -130,18 +130,16 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     <form onSubmit={deposit}>
       <label class="field">
         {isTest ? "Test USDC" : "USDC"}
-        <span class="input">
-          <input
-            inputMode="decimal"
-            value={amount.value}
-            aria-invalid={isWrong.value}
-            aria-describedby="deposit-problem"
-            onInput={(event) => {
-              amount.value = event.currentTarget.value;
-              isWrong.value = false;
-            }}
-          />
-        </span>
+        <input
+          inputMode="decimal"
+          value={amount.value}
+          aria-invalid={isWrong.value}
+          aria-describedby="deposit-problem"
+          onInput={(event) => {
+            amount.value = event.currentTarget.value;
+            isWrong.value = false;
+          }}
+        />
       </label>
       <div class={isFirst ? "action-bar" : ""}>
         <button

@@ -49,18 +49,9 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   );
 }
 
-/** The fields; without a unit of their own, they are in the market's quote token or in words. */
-const FIELDS: readonly { name: keyof DraftFields; unit?: string }[] = [
-  { name: "lower" },
-  { name: "upper" },
-  { name: "startsIn", unit: "" },
-  { name: "lasts", unit: "" },
-];
-
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
   const errors = errorsOf(slip.parsed.value, isEmpty);
-  const token = slip.symbol.value.split("/")[1];
   const isAmountWrong = obstacleNow(model, slip)?.field === "amount";
   return (
     <form
@@ -78,14 +69,14 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         </p>
       )}
       <div class="fields">
-        {FIELDS.map(({ name, unit = token }) => (
-          <Field key={name} {...{ slip, name, unit }} error={errors[name]} />
+        {(["lower", "upper", "startsIn", "lasts"] as const).map((name) => (
+          <Field key={name} {...{ slip, name }} error={errors[name]} />
         ))}
       </div>
       <SuggestButton model={model} slip={slip} isEmpty={isEmpty} />
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field {...{ slip, name: "amount", unit: "USDC" }} isWrong={isAmountWrong} />
+        <Field slip={slip} name="amount" isWrong={isAmountWrong} />
         <Stakes model={model} slip={slip} />
         <QuoteButton
           model={model}
@@ -104,15 +95,15 @@ function DraftPanel({ model, slip }: BetPanelProps) {
 interface FieldProps {
   slip: BetSlip;
   name: keyof DraftFields;
-  unit: string | undefined;
   error?: string | undefined;
   /** What is wrong is said at the button. */
   isWrong?: boolean;
 }
 
 /** The error is a description of the field, and no part of its name: it is read once. */
-function Field({ slip, name, unit, error, isWrong = error !== undefined }: FieldProps) {
+function Field({ slip, name, error, isWrong = error !== undefined }: FieldProps) {
   const isDuration = name === "startsIn" || name === "lasts";
+  const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // A number without a unit gets the one that it was read in.
   const addUnit = () => {
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
@@ -122,21 +113,20 @@ function Field({ slip, name, unit, error, isWrong = error !== undefined }: Field
   };
   return (
     <div class={`field field-${name}`}>
-      <label for={`field-${name}`}>{LABELS[name]}</label>
-      <span class="input">
-        <input
-          id={`field-${name}`}
-          name={name}
-          inputMode={isDuration ? "text" : "decimal"}
-          autocomplete="off"
-          value={slip.fields.value[name]}
-          aria-invalid={isWrong}
-          aria-describedby={isWrong ? error ? `error-${name}` : "obstacle" : undefined}
-          onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
-          onBlur={addUnit}
-        />
-        <span class="unit">{unit}</span>
-      </span>
+      <label for={`field-${name}`}>
+        {LABELS[name]} {!isDuration && <span class="unit">({unit})</span>}
+      </label>
+      <input
+        id={`field-${name}`}
+        name={name}
+        inputMode={isDuration ? "text" : "decimal"}
+        autocomplete="off"
+        value={slip.fields.value[name]}
+        aria-invalid={isWrong}
+        aria-describedby={isWrong ? error ? `error-${name}` : "obstacle" : undefined}
+        onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
+        onBlur={addUnit}
+      />
       {error && <span class="failure" id={`error-${name}`}>{error}</span>}
     </div>
   );

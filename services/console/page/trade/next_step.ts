@@ -48,7 +48,7 @@ const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: stri
     }),
     offline: () => ({
       button: "You are offline",
-      text: "You are offline. Your open bets go on; new ones wait for your network.",
+      text: "You are offline. Your open bets go on; new ones wait.",
     }),
     connecting: () => ({ button: "Connecting …", text: "Connecting to the prices …" }),
     missing: (symbol) => ({
