@@ -47,6 +47,7 @@ const obstacles: readonly [
   ],
   ["no connection", { market: "away" }, "Reconnecting …", /^$/],
   ["no network", { market: "offline" }, "You are offline", /^$/],
+  ["no box", { isEmpty: true }, "Suggest a box", /^Draw a box/],
   ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],
   ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
   [
@@ -62,7 +63,6 @@ const obstacles: readonly [
     /^The node has chain 9, and this page is for chain 1337\.$/,
   ],
   ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
-  ["no box", { isEmpty: true }, QUOTE, /^Draw a box/],
   [
     "wrong fields",
     { parsed: { errors: { lower: "?", lasts: "!" } } },
@@ -111,6 +111,7 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
       assert.equal(found?.button, button);
       assert.match(found?.text ?? "", text);
       assert.equal(found?.switchesChain ?? false, name === "a wallet on another chain");
+      assert.equal(found?.suggests ?? false, name === "no box");
       const isAmount = name.startsWith("more than") || name.startsWith("less than");
       assert.equal(
         found?.field,

@@ -45,8 +45,8 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
+          await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
-          await visitor.sees(/\(× \d/);
           await visitor.sees(
             /pays [\d.]+ USDC \(× [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%/,
           );
@@ -349,6 +349,8 @@ Deno.test({
           const visitor = await open();
           const { page } = visitor;
           await visitor.sees(/Live/);
+          await visitor.press("Suggest a box");
+          await visitor.sees(/\(× \d/);
           const button = await page.waitForSelector(
             `[aria-disabled="true"]::-p-text(Get a firm quote)`,
           );
@@ -363,7 +365,6 @@ Deno.test({
           assert.equal(focused, "Maker");
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
-          await visitor.press("Suggest a box");
           await visitor.sees(/\(× \d/);
           await page.evaluate(`
             globalThis.causes = new Set();

@@ -1,4 +1,3 @@
-import { useComputed } from "@preact/signals";
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { CENT, formatDuration } from "../format.ts";
@@ -73,7 +72,6 @@ function DraftPanel({ model, slip }: BetPanelProps) {
           <Field key={name} {...{ slip, name }} error={errors[name]} />
         ))}
       </div>
-      <SuggestButton model={model} slip={slip} isEmpty={isEmpty} />
       <Tolerance slip={slip} />
       <div class="action-bar">
         <Field slip={slip} name="amount" isWrong={isAmountWrong} />
@@ -155,24 +153,6 @@ function Stakes({ model, slip }: BetPanelProps) {
   );
 }
 
-/** Draws a box for those who do not draw one. */
-function SuggestButton({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
-  const hasPrice = useComputed(() => model.feed.latest.value[slip.symbol.value] !== undefined);
-  const isLoading = !model.feed.loaded.value.has(slip.symbol.value);
-  return (
-    <div class="row">
-      <button
-        type="button"
-        disabled={!hasPrice.value || isLoading}
-        data-next={isEmpty || undefined}
-        onClick={() => placeBox(model, slip)}
-      >
-        Suggest a box
-      </button>
-    </div>
-  );
-}
-
 /** Copies the address of the box. */
 function CopyLink({ model, slip }: BetPanelProps) {
   const copyLink = () => {
@@ -204,7 +184,7 @@ export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false 
   const symbol = slip.symbol.value;
   const price = feed.latest.value[symbol]?.price;
   if (price === undefined || !feed.loaded.value.has(symbol)) {
-    return void model.announce("The prices are still being loaded.", { isSpoken: true });
+    return void model.announce("The prices are still being loaded.");
   }
   const times = timesOf(slip.fields.value);
   const kept = keepsHeight ? slip.draft : undefined;
@@ -245,10 +225,11 @@ export function undo(model: PageModel, slip: BetSlip): void {
   else sayBox(model, slip, "Box");
 }
 
-/** Asks for a quote, or for what has to be done before it. */
+/** Asks for a quote, or does or says what has to be done before it. */
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
+  if (obstacle.suggests) return placeBox(model, slip);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
   model.announce(obstacle.text || obstacle.button, { isSpoken: true });
 }

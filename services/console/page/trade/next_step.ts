@@ -34,6 +34,8 @@ export interface Obstacle {
   text: string;
   /** The button switches the wallet's chain. */
   switchesChain?: boolean;
+  /** The button draws a box. */
+  suggests?: boolean;
   /** A button of its own removes the obstacle: it moves the box to the price, or fits its height. */
   fix?: "move" | "height";
   /** The field to correct. */
@@ -93,6 +95,12 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   const waiting = marketObstacle(market, symbol);
   if (waiting !== undefined) return { ...waiting, text: "" }; // the chart says why
+  const { field, text } = wrongFields(errorsOf(parsed, isEmpty));
+  const wrong = field && { text, field };
+  if (isEmpty) {
+    const text = "Draw a box on the chart, or fill in the fields.";
+    return { button: "Suggest a box", text, suggests: true, ...wrong };
+  }
   const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
   if (!hasUser) return blocked("Open an account first.");
   if (balance === 0n) return blocked("Take money to bet with first.");
@@ -102,10 +110,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
   if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  const errors = errorsOf(parsed, isEmpty);
-  const { field, text } = wrongFields(errors);
-  if (field !== undefined) return { button: QUOTE, text, field };
-  if (isEmpty || "errors" in parsed) return blocked("Draw a box or fill in the fields first.");
+  if ("errors" in parsed) return { button: QUOTE, text, ...wrong };
   const { betAmount } = parsed;
   const wrongAmount = (text: string): Obstacle => ({ ...blocked(text), field: "amount" });
   if (balance !== undefined && betAmount > balance) {

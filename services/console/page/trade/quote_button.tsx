@@ -82,7 +82,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
         class="primary wide"
         data-next
         // Within reach of the keyboard, so that it can say why it waits.
-        aria-disabled={isQuoting || obstacle !== undefined}
+        aria-disabled={isQuoting || obstacle !== undefined && !obstacle.suggests}
         aria-describedby="obstacle"
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
