@@ -207,12 +207,16 @@ function Messages({ model }: { model: PageModel }) {
       element.classList.toggle("above", isOver(`${FOCUSED}, .positions`));
       if (isOver(FOCUSED)) element.classList.remove("above");
     };
-    place();
+    const sizes = new ResizeObserver(place);
+    sizes.observe(document.body);
     const ended = new AbortController();
     for (const type of ["focusin", "scroll"]) {
       document.addEventListener(type, place, { signal: ended.signal, passive: true });
     }
-    return () => ended.abort();
+    return () => {
+      sizes.disconnect();
+      ended.abort();
+    };
   }, [messages]);
   return (
     // Each line is read once, without those that are still shown.
