@@ -47,6 +47,7 @@ Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read
   assert.equal(formatDuration(125_000), "2 min 5 s");
   assert.equal(formatDuration(4_200_000), "1 h 10 min");
   assert.equal(formatDuration(59_960), "1 min");
+  assert.equal(formatDuration(7_185_000), "2 h");
   assert.equal(formatDuration(93_600_000), "1 d 2 h");
   assert.deepEqual([60_000, 3_600_000].map(formatDuration), ["1 min", "1 h"]);
   assert.match(formatDay(1_700_000_000_000), /^\d+ Nov, \d\d:\d\d$/);

@@ -59,8 +59,9 @@ export function formatDuration(durationMs: number): string {
   const seconds = Math.round(tenths / 10);
   const index = UNITS.findIndex(([, unit]) => seconds >= unit);
   const [[name, unit], [smaller, part]] = [UNITS[index]!, UNITS[index + 1]!]; // a minute or more
-  const rest = Math.floor(seconds % unit / part);
-  return `${Math.floor(seconds / unit)} ${name}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;
+  const parts = Math.round(seconds / part);
+  const [whole, rest] = [Math.floor(parts * part / unit), parts % (unit / part)];
+  return `${whole} ${name}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;
 }
 
 const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
