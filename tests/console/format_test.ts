@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   decimalsOf,
+  durationText,
   formatAmount,
   formatChange,
   formatDay,
@@ -42,18 +43,29 @@ Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
 });
 
 Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read", () => {
-  assert.equal(formatDuration(-5), "0 s");
+  assert.equal(formatDuration(-5), "0.0 s");
   assert.equal(formatDuration(7_840), "7.8 s");
-  assert.equal(formatDuration(125_000), "2 min 5 s");
+  assert.equal(formatDuration(125_000), "2 min 05 s");
   assert.equal(formatDuration(4_200_000), "1 h 10 min");
-  assert.equal(formatDuration(59_960), "1 min");
-  assert.equal(formatDuration(7_185_000), "2 h");
-  assert.equal(formatDuration(93_600_000), "1 d 2 h");
-  assert.deepEqual([60_000, 3_600_000].map(formatDuration), ["1 min", "1 h"]);
+  assert.deepEqual([60_000, 3_600_000].map(formatDuration), ["1 min 00 s", "1 h 00 min"]);
   assert.match(formatDay(1_700_000_000_000), /^\d+ Nov, \d\d:\d\d$/);
   assert.match(formatTime(1_700_000_000_000), /^\d\d:\d\d:\d\d$/);
   assert.equal(shortAddress("0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"), "0x19E7…ff2A");
   assert.equal(toNumber(2_999_500_000n), 2_999.5);
   assert.equal(fromNumber(-2.0000004), -2_000_000n);
   assert.deepEqual([new Error("closed"), "gone"].map(messageOf), ["closed", "gone"]);
+});
+
+Deno.test("durationText: a duration in one or two units, without what is nothing", () => {
+  const texts = {
+    "0 s": -5,
+    "0.1 s": 100,
+    "15 s": 15_000,
+    "1 min": 59_960,
+    "2 min 5 s": 125_000,
+    "1 h 11 min": 4_250_000,
+    "2 h": 7_185_000,
+    "1 d 2 h": 93_600_000,
+  };
+  for (const [text, ms] of Object.entries(texts)) assert.equal(durationText(ms), text);
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { formatDuration } from "../../services/console/page/format.ts";
+import { durationText } from "../../services/console/page/format.ts";
 import { parseDecimal, parseDuration } from "../../services/console/page/trade/input.ts";
 
 const numbers: Record<string, bigint | undefined> = {
@@ -92,8 +92,8 @@ for (const [text, expected] of Object.entries(durations)) {
   });
 }
 
-Deno.test("formatDuration: a duration is read back as the same", () => {
+Deno.test("durationText: a duration is read back as the same", () => {
   for (const ms of [0, 100, 15_000, 90_000, 125_000, 300_000, 3_600_000, 5_400_000, 86_400_000]) {
-    assert.equal(parseDuration(formatDuration(ms)), ms);
+    assert.equal(parseDuration(durationText(ms)), ms);
   }
 });

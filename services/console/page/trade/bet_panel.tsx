@@ -1,6 +1,6 @@
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { CENT, formatDuration } from "../format.ts";
+import { CENT, durationText } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   describeDraft,
@@ -106,7 +106,7 @@ function Field({ slip, name, error, isWrong = error !== undefined }: FieldProps)
   const addUnit = () => {
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,\s]+$/.test(slip.fields.value[name])) {
-      slip.edit({ [name]: formatDuration(ms) });
+      slip.edit({ [name]: durationText(ms) });
     }
   };
   return (

@@ -3,7 +3,7 @@
  * is quoted.
  */
 import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
-import { CENT, decimalsOf, formatDuration, formatQuotePrice, toNumber } from "../format.ts";
+import { CENT, decimalsOf, durationText, formatQuotePrice, toNumber } from "../format.ts";
 import { parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
@@ -32,7 +32,7 @@ export interface Corners {
 
 /** The draft of a drawn box, rounded to what people read; undefined if it is too small to mean it. */
 export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
-  const round = (ms: number) => parseDuration(formatDuration(ms)) ?? 0;
+  const round = (ms: number) => parseDuration(durationText(ms)) ?? 0;
   const startMs = Math.max(0, Math.min(fromMs, toMs));
   const durationMs = round(Math.max(fromMs, toMs) - startMs);
   const digits = decimalsOf(Math.max(low, high));
@@ -53,8 +53,8 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
 /** A box in words. */
 export function describeDraft({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): string {
   const [low, high] = [lowerPrice, upperPrice].map((price) => formatQuotePrice(toNumber(price)));
-  return `from ${low} to ${high}, starts in ${formatDuration(startsInMs)}, ` +
-    `lasts ${formatDuration(durationMs)}.`;
+  return `from ${low} to ${high}, starts in ${durationText(startsInMs)}, ` +
+    `lasts ${durationText(durationMs)}.`;
 }
 
 /** The fields of the form, as the user types them. */
@@ -80,8 +80,8 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   return {
     lower: formatUnits(draft.lowerPrice),
     upper: formatUnits(draft.upperPrice),
-    startsIn: formatDuration(draft.startsInMs),
-    lasts: formatDuration(draft.durationMs),
+    startsIn: durationText(draft.startsInMs),
+    lasts: durationText(draft.durationMs),
   };
 }
 
@@ -153,8 +153,8 @@ export const SUGGESTED_MS = 60_000;
 export const EMPTY_FIELDS: DraftFields = {
   lower: "",
   upper: "",
-  startsIn: formatDuration(SUGGESTED_START_MS),
-  lasts: formatDuration(SUGGESTED_MS),
+  startsIn: durationText(SUGGESTED_START_MS),
+  lasts: durationText(SUGGESTED_MS),
   amount: "10",
 };
 

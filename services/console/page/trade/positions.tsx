@@ -4,9 +4,9 @@ import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import {
+  durationText,
   formatAmount,
   formatDay,
-  formatDuration,
   formatQuotePrice,
   formatRange,
   formatTime,
@@ -194,7 +194,7 @@ function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; now
       <time dateTime={new Date(startTime).toISOString()} title={formatDay(startTime)}>
         {isRecent ? formatTime(startTime) : formatDay(startTime)}
       </time>
-      , {formatDuration(endTime - startTime)}
+      , {durationText(endTime - startTime)}
     </>
   );
 }
@@ -209,8 +209,8 @@ function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
     return <span class="lost">{text}{at}</span>;
   }
   if (nowMs < startTime) {
-    return <span class="open">● starts in {formatDuration(startTime - nowMs)}</span>;
+    return <span class="open">● starts in {durationText(startTime - nowMs)}</span>;
   }
   if (nowMs >= endTime) return <span class="open">● being settled</span>;
-  return <span class="open">● {formatDuration(endTime - nowMs)} left</span>;
+  return <span class="open">● {durationText(endTime - nowMs)} left</span>;
 }

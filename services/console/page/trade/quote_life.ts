@@ -1,6 +1,6 @@
 /** How long a quote can still be signed. */
 import type { Quote } from "@rangemaker/client";
-import { formatDuration, formatTime } from "../format.ts";
+import { durationText, formatTime } from "../format.ts";
 
 /** A signature needs time to arrive: under this, nothing is signed. */
 export const SIGN_MARGIN_MS = 5_000;
@@ -29,7 +29,7 @@ export function movedText(
 ): string {
   const seconds = Math.round((startTime - before.startTime) / 1_000);
   if (seconds <= 0) return "";
-  return `The window has moved by ${formatDuration(1_000 * seconds)}, to ${formatTime(startTime)}.`;
+  return `The window has moved by ${durationText(1_000 * seconds)}, to ${formatTime(startTime)}.`;
 }
 
 /** When the window begins; once it has, what a bet is on, since the chain counts it from its start. */
@@ -37,7 +37,7 @@ export function windowText(
   { startTime, endTime }: Pick<Quote, "startTime" | "endTime">,
   nowMs: number,
 ): string {
-  const seconds = (untilMs: number) => formatDuration(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
+  const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
   if (nowMs < startTime) return `The window starts in ${seconds(startTime)}.`;
   return `The window has begun: you bet on its last ${
     seconds(endTime)
@@ -57,6 +57,6 @@ export function isOutside(
 export function outsideText({ startTime }: Pick<Quote, "startTime">, nowMs: number): string {
   if (nowMs >= startTime) return "The window has begun with the price outside: nothing is placed.";
   return `The price is outside the box. It has to be inside in ${
-    formatDuration(1_000 * Math.ceil((startTime - nowMs) / 1_000))
+    durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))
   }, when the window starts, or you lose.`;
 }

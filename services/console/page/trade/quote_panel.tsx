@@ -3,7 +3,7 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { isDecided, outcomeText } from "../data/live_breaches.ts";
-import { formatAmount, formatDuration, formatRange, formatTime } from "../format.ts";
+import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { leastPayout, oddsOf } from "./odds.ts";
@@ -69,7 +69,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
       <dl class="facts">
         <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
         <Fact label="From">
-          {formatTime(quote.startTime)} for {formatDuration(quote.endTime - quote.startTime)}
+          {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
         </Fact>
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
