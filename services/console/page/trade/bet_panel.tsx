@@ -131,22 +131,21 @@ function Field({ slip, name, error, isWrong = error !== undefined }: FieldProps)
 }
 
 /** Stakes behind a button, USDC; the last one is the whole balance. */
-const STAKES = [10, 50, 100] as const;
+const STAKES = ["10", "50", "100"];
 
 function Stakes({ model, slip }: BetPanelProps) {
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const stakes = STAKES.map((amount) => ({ text: String(amount), amount: String(amount) }));
-  const all = { text: "All", amount: formatUnits(balance / CENT * CENT) };
+  const all = formatUnits(balance / CENT * CENT);
   return (
     <div class="choice stakes" role="group" aria-label="Amounts">
-      {[...stakes, ...(balance > 0n ? [all] : [])].map(({ text, amount }) => (
+      {[...STAKES, ...(balance > 0n ? ["All"] : [])].map((stake) => (
         <button
-          key={text}
+          key={stake}
           type="button"
-          aria-label={`Bet ${text === "All" ? "all" : text} USDC`}
-          onClick={() => slip.edit({ amount })}
+          aria-label={`Bet ${stake.toLowerCase()} USDC`}
+          onClick={() => slip.edit({ amount: stake === "All" ? all : stake })}
         >
-          {text}
+          {stake}
         </button>
       ))}
     </div>

@@ -17,6 +17,9 @@ const GAP_MS = 1_000;
 /** Pixels between the hint and the edge of the chart. */
 const HINT_INSET = 6;
 
+/** A label of the time closer to the edge of the chart, in pixels, would be cut. */
+const TIME_INSET = 28;
+
 /** With more time than this, labels need the date. */
 const DAY_MS = 86_400_000;
 
@@ -87,16 +90,11 @@ function paintGrid(frame: Frame): void {
   context.textAlign = "center";
   const [fromMs = 0, toMs = 0] = x.domain();
   const isLong = toMs - fromMs > DAY_MS;
-  // Full minutes are short, so that a narrow chart has more of them.
-  const minutes = isLong ? [] : timeTicks(scales, 44);
-  const isShort = minutes.length > 0 && minutes.every((time) => time % 60_000 === 0);
-  const edge = isShort ? 18 : 28;
-  for (const time of isShort ? minutes : timeTicks(scales, isLong ? 90 : 64)) {
+  for (const time of timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
-    if (at < edge || at > plot.right - edge) continue;
-    const text = isLong ? formatDay(time) : formatTime(time).slice(0, isShort ? 5 : 8);
-    context.fillText(text, at, plot.bottom + 13);
+    if (at < TIME_INSET || at > plot.right - TIME_INSET) continue;
+    context.fillText(isLong ? formatDay(time) : formatTime(time), at, plot.bottom + 13);
   }
 }
 

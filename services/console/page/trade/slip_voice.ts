@@ -29,16 +29,12 @@ export class SlipVoice {
     this.#options = options;
   }
 
-  announce(text: string): void {
-    this.#options.announce(text);
-  }
-
   /** Says once that the outcome of a signed bet is unknown. @param isChecking Reads signals. */
   checking(isChecking: () => boolean | undefined): void {
     let before: boolean | undefined = false;
     effect(() => {
       const now = isChecking();
-      if (now && !before) untracked(() => this.announce(CHECKING));
+      if (now && !before) untracked(() => this.#options.announce(CHECKING));
       before = now;
     });
   }
@@ -77,7 +73,7 @@ export class SlipVoice {
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
-      this.announce("The quote has expired.");
+      announce("The quote has expired.");
     }));
   }
 
