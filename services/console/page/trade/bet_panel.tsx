@@ -219,6 +219,7 @@ export function clearBox({ announce }: PageModel, slip: BetSlip): void {
 
 /** Takes back the last change of the box, and says what it is now. */
 export function undo(model: PageModel, slip: BetSlip): void {
+  if (slip.replaced.peek() === undefined) return;
   slip.undo();
   if (slip.isEmpty) model.announce("No box.", { isSpoken: true });
   else sayBox(model, slip, "Box");
