@@ -103,10 +103,27 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
   assert.equal(stage.thesisId, 7);
   assert.equal(slip.draft, undefined);
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
+  assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
     "(The quote pays 12.00 USDC for 10.00 (at least 10.80), break-even 83.3 %. The window starts in 3 s. Sign it within 18 s.)",
   ]);
+});
+
+Deno.test("BetSlip: undo brings a changed or cleared box back, and once more the changed one; the amount stays", () => {
+  const { slip } = scene();
+  const { lower } = slip.fields.value;
+  slip.keep();
+  for (const low of ["2991", "2992"]) slip.edit({ lower: low });
+  slip.edit({ amount: "50" });
+  const lowerAfter = (change: () => void) => (change(), slip.fields.value.lower);
+  assert.equal(lowerAfter(() => slip.undo()), lower);
+  assert.equal(slip.fields.value.amount, "50");
+  assert.equal(lowerAfter(() => slip.undo()), "2992");
+  assert.equal(lowerAfter(() => slip.clear()), "");
+  assert.equal(lowerAfter(() => slip.undo()), "2992");
+  slip.choose("BTC/USDT");
+  assert.equal(slip.replaced.value, undefined, "a box of another market");
 });
 
 Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
@@ -129,10 +146,7 @@ Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
 Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", async () => {
   const refused = new ExecutionError("EXPOSURE_TOO_LARGE", "no");
   const { slip } = scene({ quote: () => Promise.reject(refused) });
-  slip.draw({ lowerPrice: 1n, upperPrice: 2n, startsInMs: 3_000, durationMs: 5_000 });
-  assert.deepEqual(slip.fields.value, {
-    ...{ lower: "0.000001", upper: "0.000002", startsIn: "3 s", lasts: "5 s", amount: "10" },
-  });
+  slip.edit({ lasts: "5 s" });
   slip.estimator.state.value = { failure: "of before", bet: BET };
   await slip.quote();
   assert.equal(slip.estimator.state.value, undefined, "the next one is younger than the refusal");
@@ -232,7 +246,7 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
     assert.match(
       said.at(-1) ?? "",
-      /^\(The price moved, and nothing was taken\. (It pays .* less than the quote before of 12\.00 USDC\. )?The quote pays [^.]+\.\d\d USDC for /,
+      /^\(The price moved, and nothing was taken\. (It pays .* less than the quote before\. )?The quote pays [^.]+\.\d\d USDC for /,
     );
     assert.equal(said.length, 2);
   }
@@ -326,6 +340,14 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   assert.equal(said[0], `(${slip.terms})`);
 });
 
+Deno.test("BetSlip: nothing is spoken of a payout while the chart says what is wrong", () => {
+  const { slip, said, clock, obstacle } = scene();
+  obstacle.now = { button: "You are offline", text: "" };
+  slip.estimator.state.value = { failure: new NetworkError("SERVICE_UNREACHABLE", ""), bet: BET };
+  clock.advance(1_000);
+  assert.deepEqual(said, []);
+});
+
 Deno.test("BetSlip: a wrong field is spoken once it is still, and no payout", () => {
   const { slip, clock, said, obstacle } = scene();
   obstacle.now = { button: "", text: "Your balance is 1.00 USDC.", field: "amount" };
@@ -410,7 +432,7 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
 
 Deno.test("BetSlip: without an account nothing is quoted", async () => {
   const { slip, user, untouched } = scene();
-  const empty = { lower: "", upper: "", startsIn: "20 s", lasts: "1 m", amount: "10" };
+  const empty = { lower: "", upper: "", startsIn: "20 s", lasts: "1 min", amount: "10" };
   assert.deepEqual(untouched, empty);
   user.value = undefined;
   await slip.quote();

@@ -113,7 +113,7 @@ Deno.test("nextToEnd: the open bet that ends first, without those that are decid
 Deno.test("countdownOf: counts to the start of a bet, then to its end, in full seconds", () => {
   const bet = thesisOf(3, { startTime: 10_000, endTime: 130_000, payout: 12_430_000n });
   assert.equal(countdownOf(bet, 7_001), "Bet 3: starts in 3 s, pays 12.43 USDC");
-  assert.equal(countdownOf(bet, 10_000), "Bet 3: 2 min 00 s left, pays 12.43 USDC");
+  assert.equal(countdownOf(bet, 10_000), "Bet 3: 2 min left, pays 12.43 USDC");
   assert.equal(countdownOf(bet, 129_999), "Bet 3: 1 s left, pays 12.43 USDC");
 });
 

@@ -49,9 +49,9 @@ function callsFor(boxes: number, points: number): Record<string, number> {
 }
 
 /** One frame of a minute between 2,980 and 3,020. */
-function painted(series: PriceSeries, boxes: readonly ChartBox[]) {
+function painted(series: PriceSeries, boxes: readonly ChartBox[], isOld = false) {
   const { context, ...calls } = countingContext();
-  const content = { series, boxes, palette: {}, highlighted: 3, isOld: false };
+  const content = { series, boxes, palette: {}, highlighted: 3, isOld };
   const scales = scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
   paint({ ...content, context, scales }, SIZE.width, SIZE.height);
   return { ...calls, scales };
@@ -79,12 +79,52 @@ const OWN: ChartBox = {
   ...{ fromMs: NOW_MS, toMs: NOW_MS + 9_000 },
 };
 
-Deno.test("Chart: both bounds of the own box have a tag at the axis, apart however low the box is", () => {
-  const { texts, scales: { plot } } = painted(new PriceSeries(), [OWN]);
-  const tags = texts.filter(({ text, x }) => x > plot.right && /^2,990\.[05]0$/.test(text));
-  const [upper, lower] = tags;
-  assert.deepEqual(tags.map(({ text }) => text), ["2,990.50", "2,990.00"]);
-  assert((lower?.y ?? 0) - (upper?.y ?? 0) >= 20);
+/** The tags at the axis, in bold letters: their texts and places, from the top down. */
+function tagsOf(price: number | undefined, boxes: readonly ChartBox[]) {
+  const series = new PriceSeries();
+  if (price !== undefined) series.merge([{ time: NOW_MS, price }]);
+  const { texts, scales: { plot } } = painted(series, boxes);
+  const known = [price, ...boxes.flatMap(({ low, high }) => [low, high])]
+    .map((value) => value?.toLocaleString("en-US", { minimumFractionDigits: 2 }));
+  const tags = texts.filter(({ text, x }) => x > plot.right && known.includes(text))
+    .sort((a, b) => a.y - b.y);
+  for (const [index, { y }] of tags.entries()) {
+    assert(y >= plot.top && y <= plot.bottom + 1, `${y}`);
+    assert(index === 0 || y - tags[index - 1]!.y >= 20, "none covers another one");
+  }
+  return tags.map(({ text }) => text);
+}
+
+Deno.test("Chart: the newest price and both bounds of the own box have tags at the axis that never cover each other", () => {
+  assert.deepEqual(tagsOf(undefined, [OWN]), ["2,990.50", "2,990.00"]);
+  for (const price of [2_980.01, 2_989.99, 2_990.01, 2_990.25, 2_990.49, 2_990.51, 3_019.99]) {
+    const text = price.toFixed(2).replace(/^./, "$&,");
+    const bounds = ["2,990.50", "2,990.00"];
+    bounds.splice(price > 2_990.5 ? 0 : price > 2_990 ? 1 : 2, 0, text);
+    assert.deepEqual(tagsOf(price, [OWN]), bounds);
+  }
+  const atTheEdge = { ...OWN, low: 2_980, high: 2_980.01 };
+  assert.deepEqual(tagsOf(2_979.99, [atTheEdge]), ["2,980.01", "2,980.00", "2,979.99"]);
+});
+
+Deno.test("Chart: the bounds of an open bet have tags: of the one that stands out, or ends next", () => {
+  const open: ChartBox = { ...OWN, kind: "open", low: 2_993.5, high: 2_994, label: "" };
+  const boxes: ChartBox[] = [
+    { ...open, thesisId: 1, low: 2_991, high: 2_992, toMs: NOW_MS + 2_000 },
+    { ...open, thesisId: 2, toMs: NOW_MS + 1_000 },
+    { ...open, kind: "won", thesisId: 4, toMs: NOW_MS - 1_000 },
+  ];
+  assert.deepEqual(tagsOf(undefined, boxes), ["2,994.00", "2,993.50"]);
+  const chosen: ChartBox = { ...open, thesisId: 3, low: 2_995, high: 2_996 };
+  assert.deepEqual(tagsOf(undefined, [chosen, ...boxes]), ["2,996.00", "2,995.00"]);
+});
+
+Deno.test("Chart: labels leave room for the reason of old prices, which lies over the chart", () => {
+  const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
+  const levelOf = (isOld: boolean) =>
+    painted(new PriceSeries(), [tall], isOld).texts.find(({ text }) => text === "won")?.y ?? NaN;
+  assert(levelOf(false) < 40);
+  assert(levelOf(true) > 60);
 });
 
 Deno.test("Chart: a label whose place is taken is at the lower edge of its box, inside the chart", () => {

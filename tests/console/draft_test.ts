@@ -4,10 +4,10 @@ import {
   type DraftFields,
   draftOf,
   fieldsOf,
-  movedDraft,
   parseFields,
   repeatedDraft,
   suggestedDraft,
+  timesOf,
 } from "../../services/console/page/trade/draft.ts";
 
 const FIELDS: DraftFields = {
@@ -34,6 +34,15 @@ Deno.test("draftOf: corners in any order make the same box, rounded to what peop
 Deno.test("draftOf: a box begins now at the earliest, and lasts a second at least", () => {
   const draft = draftOf({ fromMs: -5_000, toMs: 300, low: 1, high: 2 });
   assert.deepEqual([draft?.startsInMs, draft?.durationMs], [0, 1_000]);
+});
+
+Deno.test("draftOf: its times are as exact as they are shown", () => {
+  const timesOf = (fromMs: number, lastsMs: number) => {
+    const draft = draftOf({ fromMs, toMs: fromMs + lastsMs, low: 1, high: 2 });
+    return [draft?.startsInMs, draft?.durationMs];
+  };
+  assert.deepEqual(timesOf(17_840, 122_200), [17_800, 122_000]);
+  assert.deepEqual(timesOf(4_250_000, 3_000), [4_260_000, 3_000]);
 });
 
 Deno.test("draftOf: no box without height, without length, or below zero", () => {
@@ -125,16 +134,36 @@ Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
   }
 });
 
-Deno.test("movedDraft: keeps size and times, and lies around the new price", () => {
-  const draft = {
-    ...{ lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n },
-    ...{ startsInMs: 7_000, durationMs: 15_000 },
-  };
-  assert.deepEqual(movedDraft(draft, 3_500_000_000n), {
-    ...draft,
-    ...{ lowerPrice: 3_490_000_000n, upperPrice: 3_510_000_000n },
+Deno.test("timesOf: the times of the fields, and those of a suggested box in place of wrong ones", () => {
+  assert.deepEqual(timesOf(FIELDS), { startsInMs: 3_000, durationMs: 15_000 });
+  const wrong = timesOf({ ...FIELDS, startsIn: "abc", lasts: "0.9" });
+  assert.deepEqual(wrong, { startsInMs: 20_000, durationMs: 60_000 });
+});
+
+Deno.test("suggestedDraft: keeps times, and is taller the longer they are", () => {
+  const heights = [15_000, 60_000].map((durationMs) => {
+    const times = { startsInMs: 3_000, durationMs };
+    const { lowerPrice, upperPrice, ...kept } = suggestedDraft(3_000_000_000n, 0.0001, times);
+    assert.deepEqual(kept, times);
+    return Number(upperPrice - lowerPrice) / 1e6;
   });
-  assert(movedDraft(draft, 5_000_000n).lowerPrice > 0n, "a box taller than the price");
+  assert.deepEqual(heights.map(Math.round), [3, 6]);
+});
+
+Deno.test("suggestedDraft: keeps the height of a box, unless no maker would take it", () => {
+  const times = { startsInMs: 3_000, durationMs: 15_000 };
+  const heightOf = (height: bigint) => {
+    const kept = { ...times, lowerPrice: 2_000_000_000n, upperPrice: 2_000_000_000n + height };
+    const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, 0.0001, times, kept);
+    assert(lowerPrice < 3_000_000_000n && upperPrice > 3_000_000_000n);
+    return Number(upperPrice - lowerPrice) / 1e6;
+  };
+  const suggested = heightOf(140_000n); // a sliver of 0.14
+  assert.equal(suggested, 3.24);
+  assert.equal(heightOf(100_000_000n), suggested, "one that the price will never leave");
+  for (const height of [2_000_000n, 4_800_000n]) {
+    assert.equal(heightOf(height), Number(height) / 1e6);
+  }
 });
 
 Deno.test("suggestedDraft: is taller the more the price moves, within bounds", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   decimalsOf,
+  durationText,
   formatAmount,
   formatChange,
   formatDay,
@@ -53,4 +54,18 @@ Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read
   assert.equal(toNumber(2_999_500_000n), 2_999.5);
   assert.equal(fromNumber(-2.0000004), -2_000_000n);
   assert.deepEqual([new Error("closed"), "gone"].map(messageOf), ["closed", "gone"]);
+});
+
+Deno.test("durationText: a duration in one or two units, without what is nothing", () => {
+  const texts = {
+    "0 s": -5,
+    "0.1 s": 100,
+    "15 s": 15_000,
+    "1 min": 59_960,
+    "2 min 5 s": 125_000,
+    "1 h 11 min": 4_250_000,
+    "2 h": 7_185_000,
+    "1 d 2 h": 93_600_000,
+  };
+  for (const [text, ms] of Object.entries(texts)) assert.equal(durationText(ms), text);
 });

@@ -4,7 +4,7 @@ import { Markets } from "../../lib/client/mod.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import {
   csvOf,
-  filtered,
+  FILTERS,
   PAGE_ROWS,
   pageOf,
   sorted,
@@ -22,9 +22,9 @@ const theses = [
   thesisOf(1),
 ];
 
-Deno.test("filtered: open, won and lost bets; one that was left is lost", () => {
-  const idsOf = (filter: Parameters<typeof filtered>[1]) =>
-    filtered(theses, filter).map(({ id }) => id);
+Deno.test("FILTERS: open, won and lost bets; one that was left is lost", () => {
+  const idsOf = (filter: keyof typeof FILTERS) =>
+    theses.filter(FILTERS[filter]).map(({ id }) => id);
   assert.deepEqual(idsOf("All"), [4, 3, 2, 1]);
   assert.deepEqual(idsOf("Open"), [1]);
   assert.deepEqual(idsOf("Won"), [2]);
@@ -123,17 +123,15 @@ Deno.test("DraftStore: a draft is kept for an hour; stored text of another form 
   }
 });
 
-Deno.test("sorted: by each column, both ways; equal bets stay in their order", () => {
+Deno.test("sorted: the newest or the largest first; equal bets stay in their order", () => {
   const rows = [
     thesisOf(3, { betAmount: 5n, payout: 30n }),
     thesisOf(2, { betAmount: 7n, payout: 20n, status: "won" }),
-    thesisOf(1, { betAmount: 7n, payout: 10n, status: "lost" }),
+    thesisOf(1, { betAmount: 7n, payout: 40n, status: "lost" }),
   ];
-  const idsBy = (by: string, isDescending: boolean) =>
-    sorted(rows, { by, isDescending }).map(({ id }) => id);
-  assert.deepEqual(idsBy("Bet", false), [1, 2, 3]);
-  assert.deepEqual(idsBy("Bet", true), [3, 2, 1]);
-  assert.deepEqual(idsBy("You bet", true), [2, 1, 3]);
-  assert.deepEqual(idsBy("Pays", false), [1, 2, 3]);
-  assert.deepEqual(idsBy("Outcome", true), [2, 3, 1]);
+  const idsBy = (order: string) => sorted(rows, order).map(({ id }) => id);
+  assert.deepEqual(sorted(rows.toReversed(), "newest"), rows);
+  assert.deepEqual(idsBy("your bet"), [2, 1, 3]);
+  assert.deepEqual(idsBy("payout"), [1, 3, 2]);
+  assert.deepEqual(idsBy("profit"), [2, 3, 1]);
 });

@@ -1,6 +1,10 @@
 /** What the page knows of a bet before the node says it. */
 import assert from "node:assert/strict";
-import { isDecided, LiveBreaches } from "../../services/console/page/data/live_breaches.ts";
+import {
+  isDecided,
+  LiveBreaches,
+  outcomeText,
+} from "../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { historyOf, resultsOf } from "../../services/console/page/data/results.ts";
 import { boxOfThesis, stateOfBet } from "../../services/console/page/trade/chart_boxes.ts";
@@ -48,6 +52,17 @@ Deno.test("LiveBreaches: settled theses and markets without prices stay unchange
   const won = { ...open, status: "won" } as const;
   assert.equal(breaches.withBreach(won, seriesOf(1_200, 99)), won);
   assert.equal(breaches.withBreach(open, undefined), open);
+});
+
+Deno.test("outcomeText: a lost bet says at which price it left the box, and at which side", () => {
+  const bet = { ...open, betAmount: 10_000_000n, payout: 12_000_000n };
+  assert.equal(outcomeText({ ...bet, status: "won" }), "Bet 1 won: 12.00 USDC paid out.");
+  const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
+  const textAt = (price: bigint) => outcomeText({ ...bet, ...sides, breach: { time: 0, price } });
+  const lost = "Bet 1 lost: 10.00 USDC.";
+  assert.equal(textAt(2_989_380_000n), `${lost} The price fell to 2,989.38, below 2,990.00.`);
+  assert.equal(textAt(3_010_500_000n), `${lost} The price rose to 3,010.50, above 3,010.00.`);
+  assert.equal(outcomeText({ ...bet, status: "lost" }), lost);
 });
 
 Deno.test("A bet whose range was left is decided: for its box, its row and the maker's results", () => {

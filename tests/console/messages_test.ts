@@ -3,19 +3,28 @@ import { signal } from "@preact/signals";
 import { announceReturn, openMessages } from "../../services/console/page/data/messages.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-Deno.test("Messages: the newest three for 8 s each, until one is removed; equal words are two events", () => {
+Deno.test("Messages: each stays for 8 s, however many follow; the same words in a row are said once", () => {
   const clock = new FakeClock();
   const { messages, announce } = openMessages(clock);
   const texts = () => messages.value.map(({ text, isSpoken }) => isSpoken ? `(${text})` : text);
   announce("a");
   clock.advance(5_000);
-  announce("b");
-  const remove = announce("b", { isSpoken: true });
-  assert.deepEqual(texts(), ["a", "b", "(b)"]);
-  announce("c");
-  assert.deepEqual(texts(), ["b", "(b)", "c"]);
+  for (const text of ["b", "c", "d"]) announce(text, { isSpoken: true });
+  const remove = announce("e", { isSpoken: true });
+  assert.deepEqual(texts(), ["a", "(b)", "(c)", "(d)", "(e)"]);
   remove();
-  assert.deepEqual(texts(), ["b", "c"]);
+  announce("d", { isSpoken: true });
+  assert.deepEqual(texts(), ["a", "(b)", "(c)", "(d)"]);
+  const [{ id } = { id: -1 }] = messages.value.slice(-1);
+  announce("d");
+  announce("d", { isSpoken: true });
+  assert.deepEqual(texts(), ["a", "(b)", "(c)", "d"], "seen from now on, and not read again");
+  assert.equal(messages.value.at(-1)?.id, id);
+  clock.advance(3_000);
+  assert.deepEqual(texts(), ["(b)", "(c)", "d"]);
+  announce("a");
+  announce("d");
+  assert.deepEqual(texts(), ["(b)", "(c)", "d", "a", "d"], "news in between");
   clock.advance(8_000);
   assert.deepEqual(texts(), []);
 });

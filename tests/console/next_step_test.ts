@@ -47,6 +47,7 @@ const obstacles: readonly [
   ],
   ["no connection", { market: "away" }, "Reconnecting …", /^$/],
   ["no network", { market: "offline" }, "You are offline", /^$/],
+  ["no box", { isEmpty: true }, "Suggest a box", /^Draw a box/],
   ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],
   ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
   [
@@ -62,8 +63,12 @@ const obstacles: readonly [
     /^The node has chain 9, and this page is for chain 1337\.$/,
   ],
   ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
-  ["no box", { isEmpty: true }, QUOTE, /^Draw a box/],
-  ["wrong fields", { parsed: { errors: { lower: "?" } } }, QUOTE, /^Stays above: \?\.$/],
+  [
+    "wrong fields",
+    { parsed: { errors: { lower: "?", lasts: "!" } } },
+    QUOTE,
+    /^Stays above: \?\. Lasts: !\.$/,
+  ],
   [
     "more than the balance",
     { balance: 9_999_999n },
@@ -106,15 +111,32 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
       assert.equal(found?.button, button);
       assert.match(found?.text ?? "", text);
       assert.equal(found?.switchesChain ?? false, name === "a wallet on another chain");
+      assert.equal(found?.suggests ?? false, name === "no box");
       const isAmount = name.startsWith("more than") || name.startsWith("less than");
       assert.equal(
         found?.field,
         isAmount ? "amount" : name === "wrong fields" ? "lower" : undefined,
       );
-      assert.equal(found?.movesBox ?? false, name === "a price that left the box");
+      assert.equal(found?.fix, name === "a price that left the box" ? "move" : undefined);
     }
   });
 }
+
+Deno.test("obstacleOf: a box of a height that no maker prices can be fitted", () => {
+  for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {
+    assert.equal(obstacleOf({ ...READY, unpriceable: { code, text: "?" } })?.fix, "height");
+  }
+});
+
+Deno.test("obstacleOf: before there is a box, a wrong time is named, and empty prices are not", () => {
+  const empty = { ...FIELDS, lower: "", upper: "" };
+  const found = (fields: typeof FIELDS) =>
+    obstacleOf({ ...READY, isEmpty: true, parsed: parseFields(fields) });
+  assert.match(found(empty)?.text ?? "", /^Draw a box/);
+  const wrong = found({ ...empty, startsIn: "abc" });
+  assert.equal(wrong?.field, "startsIn");
+  assert.match(wrong?.text ?? "", /^Starts in: Enter 0 to 1 d[^.]*\.$/);
+});
 
 Deno.test("marketObstacle: each state of a market has a sentence, a fresh one has none", () => {
   assert.equal(marketObstacle("fresh", "A/B"), undefined);

@@ -45,9 +45,8 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
-          assert.equal(await visitor.textOf(".legend"), "Pinch to zoom");
+          await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
-          await visitor.sees(/\(× \d/);
           await visitor.sees(
             /pays [\d.]+ USDC \(× [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%/,
           );
@@ -69,7 +68,7 @@ Deno.test({
             await visitor.sees(then);
           }
           assert.match(
-            await visitor.textOf(".legend"),
+            await visitor.textOf(".legend .open"),
             /^● Bet 1: .*\d+ s.*, pays \d+\.\d\d USDC$/,
           );
           await page.$eval("html", (html) => html.scrollTop = 600);
@@ -88,7 +87,7 @@ Deno.test({
           assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
           await visitor.press("Repeat bet 1");
           await visitor.sees(/\(× \d/);
-          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 m");
+          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 min");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
             await visitor.sees(view === "maker" ? /Open boxes/ : /Price sources/);
@@ -99,7 +98,7 @@ Deno.test({
       );
 
       await t.step(
-        "a box that the price has left is moved back by a button of its own; back leaves a quote",
+        "a box that the price has left, or never will, is fitted by a button of its own; back leaves a quote",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -125,15 +124,39 @@ Deno.test({
           assert.equal(said.length, 1);
           await visitor.press("Move the box to the price");
           await visitor.sees(/\(× \d/);
-          const [lower = 0, upper = 0] = await page.$$eval(
-            "input[name=lower], input[name=upper]",
-            (inputs) => inputs.map(({ value }) => Number(value)),
-          );
-          assert(upper < 4_000 && Math.abs(upper - lower - 10) < 0.1, `${lower} to ${upper}`);
+          await focusIsOn(page, "Get a firm quote");
+          const sides = () =>
+            page.$$eval(
+              "input[name=lower], input[name=upper]",
+              (inputs) => inputs.map(({ value }) => Number(value)),
+            );
+          const [moved = 0] = await sides();
+          assert(moved > 1_000 && moved < 4_000, `${moved}`);
+          await visitor.fill("lower", "1000");
+          await visitor.fill("upper", "9000");
+          await visitor.fill("lasts", "30 s");
+          const fit = await page.waitForSelector(".bar-note button::-p-text(Use ±)");
+          await fit?.click();
+          await visitor.sees(/\(× \d/);
+          await focusIsOn(page, "Get a firm quote");
+          const [lower = 0, upper = 0] = await sides();
+          assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
+          assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "30 s");
           await visitor.press("Get a firm quote");
           await visitor.sees(/Sign within/);
           await page.reload();
-          await visitor.sees(/The quote was dropped as the page was loaded again/);
+          const dropped = /The quote was dropped as the page was loaded again/;
+          await visitor.sees(dropped);
+          await hears(page, /^Pays [\d.]+ USDC/);
+          const shown = await page.$$eval(
+            ".messages p",
+            (lines) =>
+              lines.filter((line) =>
+                line.computedStyleMap().get("clip-path")?.toString() === "none"
+              )
+                .map(({ textContent }) => textContent),
+          );
+          assert.match(shown.join(), dropped, "what is only spoken does not replace what is seen");
           assert.equal(await page.$eval("input[name=upper]", ({ value }) => Number(value)), upper);
           await visitor.close({ outages: true });
         },
@@ -193,11 +216,27 @@ Deno.test({
         await hears(page, /^Time shown: 1 min$/);
         await page.keyboard.press("Enter");
         await hears(page, /^Suggested box: /);
-        await page.keyboard.press("Escape");
+        await visitor.press("Clear");
         await hears(page, /^The box was cleared\.$/);
-        assert.equal(await page.$eval("input[name=upper]", ({ value }) => value), "");
+        await page.waitForSelector(".chart .area:focus"); // the button is gone
+        const upper = () => page.$eval("input[name=upper]", ({ value }) => value);
+        assert.equal(await upper(), "");
+        await page.keyboard.down("Control");
+        await page.keyboard.press("z");
+        await page.keyboard.up("Control");
+        assert.notEqual(await upper(), "");
+        await page.keyboard.press("Escape");
+        assert.equal(await upper(), "");
+        // Enter suggests a box although a field is wrong, with the times that are right.
+        await visitor.fill("startsIn", "abc");
+        await page.waitForSelector('input[name=startsIn][aria-invalid="true"]');
+        await visitor.fill("lasts", "90");
+        await page.focus(".chart .area");
         await page.keyboard.press("Enter");
-        await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 m\.$/);
+        await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 min 30 s\.$/);
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("Enter");
+        await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
         await hears(
           page,
           /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
@@ -287,9 +326,13 @@ Deno.test({
         await page.keyboard.press("Enter");
         await hears(page, /^Suggested box: /);
         await page.waitForSelector(".chart .area:focus");
-        await page.focus('th[data-column="Outcome"] button');
-        await page.keyboard.press("Enter");
-        await hears(page, /^Sorted by Outcome, ascending\.$/);
+        await page.setViewport({ width: 1280, height: 800 });
+        const [scroll, client] = await page.$eval(
+          ".positions .scroller",
+          ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+        );
+        assert.equal(scroll, client, "the list fits");
+        await page.select(".positions select", "profit");
         await page.focus("tbody th button");
         await page.keyboard.press("Enter");
         await hears(page, /^Bet \d+ is shown on the chart: pays [\d.]+, ETH\/USDT from /);
@@ -306,6 +349,8 @@ Deno.test({
           const visitor = await open();
           const { page } = visitor;
           await visitor.sees(/Live/);
+          await visitor.press("Suggest a box");
+          await visitor.sees(/\(× \d/);
           const button = await page.waitForSelector(
             `[aria-disabled="true"]::-p-text(Get a firm quote)`,
           );
@@ -320,7 +365,6 @@ Deno.test({
           assert.equal(focused, "Maker");
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
-          await visitor.press("Suggest a box");
           await visitor.sees(/\(× \d/);
           await page.evaluate(`
             globalThis.causes = new Set();
@@ -340,25 +384,32 @@ Deno.test({
         },
       );
 
-      await t.step("a chosen theme also colours the chart, and stays after a reload", async () => {
-        const visitor = await open();
-        const { page } = visitor;
-        await visitor.sees(/Live/);
-        const corner = async () =>
-          Number(
-            await page.evaluate(
-              `document.querySelector(".chart canvas").getContext("2d").getImageData(1, 1, 1, 1).data[0]`,
-            ),
-          );
-        assert(await corner() > 200, "light");
-        await page.select("select[name=theme]", "dark");
-        await eventually("a dark chart", async () => await corner() < 60 || undefined);
-        await page.reload();
-        await visitor.sees(/Live/);
-        await eventually("a dark chart", async () => await corner() < 60 || undefined);
-        assert.deepEqual(await seriousViolations(page), []);
-        await visitor.close();
-      });
+      await t.step(
+        "a chosen theme also colours the charts of other tabs, and stays after a reload",
+        async () => {
+          const visitor = await open();
+          const { page } = visitor;
+          await visitor.sees(/Live/);
+          const corner = async () =>
+            Number(
+              await page.evaluate(
+                `document.querySelector(".chart canvas").getContext("2d").getImageData(1, 1, 1, 1).data[0]`,
+              ),
+            );
+          assert(await corner() > 200, "light");
+          const other = await visitor.newTab();
+          await other.sees(/Live/);
+          await other.page.select("select[name=theme]", "dark");
+          await page.bringToFront();
+          await eventually("a dark chart", async () => await corner() < 60 || undefined);
+          assert.equal(await page.$eval("select[name=theme]", ({ value }) => value), "dark");
+          await page.reload();
+          await visitor.sees(/Live/);
+          await eventually("a dark chart", async () => await corner() < 60 || undefined);
+          assert.deepEqual(await seriousViolations(page), []);
+          await visitor.close();
+        },
+      );
 
       await t.step(
         "on its side, a phone shows chart, box and next step at once; a tablet does, too",

@@ -92,6 +92,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await visitor.touch([[[0.5, 0.62]], [[0.55, 0.5]], [[0.68, 0.35]]]);
   await visitor.sees(/\(× \d/);
   await take("phone-3-box");
+  await visitor.press("Clear");
   await visitor.press("Suggest a box");
   await visitor.sees(/\(× \d/);
   await visitor.press("Get a firm quote");

@@ -13,19 +13,22 @@ function sessionOf(
   isDevelopmentChain: boolean,
   store = memoryStore(),
   injected = signal<readonly InjectedWallet[]>([]),
+  tabs = new EventTarget(),
 ) {
+  let left = 0;
   const urls = { solver: URL, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
     config: { version: "1", urls, chainId: 1337, markets: [...MARKETS], isDevelopmentChain },
     clock: new FakeClock(),
     serverClock: new FakeClock(),
     store,
-    tabs: new EventTarget(),
+    tabs,
     injected,
     onSettled() {},
     onResolved() {},
+    onLeft: () => left += 1,
   });
-  return { session, store };
+  return { session, store, timesLeft: () => left };
 }
 
 Deno.test("Session: makes no key for a chain that is not marked as one for tests", async () => {
@@ -176,5 +179,29 @@ Deno.test(
     const reloaded = sessionOf(true, store).session;
     reloaded.restore();
     assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
+  },
+);
+
+Deno.test(
+  "Session: an account that is left or opened in one tab is left or opened in the others",
+  options,
+  async () => {
+    const store = memoryStore();
+    const tabs = new EventTarget();
+    const first = sessionOf(true, store).session;
+    const other = sessionOf(true, store, undefined, tabs);
+    const stored = (key: string) =>
+      tabs.dispatchEvent(Object.assign(new Event("storage"), { key }));
+    await first.useDevelopmentKey();
+    stored("rangemaker.account");
+    await eventually("the same account", () => other.session.user.value);
+    const { value: user } = other.session.user;
+    stored("rangemaker.account");
+    assert.equal(other.session.user.value, user, "it is kept");
+    first.leave();
+    stored("rangemaker.theme");
+    assert.notEqual(other.session.user.value, undefined);
+    for (const _ of ["left", "said once"]) stored("rangemaker.account");
+    assert.deepEqual([other.session.user.value, other.timesLeft()], [undefined, 1]);
   },
 );

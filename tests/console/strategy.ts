@@ -5,6 +5,9 @@ import {
 } from "../../services/solver/pricing/strategy.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 
+/** A box is refused if its upper bound is this many times its lower one: no price leaves it. */
+const WIDTH_MAX = 8;
+
 /** Of the payout at a fair price. */
 const SHARE = 0.97;
 
@@ -19,6 +22,9 @@ const create: StrategyFactory = ({ market }) => ({
     const spot = market(bet).spot?.price ?? 0n;
     if (spot < bet.lowerPrice || spot > bet.upperPrice) {
       throw new PricingRefusedError("OUTSIDE_RANGE", "The price is outside the range");
+    }
+    if (Number(bet.upperPrice) > WIDTH_MAX * Number(bet.lowerPrice)) {
+      throw new PricingRefusedError("PAYOUT_TOO_LOW", "The price cannot leave the range");
     }
     const probability = probabilityOf(bet);
     const multiplier = Math.max(1.01, SHARE / probability);

@@ -229,7 +229,7 @@ Deno.test({
         const read = () =>
           visitor.page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value));
         assert.deepEqual(await read(), Object.values(fields));
-        assert.equal(await visitor.textOf(".field-lower .unit"), "USDT");
+        assert.equal(await visitor.textOf(".field-lower .unit"), "(USDT)");
         await visitor.fill("upper", "5700");
         await visitor.page.reload();
         await visitor.sees(/Live/);
@@ -279,6 +279,11 @@ Deno.test({
             (field) => field.clientWidth,
           );
           assert(stake > 100, `${stake} pixels for the stake in text of twice the size`);
+          const scrolled = await visitor.page.$eval(
+            ".markets",
+            ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
+          );
+          assert.equal(scrolled, 0, "no name of a market is cut");
           // So few lines have no room for a bar that stays.
           await visitor.page.waitForSelector('.side[data-short="true"]');
           const bar = await visitor.page.$eval(

@@ -13,7 +13,8 @@ const byDigits = Array.from({ length: 7 }, (_, digits) =>
     maximumFractionDigits: digits,
   }));
 
-const CENT = 10_000n;
+/** The least of an amount that is shown. */
+export const CENT = 10_000n;
 
 /** USDC with 6 decimals as text with two; further digits are cut off. */
 export function formatAmount(amount: bigint): string {
@@ -49,7 +50,7 @@ export function formatRange(box: { lowerPrice: bigint; upperPrice: bigint }): st
   return [box.lowerPrice, box.upperPrice].map(toNumber).map(formatQuotePrice).join(" – ");
 }
 
-/** A duration such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
+/** A duration that counts, such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
 export function formatDuration(durationMs: number): string {
   const seconds = Math.max(0, durationMs) / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
@@ -57,6 +58,20 @@ export function formatDuration(durationMs: number): string {
   const rest = String(Math.floor(seconds % 60)).padStart(2, "0");
   if (minutes < 60) return `${minutes} min ${rest} s`;
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+}
+
+const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60], ["s", 1]] as const;
+
+/** A duration as people say it, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
+export function durationText(durationMs: number): string {
+  const tenths = Math.round(Math.max(0, durationMs) / 100);
+  if (tenths < 600) return `${tenths / 10} s`;
+  const seconds = Math.round(tenths / 10);
+  const index = UNITS.findIndex(([, unit]) => seconds >= unit);
+  const [[name, unit], [smaller, part]] = [UNITS[index]!, UNITS[index + 1]!]; // a minute or more
+  const parts = Math.round(seconds / part);
+  const [whole, rest] = [Math.floor(parts * part / unit), parts % (unit / part)];
+  return `${whole} ${name}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;
 }
 
 const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });

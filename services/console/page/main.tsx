@@ -4,7 +4,7 @@ import { messageOf } from "./format.ts";
 import { pageConfigSchema } from "../page_config.ts";
 import { openPageModel } from "./data/page_model.ts";
 import { Shell, viewOnDemand } from "./shell.tsx";
-import { applyTheme, storedTheme } from "./theme.ts";
+import { followTheme } from "./theme.ts";
 import { openTradeView } from "./trade/trade_view.tsx";
 
 /** Retry delay for `/config.json`: short, because a starting stack is ready within a second. */
@@ -33,7 +33,7 @@ const WATCHES_KEY = "rangemaker.watches";
 
 const root = document.getElementById("page");
 if (root !== null) {
-  applyTheme(storedTheme());
+  followTheme();
   const config = await readConfig((reason) => {
     const place = root.querySelector(".boot p");
     if (place !== null) place.textContent = reason;

@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
 import { formatAmount, shortAddress } from "./format.ts";
-import { applyTheme, storedTheme, THEMES } from "./theme.ts";
+import { applyTheme, theme, THEMES } from "./theme.ts";
 import { useNow } from "./use_now.ts";
 
 /** One of the page's views, behind a tab. */
@@ -157,8 +157,8 @@ function ThemeChoice() {
         name="theme"
         onChange={({ currentTarget }) => applyTheme(currentTarget.value)}
       >
-        {THEMES.map((theme) => (
-          <option key={theme} value={theme} selected={theme === storedTheme()}>{theme}</option>
+        {THEMES.map((name) => (
+          <option key={name} value={name} selected={name === theme.value}>{name}</option>
         ))}
       </select>
     </label>
@@ -187,28 +187,37 @@ function Problems({ model }: { model: PageModel }) {
   );
 }
 
-/** At the bottom, or at the top where it would cover what has the focus. */
+const FOCUSED = ":is(button, a, input, select, summary):focus";
+
+/** At the bottom, or at the top where it would cover what has the focus, or the bets that it speaks of. */
 function Messages({ model }: { model: PageModel }) {
   const box = useRef<HTMLDivElement>(null);
   const messages = model.messages.value;
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
+    const isOver = (parts: string) => {
+      const { top, bottom, right, height } = element.getBoundingClientRect();
+      return height > 0 && [...document.querySelectorAll(parts)].some((part) => {
+        const covered = part.getBoundingClientRect();
+        return covered.bottom > top && covered.top < bottom && covered.left < right;
+      });
+    };
     const place = () => {
       element.classList.remove("above");
-      const { top, right, height } = element.getBoundingClientRect();
-      const focused = document.activeElement?.closest("button, a, input, select, summary")
-        ?.getBoundingClientRect();
-      const isCovered = focused !== undefined && height > 0 && focused.bottom > top &&
-        focused.top < top + height && focused.left < right;
-      element.classList.toggle("above", isCovered);
+      element.classList.toggle("above", isOver(`${FOCUSED}, .positions`));
+      if (isOver(FOCUSED)) element.classList.remove("above");
     };
-    place();
+    const sizes = new ResizeObserver(place);
+    sizes.observe(document.body);
     const ended = new AbortController();
     for (const type of ["focusin", "scroll"]) {
       document.addEventListener(type, place, { signal: ended.signal, passive: true });
     }
-    return () => ended.abort();
+    return () => {
+      sizes.disconnect();
+      ended.abort();
+    };
   }, [messages]);
   return (
     // Each line is read once, without those that are still shown.

@@ -39,7 +39,8 @@ export function useNextFocus(
       ? document.querySelector<HTMLElement>(returnTo)
       : part.current?.querySelector<HTMLElement>("[data-next]:not(:disabled)");
     next?.focus({ preventScroll: true });
-    // By keyboard, the focus has to be seen; a finger keeps the chart in sight.
-    if (next?.matches(":focus-visible")) next.scrollIntoView({ block: "nearest" });
+    // By keyboard, the focus has to be seen with what it is about; a finger keeps the chart in sight.
+    if (!next?.matches(":focus-visible")) return;
+    (next.closest(".action-bar") ?? next).scrollIntoView({ block: "nearest" });
   }, [step.name, step.of]);
 }

@@ -1,5 +1,5 @@
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { toNumber } from "../format.ts";
+import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's own prices may be a slot early or late: those at the edges of a window prove nothing. */
@@ -53,4 +53,17 @@ export class LiveBreaches {
 /** Whether the outcome of a thesis is known: settled by the node, or left before the page's eyes. */
 export function isDecided({ status, breach }: Thesis): boolean {
   return !isUnsettled(status) || breach !== undefined;
+}
+
+/** What became of a decided bet; of a lost one, where the price left the box. */
+export function outcomeText(thesis: Thesis): string {
+  const { id, status, betAmount, payout, breach, lowerPrice, upperPrice } = thesis;
+  if (status === "won") return `Bet ${id} won: ${formatAmount(payout)} USDC paid out.`;
+  const lost = `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
+  if (breach === undefined) return lost;
+  const price = (exact: bigint) => formatQuotePrice(toNumber(exact));
+  return `${lost} The price ` +
+    (breach.price < lowerPrice
+      ? `fell to ${price(breach.price)}, below ${price(lowerPrice)}.`
+      : `rose to ${price(breach.price)}, above ${price(upperPrice)}.`);
 }

@@ -1,7 +1,7 @@
 import { effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals";
 import type { Clock } from "@rangemaker/client";
 
-/** An event in words. Two of the same words are two events. */
+/** An event in words. */
 export interface Message {
   id: number;
   text: string;
@@ -15,18 +15,17 @@ export type Announce = (text: string, options?: Partial<Pick<Message, "isSpoken"
 /** How long a message is shown. Screen readers read each once. */
 const MESSAGE_MS = 8_000;
 
-/** Most messages that are shown at a time. */
-const MESSAGES_MAX = 3;
-
-/** The newest messages, and the way to add one. */
+/** The messages of the last seconds, and the way to add one. The same words in a row are said once. */
 export function openMessages(
   clock: Clock,
 ): { messages: ReadonlySignal<readonly Message[]>; announce: Announce } {
   const messages: Signal<readonly Message[]> = signal([]);
   let id = 0;
   const announce: Announce = (text, { isSpoken = false } = {}) => {
-    const message = { id: id++, text, isSpoken };
-    messages.value = [...messages.value, message].slice(-MESSAGES_MAX);
+    const last = messages.value.at(-1);
+    const same = last?.text === text ? last : undefined;
+    const message = { id: same?.id ?? id++, text, isSpoken: isSpoken && (same?.isSpoken ?? true) };
+    messages.value = [...messages.value.filter((other) => other !== same), message];
     const remove = () => messages.value = messages.value.filter((other) => other !== message);
     clock.after(MESSAGE_MS, remove);
     return remove;

@@ -12,7 +12,7 @@ import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { AWAY_CODES, explain } from "./explain.ts";
 import { isAnswered, Poll } from "./http.ts";
-import { LiveBreaches } from "./live_breaches.ts";
+import { LiveBreaches, outcomeText } from "./live_breaches.ts";
 import { announceReturn, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
@@ -66,13 +66,15 @@ export function openPageModel(config: PageConfig, page: Window) {
     tabs: page,
     injected: watchInjectedWallets(page),
     onSettled(thesis) {
-      announce(settlementOf(thesis));
-      notify(settlementOf(thesis));
+      announce(outcomeText(thesis));
+      notify(outcomeText(thesis));
     },
     onResolved(bet, outcome) {
-      // What was refused at once is shown where it was signed.
-      if (outcome.name !== "refused") announce(resolutionOf(bet, outcome));
+      // What was placed or refused at once is shown where it was signed.
+      const isSpoken = outcome.name === "placed" && !bet.isChecking;
+      if (outcome.name !== "refused") announce(resolutionOf(bet, outcome), { isSpoken });
     },
+    onLeft: () => announce("You have left the account."),
   });
   let genesis: string | undefined;
   /** Notices that the node has another chain than before. */
@@ -134,12 +136,6 @@ function problemsOf(chainId: number, session: Session, nodeChainId: number | und
     problems.push(`The node has chain ${nodeChainId}, and this page is set up for ${chainId}.`);
   }
   return problems;
-}
-
-function settlementOf({ id, status, betAmount, payout }: Thesis): string {
-  return status === "won"
-    ? `Bet ${id} won: ${formatAmount(payout)} USDC paid out.`
-    : `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
 }
 
 function resolutionOf({ offer, isChecking }: UnresolvedBet, outcome: BetOutcome): string {

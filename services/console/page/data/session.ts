@@ -45,6 +45,8 @@ export interface SessionOptions {
   injected: ReadonlySignal<readonly InjectedWallet[]>;
   onSettled(thesis: Thesis): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
+  /** The user has left the account, in this tab or another one. */
+  onLeft(): void;
 }
 
 /** Where the browser keeps which account was used last: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
@@ -67,6 +69,13 @@ export class Session {
     this.#options = options;
     this.injected = options.injected;
     this.#pending = new PendingBets(options.store, options.tabs);
+    options.tabs.addEventListener("storage", (event) => {
+      if (Reflect.get(event, "key") !== LAST_ACCOUNT_KEY) return;
+      const isUser = this.user.peek() !== undefined;
+      if (options.store.getItem(LAST_ACCOUNT_KEY) !== "") return isUser || this.restore();
+      this.#exit();
+      if (isUser) options.onLeft();
+    });
   }
 
   /** Keys are made for a chain that is marked as one for tests, and for no other. */
@@ -128,6 +137,7 @@ export class Session {
     if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
     this.#exit();
     this.#options.store.setItem(LAST_ACCOUNT_KEY, "");
+    this.#options.onLeft();
   }
 
   /** Reads everything of the user again: the chain is another one. */

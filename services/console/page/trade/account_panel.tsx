@@ -1,13 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
-import { AWAY_CODES, explain } from "../data/explain.ts";
-import { get, Poll } from "../data/http.ts";
+import { explain } from "../data/explain.ts";
 import { parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
 import { SwitchChain } from "./quote_button.tsx";
@@ -84,10 +81,6 @@ function Money({ model, user }: { model: PageModel; user: User }) {
   const account = user.portfolio.account.value;
   const wrongChain = chainObstacle(user.walletChainId.value, model.config.chainId);
   const isEmpty = account !== undefined && account.balance === 0n && account.locked === 0n;
-  const leave = () => {
-    model.session.leave();
-    model.announce("You have left the account.");
-  };
   return (
     <Card title={isEmpty ? "2. Take money to bet with" : "Account"}>
       <dl class="facts">
@@ -102,7 +95,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
       {wrongChain !== undefined && isEmpty
         ? <SwitchChain model={model} obstacle={wrongChain} />
         : <Deposit model={model} user={user} isFirst={isEmpty} />}
-      <button type="button" class="quiet start" onClick={leave}>
+      <button type="button" class="quiet start" onClick={() => model.session.leave()}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
       </button>
     </Card>
@@ -114,18 +107,6 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
   const isWrong = useSignal(false);
   const isBusy = useSignal(false);
   const problem = useSignal("");
-  const isAway = useSignal(false);
-  useEffect(() => {
-    if (!isAway.value) return;
-    const poll = new Poll(systemClock, async (signal) => {
-      const answer = await get(`${model.config.urls.bridge}/health`, signal).catch(() => undefined);
-      if (answer?.status !== 200 || signal.aborted) return;
-      isAway.value = false;
-      problem.value = "The service answers again.";
-    });
-    poll.start();
-    return () => poll.stop();
-  }, [isAway.value]);
   const isTest = model.config.isDevelopmentChain;
   const deposit = async (event: Event) => {
     event.preventDefault();
@@ -141,9 +122,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
       model.announce(`${formatAmount(units)} USDC arrived.`);
       await user.portfolio.refresh();
     } catch (thrown) {
-      const { code, text } = explain(thrown);
-      problem.value = text;
-      isAway.value = AWAY_CODES.has(code);
+      problem.value = explain(thrown).text;
     }
     isBusy.value = false;
   };
@@ -151,18 +130,16 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     <form onSubmit={deposit}>
       <label class="field">
         {isTest ? "Test USDC" : "USDC"}
-        <span class="input">
-          <input
-            inputMode="decimal"
-            value={amount.value}
-            aria-invalid={isWrong.value}
-            aria-describedby="deposit-problem"
-            onInput={(event) => {
-              amount.value = event.currentTarget.value;
-              isWrong.value = false;
-            }}
-          />
-        </span>
+        <input
+          inputMode="decimal"
+          value={amount.value}
+          aria-invalid={isWrong.value}
+          aria-describedby="deposit-problem"
+          onInput={(event) => {
+            amount.value = event.currentTarget.value;
+            isWrong.value = false;
+          }}
+        />
       </label>
       <div class={isFirst ? "action-bar" : ""}>
         <button

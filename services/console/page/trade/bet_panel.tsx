@@ -1,18 +1,19 @@
-import { useComputed } from "@preact/signals";
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { CENT, durationText } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   describeDraft,
-  type Draft,
   type DraftFields,
+  fieldsOf,
   LABELS,
-  movedDraft,
   repeatedDraft,
   suggestedDraft,
+  timesOf,
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
-import { durationText, parseDuration } from "./input.ts";
+import { parseDuration } from "./input.ts";
+import { errorsOf } from "./next_step.ts";
 import { obstacleNow, QuoteButton } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { showChart } from "./show_chart.ts";
@@ -38,7 +39,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
     <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
       <div class="row">
         <h2>{isFirst && slip.isEmpty ? "3. Draw your box" : "Your box"}</h2>
-        {stage.name === "draft" && !slip.isEmpty && <BoxButtons model={model} slip={slip} />}
+        {stage.name === "draft" && !slip.isEmpty && <CopyLink model={model} slip={slip} />}
       </div>
       {"offer" in stage
         ? <QuotePanel model={model} slip={slip} stage={stage} onRepeat={onRepeat} />
@@ -47,19 +48,9 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   );
 }
 
-/** The fields; without a unit of their own, they are in the market's quote token or in words. */
-const FIELDS: readonly { name: keyof DraftFields; unit?: string }[] = [
-  { name: "lower" },
-  { name: "upper" },
-  { name: "startsIn", unit: "" },
-  { name: "lasts", unit: "" },
-];
-
 function DraftPanel({ model, slip }: BetPanelProps) {
-  const parsed = slip.parsed.value;
   const { isEmpty } = slip;
-  const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
-  const token = slip.symbol.value.split("/")[1];
+  const errors = errorsOf(slip.parsed.value, isEmpty);
   const isAmountWrong = obstacleNow(model, slip)?.field === "amount";
   return (
     <form
@@ -77,16 +68,23 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         </p>
       )}
       <div class="fields">
-        {FIELDS.map(({ name, unit = token }) => (
-          <Field key={name} {...{ slip, name, unit }} error={errors[name]} />
+        {(["lower", "upper", "startsIn", "lasts"] as const).map((name) => (
+          <Field key={name} {...{ slip, name }} error={errors[name]} />
         ))}
       </div>
-      <DraftButtons model={model} slip={slip} isEmpty={isEmpty} />
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field {...{ slip, name: "amount", unit: "USDC" }} isWrong={isAmountWrong} />
+        <Field slip={slip} name="amount" isWrong={isAmountWrong} />
         <Stakes model={model} slip={slip} />
-        <QuoteButton model={model} slip={slip} onMove={() => placeBox(model, slip, slip.draft)} />
+        <QuoteButton
+          model={model}
+          slip={slip}
+          onFix={(keepsHeight) => {
+            placeBox(model, slip, { keepsHeight });
+            // The button that was pressed goes.
+            document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+          }}
+        />
       </div>
     </form>
   );
@@ -95,15 +93,15 @@ function DraftPanel({ model, slip }: BetPanelProps) {
 interface FieldProps {
   slip: BetSlip;
   name: keyof DraftFields;
-  unit: string | undefined;
   error?: string | undefined;
   /** What is wrong is said at the button. */
   isWrong?: boolean;
 }
 
 /** The error is a description of the field, and no part of its name: it is read once. */
-function Field({ slip, name, unit, error, isWrong = error !== undefined }: FieldProps) {
+function Field({ slip, name, error, isWrong = error !== undefined }: FieldProps) {
   const isDuration = name === "startsIn" || name === "lasts";
+  const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // A number without a unit gets the one that it was read in.
   const addUnit = () => {
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
@@ -113,81 +111,49 @@ function Field({ slip, name, unit, error, isWrong = error !== undefined }: Field
   };
   return (
     <div class={`field field-${name}`}>
-      <label for={`field-${name}`}>{LABELS[name]}</label>
-      <span class="input">
-        <input
-          id={`field-${name}`}
-          name={name}
-          inputMode={isDuration ? "text" : "decimal"}
-          autocomplete="off"
-          value={slip.fields.value[name]}
-          aria-invalid={isWrong}
-          aria-describedby={isWrong ? error ? `error-${name}` : "obstacle" : undefined}
-          onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
-          onBlur={addUnit}
-        />
-        <span class="unit">{unit}</span>
-      </span>
+      <label for={`field-${name}`}>
+        {LABELS[name]} {!isDuration && <span class="unit">({unit})</span>}
+      </label>
+      <input
+        id={`field-${name}`}
+        name={name}
+        inputMode={isDuration ? "text" : "decimal"}
+        autocomplete="off"
+        value={slip.fields.value[name]}
+        aria-invalid={isWrong}
+        aria-describedby={isWrong ? error ? `error-${name}` : "obstacle" : undefined}
+        onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
+        onBlur={addUnit}
+      />
       {error && <span class="failure" id={`error-${name}`}>{error}</span>}
     </div>
   );
 }
 
 /** Stakes behind a button, USDC; the last one is the whole balance. */
-const STAKES = [10, 50, 100] as const;
+const STAKES = ["10", "50", "100"];
 
 function Stakes({ model, slip }: BetPanelProps) {
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const stakes = STAKES.map((amount) => ({ text: String(amount), amount: String(amount) }));
-  const all = { text: "All", amount: formatUnits(balance) };
+  const all = formatUnits(balance / CENT * CENT);
   return (
     <div class="choice stakes" role="group" aria-label="Amounts">
-      {[...stakes, ...(balance > 0n ? [all] : [])].map(({ text, amount }) => (
+      {[...STAKES, ...(balance > 0n ? ["All"] : [])].map((stake) => (
         <button
-          key={text}
+          key={stake}
           type="button"
-          aria-label={`Bet ${text === "All" ? "all" : text} USDC`}
-          onClick={() => slip.edit({ amount })}
+          aria-label={`Bet ${stake.toLowerCase()} USDC`}
+          onClick={() => slip.edit({ amount: stake === "All" ? all : stake })}
         >
-          {text}
+          {stake}
         </button>
       ))}
     </div>
   );
 }
 
-/** Boxes from a button. */
-function DraftButtons({ model, slip, isEmpty }: BetPanelProps & { isEmpty: boolean }) {
-  const market = model.markets.bySymbol(slip.symbol.value);
-  const hasPrice = useComputed(() => model.feed.latest.value[slip.symbol.value] !== undefined);
-  const isLoading = !model.feed.loaded.value.has(slip.symbol.value);
-  const last = model.session.user.value?.portfolio.theses.value
-    .find(({ base, quote }) => base === market?.base && quote === market?.quote);
-  return (
-    <div class="row">
-      <button
-        type="button"
-        disabled={!hasPrice.value || isLoading}
-        data-next={isEmpty || undefined}
-        onClick={() => placeBox(model, slip)}
-      >
-        Suggest a box
-      </button>
-      {last !== undefined && hasPrice.value && (
-        <button
-          type="button"
-          onClick={() => repeatBet(model, slip, last)}
-        >
-          Repeat last bet
-        </button>
-      )}
-    </div>
-  );
-}
-
-/** What can be done with a drawn box. */
-function BoxButtons({ model, slip }: BetPanelProps) {
-  const replaced = slip.replaced.value;
+/** Copies the address of the box. */
+function CopyLink({ model, slip }: BetPanelProps) {
   const copyLink = () => {
     const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
     const copy = async () => await navigator.clipboard.writeText(link);
@@ -202,33 +168,29 @@ function BoxButtons({ model, slip }: BetPanelProps) {
   return (
     <>
       <span class="spacer" />
-      {replaced && (
-        <button type="button" class="quiet" onClick={() => slip.draw(replaced)}>Undo</button>
-      )}
       <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
-      <button type="button" class="quiet" onClick={() => clearBox(model, slip)}>Clear</button>
     </>
   );
 }
 
 /**
- * Draws a box around the price, and says where it is.
+ * Draws a box around the price for the times of the fields, and says where it is.
  *
- * @param moved A box that keeps its size; undefined for one that fits the market.
+ * @param options With `keepsHeight`, the box keeps its own height, unless no maker would take it.
  */
-export function placeBox(model: PageModel, slip: BetSlip, moved?: Draft): void {
+export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
   const { feed } = model;
   const symbol = slip.symbol.value;
   const price = feed.latest.value[symbol]?.price;
-  if (price === undefined || moved === undefined && !feed.loaded.value.has(symbol)) {
-    return void model.announce("The prices are still being loaded.", { isSpoken: true });
+  if (price === undefined || !feed.loaded.value.has(symbol)) {
+    return void model.announce("The prices are still being loaded.");
   }
-  const draft = moved === undefined
-    ? suggestedDraft(price, feed.seriesOf(symbol).secondMove())
-    : movedDraft(moved, price);
-  slip.draw(draft);
+  const times = timesOf(slip.fields.value);
+  const kept = keepsHeight ? slip.draft : undefined;
+  slip.keep();
+  slip.edit(fieldsOf(suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept)));
   showChart();
-  sayBox(model, slip, moved === undefined ? "Suggested box" : "Moved box");
+  sayBox(model, slip, keepsHeight ? "Moved box" : "Suggested box");
 }
 
 /** Draws the box of an earlier bet around the price of now, in its market and with its amount. */
@@ -237,6 +199,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   const price = model.feed.latest.peek()[symbol ?? ""]?.price;
   if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
   slip.choose(symbol);
+  slip.keep();
   slip.edit(repeatedDraft(bet, price));
   showChart();
   sayBox(model, slip, `Bet of ${slip.fields.value.amount} USDC`);
@@ -247,16 +210,26 @@ export function sayBox({ announce }: PageModel, { draft }: BetSlip, name: string
   if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
 }
 
-/** Forgets the box, and says so. */
+/** Forgets the box, and says so. The next one is drawn on the chart, which gets the focus. */
 export function clearBox({ announce }: PageModel, slip: BetSlip): void {
   slip.clear();
   announce("The box was cleared.", { isSpoken: true });
+  document.querySelector<HTMLElement>(".chart .area")?.focus({ preventScroll: true });
 }
 
-/** Asks for a quote, or for what has to be done before it. */
+/** Takes back the last change of the box, and says what it is now. */
+export function undo(model: PageModel, slip: BetSlip): void {
+  if (slip.replaced.peek() === undefined) return;
+  slip.undo();
+  if (slip.isEmpty) model.announce("No box.", { isSpoken: true });
+  else sayBox(model, slip, "Box");
+}
+
+/** Asks for a quote, or does or says what has to be done before it. */
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
+  if (obstacle.suggests) return placeBox(model, slip);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
   model.announce(obstacle.text || obstacle.button, { isSpoken: true });
 }

@@ -15,7 +15,6 @@ import {
   type Draft,
   type DraftFields,
   EMPTY_FIELDS,
-  fieldsOf,
   isSameBet,
   parseFields,
 } from "./draft.ts";
@@ -49,8 +48,8 @@ export class BetSlip {
   readonly tolerancePercent: Signal<number>;
   /** What bets were signed for that were placed at another payout: as the store keeps it. */
   readonly signedFor: Signal<Readonly<Record<string, string>>>;
-  /** The box that a newly drawn one has replaced, until the next change. */
-  readonly replaced: Signal<Draft | undefined> = signal(undefined);
+  /** What the fields were before the box was last drawn, moved or cleared. */
+  readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
@@ -125,20 +124,26 @@ export class BetSlip {
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
     this.#isEdited = true;
-    this.replaced.value = undefined;
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
   }
 
-  /** Takes a box that the user drew. */
-  draw(draft: Draft): void {
-    this.edit(fieldsOf(draft));
+  /** Keeps the fields for {@link undo}: the box is about to change. */
+  keep(): void {
+    this.replaced.value = this.fields.value;
+  }
+
+  /** Brings back the box from before the last change; a second time, the changed one. */
+  undo(): void {
+    const before = this.replaced.value;
+    this.keep();
+    this.edit({ ...before, amount: this.fields.value.amount });
   }
 
   /** Forgets the box; the amount stays. */
   clear(): void {
-    const { amount } = this.fields.value;
-    this.edit({ ...EMPTY_FIELDS, amount });
+    this.keep();
+    this.edit({ ...EMPTY_FIELDS, amount: this.fields.value.amount });
   }
 
   /** Chooses a market: each has a box of its own. */
@@ -146,6 +151,7 @@ export class BetSlip {
     if (symbol === this.symbol.value || this.stage.value.name === "sending") return;
     const { amount } = this.fields.value;
     this.symbol.value = symbol;
+    this.replaced.value = undefined;
     this.estimator.clear();
     this.fields.value = { ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount };
     this.#changed();
@@ -170,11 +176,8 @@ export class BetSlip {
     try {
       const offer = await user.client.quote(bet);
       if (version !== this.#version) return; // the bet or its user is another one
-      this.#show(
-        before.name === "quoted"
-          ? { ...before, offer, replaces: before.offer, isRefused: false }
-          : { name: "quoted", offer, estimated, replaces: undefined, isRefused: false },
-      );
+      const replaces = before.name === "quoted" ? before.offer : undefined;
+      this.#show({ name: "quoted", offer, estimated, replaces, isRefused: false });
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown, false);
     }
@@ -244,11 +247,11 @@ export class BetSlip {
     if (outcome.name === "placed") {
       this.stage.value = { name: "draft" };
       this.clear();
+      this.replaced.value = undefined; // it would be the same bet twice
       const { payout } = first.quote;
       if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
       this.stage.value = { ...outcome, offer, signedFirst: first };
-      this.#options.drafts.keepSignedFor(offer.quoteHash, payout);
-      this.signedFor.value = this.#options.drafts.signedFor;
+      this.signedFor.value = this.#options.drafts.keepSignedFor(offer.quoteHash, payout);
       return this.#voice.repriced(first, offer);
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
@@ -261,10 +264,10 @@ export class BetSlip {
     if (name === "sending" || name === "signing" || outcome.name === "refused") return;
     const { lowerPrice, upperPrice } = offer.quote;
     const { draft } = this;
-    // It would be the same bet twice.
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
     if (outcome.name === "placed") {
       if (isSame) this.clear();
+      this.replaced.value = undefined;
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
       this.stage.value = { name, failure: { ...explain(NOT_PLACED), isOfSigning: false } };
@@ -299,7 +302,7 @@ export class BetSlip {
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";
       const obstacle = this.#options.obstacle();
-      if (obstacle?.field !== undefined) return obstacle.text;
+      if (obstacle?.field !== undefined || obstacle?.text === "") return obstacle.text; // or the chart's
       return this.draft === undefined ? "" : this.terms || undefined;
     });
   }

@@ -47,13 +47,11 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup): void {
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = FILLS[kind] * strength;
   // What is left of a box after the price has left it does not matter any more.
-  const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
-  fillBoxes(frame, boxes, endOf);
+  fillBoxes(frame, boxes, ({ breach, toMs }) => breach?.time ?? toMs);
   // An open box fills as time passes.
   if (kind === "open") {
     fillBoxes(frame, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
   }
-  if (kind === "lost") paintStripes(frame, boxes, endOf);
   context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
   context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
   if (isOwn || kind === "lost") context.setLineDash([6, 4]); // no bet yet, or none any more
@@ -86,31 +84,6 @@ function tracePath(
   }
 }
 
-/** Distance of two stripes, in pixels. */
-const STRIPE = 9;
-
-/** Stripes over all of the boxes at once, from their start to an end of theirs. */
-function paintStripes(
-  frame: Frame,
-  boxes: readonly ChartBox[],
-  endOf: (box: ChartBox) => number,
-): void {
-  const { context, scales: { plot: { left, right, top, bottom } } } = frame;
-  const height = bottom - top;
-  context.save();
-  tracePath(frame, boxes, endOf);
-  context.clip("nonzero");
-  context.globalAlpha = 0.3;
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let at = left - height; at < right; at += STRIPE) {
-    context.moveTo(at, bottom);
-    context.lineTo(at + height, top);
-  }
-  context.stroke();
-  context.restore();
-}
-
 /** More labels than this cannot be read. */
 const LABELS_MAX = 40;
 
@@ -120,7 +93,7 @@ const LABELS_MAX = 40;
  * label is there, and not at all if that place is taken, too.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, plot }, palette, boxes, highlighted } = frame;
+  const { context, scales: { x, y, plot }, palette, boxes, highlighted, isOld } = frame;
   const drawn: Label[] = [];
   const isFirst = ({ thesisId }: ChartBox) => thesisId !== undefined && thesisId === highlighted;
   const ordered = [...boxes.filter((box) => !isFirst(box)), ...boxes.filter(isFirst)];
@@ -133,7 +106,7 @@ export function paintBoxLabels(frame: Frame): void {
     const isShown = right >= plot.left && left <= plot.right && isWide;
     if (!isShown || box.label === "") continue;
     for (const edge of [y(box.high) - 11, y(box.low) + 11]) {
-      const level = Math.min(plot.bottom - 11, Math.max(18, edge)); // inside the chart
+      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST[isOld ? "old" : "fresh"], edge)); // inside the chart
       const least = { left: Math.max(2, left), width: LABEL_WIDTH_MIN, level };
       // Measuring takes longer than comparing.
       if (drawn.some((other) => isOver(least, other))) continue;
@@ -156,6 +129,9 @@ interface Label {
 }
 
 const LABEL_HEIGHT = 18;
+
+/** The highest place of a label; lower, if the reason for old prices lies over the chart there. */
+const HIGHEST = { fresh: 18, old: 68 };
 
 function isOver(a: Label, b: Label): boolean {
   return Math.abs(a.level - b.level) < LABEL_HEIGHT && a.left < b.left + b.width &&

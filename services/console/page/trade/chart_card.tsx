@@ -4,7 +4,7 @@ import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { PriceFeed } from "../data/price_feed.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
-import { askQuote, clearBox, placeBox, sayBox } from "./bet_panel.tsx";
+import { askQuote, clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   betAt,
@@ -19,7 +19,7 @@ import type { ChartContent } from "./chart_frame.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
-import { labelOf, spanFor, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
+import { labelOf, spanFor, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { betOf, describeDraft } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
 import { Legend, nextBet } from "./legend.tsx";
@@ -42,12 +42,12 @@ export function ChartCard(props: ChartCardProps) {
   const { model, slip, spanMs } = props;
   return (
     <section class="card" aria-label="Market">
-      <div class="market-bar">
-        <MarketChoice model={model} slip={slip} />
+      <MarketChoice model={model} slip={slip} />
+      <Chart {...props} />
+      <div class="legend">
+        <Legend model={model} market={props.market} />
         <SpanChoice spanMs={spanMs} />
       </div>
-      <Chart {...props} />
-      <Legend model={model} market={props.market} />
     </section>
   );
 }
@@ -58,21 +58,22 @@ function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
   const label = labelOf(spanMs.value);
   return (
     <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
-      {SPANS.map((span) => (
-        <button
-          key={span.ms}
-          type="button"
-          aria-pressed={spanMs.value === span.ms}
-          onClick={() => spanMs.value = span.ms}
-        >
-          {span.label}
-        </button>
-      ))}
       <button type="button" aria-label="Show more time" onClick={() => zoom(ZOOM_STEP)}>−</button>
       <span class="span">{label}</span>
       <button type="button" aria-label="Show less time" onClick={() => zoom(1 / ZOOM_STEP)}>
         +
       </button>
+    </div>
+  );
+}
+
+/** What can be done with a drawn box, at the chart: on a phone, the fields are far below. */
+function BoxButtons({ model, slip }: { model: PageModel; slip: BetSlip }) {
+  if (slip.stage.value.name !== "draft") return null;
+  return (
+    <div class="box-buttons" role="group" aria-label="Box">
+      {slip.replaced.value && <button type="button" onClick={() => undo(model, slip)}>Undo</button>}
+      {!slip.isEmpty && <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>}
     </div>
   );
 }
@@ -178,6 +179,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
         <canvas />
         <div class="future" />
       </div>
+      <BoxButtons model={model} slip={slip} />
       <p class="spoken" id="chart-help">{HELP}</p>
       <p class="chart-state warned" role="status">{obstacle?.text}</p>
     </div>
@@ -186,7 +188,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
 
 const HELP =
   "Enter suggests a box, then asks for its quote. Arrow keys move it, with Shift they size it, Escape " +
-  "clears it. P tells the price, how an open bet stands, and what the box pays. + and − zoom.";
+  "clears it, Control and Z undo. P tells the price, how an open bet stands, and what the box pays. + and − zoom.";
 
 /** The box is said when it has been still for this long. */
 const SAY_AFTER_MS = 600;
@@ -207,6 +209,7 @@ function keysOf(
   return {
     "+": () => zoom(1 / ZOOM_STEP),
     "-": () => zoom(ZOOM_STEP),
+    "ctrl z": () => undo(model, slip),
     escape: clear,
     delete: clear,
     enter() {
@@ -214,7 +217,7 @@ function keysOf(
       if (slip.stage.peek().name !== "draft") {
         return document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
       }
-      if (slip.isEmpty) return placeBox(model, slip);
+      if (slip.draft === undefined) return placeBox(model, slip);
       askQuote(model, slip);
     },
     p() {

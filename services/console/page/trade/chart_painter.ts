@@ -7,6 +7,7 @@ import {
   paintHandles,
   paintLabel,
 } from "./chart_box_painter.ts";
+import type { ChartBox } from "./chart_boxes.ts";
 import type { Frame } from "./chart_frame.ts";
 import { timeTicks } from "./chart_scales.ts";
 
@@ -15,6 +16,9 @@ const GAP_MS = 1_000;
 
 /** Pixels between the hint and the edge of the chart. */
 const HINT_INSET = 6;
+
+/** A label of the time closer to the edge of the chart, in pixels, would be cut. */
+const TIME_INSET = 28;
 
 /** With more time than this, labels need the date. */
 const DAY_MS = 86_400_000;
@@ -81,21 +85,16 @@ function paintGrid(frame: Frame): void {
     const at = Math.round(y(price)) + 0.5;
     strokeLine(context, plot.left, at, plot.right, at);
     if (tags.some(({ level }) => Math.abs(at - level) < TAG_HEIGHT)) continue;
-    context.fillText(formatQuotePrice(price), plot.right + 8, at);
+    context.fillText(formatQuotePrice(price), plot.right + 6, at);
   }
   context.textAlign = "center";
   const [fromMs = 0, toMs = 0] = x.domain();
   const isLong = toMs - fromMs > DAY_MS;
-  // Full minutes are short, so that a narrow chart has more of them.
-  const minutes = isLong ? [] : timeTicks(scales, 44);
-  const isShort = minutes.length > 0 && minutes.every((time) => time % 60_000 === 0);
-  const edge = isShort ? 18 : 28;
-  for (const time of isShort ? minutes : timeTicks(scales, isLong ? 90 : 64)) {
+  for (const time of timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
-    if (at < edge || at > plot.right - edge) continue;
-    const text = isLong ? formatDay(time) : formatTime(time).slice(0, isShort ? 5 : 8);
-    context.fillText(text, at, plot.bottom + 13);
+    if (at < TIME_INSET || at > plot.right - TIME_INSET) continue;
+    context.fillText(isLong ? formatDay(time) : formatTime(time), at, plot.bottom + 13);
   }
 }
 
@@ -194,23 +193,44 @@ interface Tag {
   isBound: boolean;
 }
 
-/** The prices with a tag at the axis: the newest one, and both bounds of the box that is being made. */
-function tagsOf({ scales: { plot, y }, series, boxes }: Frame): Tag[] {
-  const clamped = (level: number) => Math.min(plot.bottom, Math.max(plot.top, level));
+/**
+ * The prices with a tag at the axis, from the top down: the newest one, and both bounds of a box, which
+ * are moved away from it and from each other, so that none covers another one.
+ */
+function tagsOf(frame: Frame): Tag[] {
+  const { scales: { plot, y }, series } = frame;
   const newest = series.prices.at(-1);
-  const own = boxes.at(-1);
+  const box = taggedBox(frame);
   const tags: Tag[] = [];
-  if (newest !== undefined) {
-    tags.push({ price: newest, level: clamped(y(newest)), isBound: false });
-  }
-  // Above and below the box, so that they are apart however low it is.
-  if (own?.kind === "draft" || own?.kind === "quoted") {
+  if (newest !== undefined) tags.push({ price: newest, level: y(newest), isBound: false });
+  if (box !== undefined) {
     tags.push(
-      { price: own.high, level: clamped(y(own.high) - TAG_HEIGHT / 2), isBound: true },
-      { price: own.low, level: clamped(y(own.low) + TAG_HEIGHT / 2), isBound: true },
+      { price: box.high, level: y(box.high) - TAG_HEIGHT / 2, isBound: true },
+      { price: box.low, level: y(box.low) + TAG_HEIGHT / 2, isBound: true },
     );
   }
+  tags.sort((a, b) => b.price - a.price);
+  const middle = Math.max(0, tags.findIndex(({ isBound }) => !isBound));
+  let [higher, lower] = [tags[middle]?.level ?? 0, tags[middle]?.level ?? 0];
+  for (const tag of tags.slice(0, middle).reverse()) {
+    higher = tag.level = Math.min(tag.level, higher - TAG_HEIGHT);
+  }
+  for (const tag of tags.slice(middle + 1)) {
+    lower = tag.level = Math.max(tag.level, lower + TAG_HEIGHT);
+  }
+  for (const [index, tag] of tags.entries()) {
+    const lowest = plot.bottom - TAG_HEIGHT * (tags.length - 1 - index);
+    tag.level = Math.min(lowest, Math.max(plot.top + TAG_HEIGHT * index, tag.level));
+  }
   return tags;
+}
+
+/** The box that is being made, the one that stands out, or the open one that ends next. */
+function taggedBox({ boxes, highlighted }: Frame): ChartBox | undefined {
+  const own = boxes.at(-1);
+  if (own?.kind === "draft" || own?.kind === "quoted") return own;
+  return boxes.find(({ thesisId }) => thesisId !== undefined && thesisId === highlighted) ??
+    boxes.filter(({ kind }) => kind === "open").sort((a, b) => a.toMs - b.toMs)[0];
 }
 
 /** The newest price as a dot at the end of the line, weaker if it is old; and the tags at the axis. */
@@ -222,13 +242,13 @@ function paintPrices(frame: Frame): void {
     context.fillStyle = isBound ? palette.accent : lineColor;
     if (!isBound && at >= plot.left) paintNewest(frame, Math.min(at, plot.right), level);
     context.beginPath();
-    context.roundRect(plot.right + 2, level - TAG_HEIGHT / 2, 71, TAG_HEIGHT, 4);
+    context.roundRect(plot.right + 2, level - TAG_HEIGHT / 2, 66, TAG_HEIGHT, 4);
     context.fill();
     context.fillStyle = palette.surface;
     context.font = `600 12px ${palette.font}`;
     context.textAlign = "left";
     context.textBaseline = "middle";
-    context.fillText(formatQuotePrice(price), plot.right + 8, level + 0.5);
+    context.fillText(formatQuotePrice(price), plot.right + 6, level + 0.5);
   }
 }
 

@@ -4,12 +4,12 @@ import type { BetSlip } from "./bet_slip.ts";
 import { BoxDrag, type Grip, gripAt, nudged, REACH } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
-import type { Draft } from "./draft.ts";
+import { fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 
 export interface PointerTarget {
   chart: Pick<LiveChart, "scales" | "freeze" | "placeAt">;
-  slip: Pick<BetSlip, "draft" | "draw" | "clear" | "replaced">;
+  slip: Pick<BetSlip, "draft" | "edit" | "keep" | "undo" | "replaced">;
   /** Time shown. */
   spanMs: Signal<number>;
   /** The pointer is at a place without drawing there, or away. */
@@ -26,8 +26,6 @@ const MOVE_MIN = 4;
 interface Press {
   pointerId: number;
   drag: BoxDrag;
-  before: Draft | undefined;
-  isNew: boolean;
   x: number;
   y: number;
   hasMoved: boolean;
@@ -88,10 +86,8 @@ export class ChartPointer {
       return this.#target.point({ x, y }, grip.kind);
     }
     this.#element.setPointerCapture(event.pointerId);
-    const before = this.#target.slip.draft;
-    const drag = new BoxDrag(grip, before, scales, x, y);
-    const isNew = grip.kind === "new";
-    this.#press = { pointerId: event.pointerId, drag, before, isNew, x, y, hasMoved: false };
+    const drag = new BoxDrag(grip, this.#target.slip.draft, scales, x, y);
+    this.#press = { pointerId: event.pointerId, drag, x, y, hasMoved: false };
     this.#target.chart.freeze(true);
     this.#target.point(undefined, grip.kind);
   }
@@ -149,10 +145,13 @@ export class ChartPointer {
       return;
     }
     if (event.pointerId !== press.pointerId) return;
-    press.hasMoved ||= Math.hypot(x - press.x, y - press.y) >= MOVE_MIN;
-    if (!press.hasMoved) return;
+    if (!press.hasMoved) {
+      if (Math.hypot(x - press.x, y - press.y) < MOVE_MIN) return;
+      press.hasMoved = true;
+      this.#target.slip.keep();
+    }
     const draft = press.drag.to(scales, x, y);
-    if (draft !== undefined) this.#target.slip.draw(draft);
+    if (draft !== undefined) this.#target.slip.edit(fieldsOf(draft));
   }
 
   #up({ pointerId, pointerType }: PointerEvent): void {
@@ -164,11 +163,6 @@ export class ChartPointer {
 
   #end(): void {
     if (this.#press === undefined) return;
-    const { before, isNew, hasMoved } = this.#press;
-    // A handle that was missed throws no box away.
-    if (isNew && hasMoved && this.#target.slip.draft !== before) {
-      this.#target.slip.replaced.value = before;
-    }
     this.#press = undefined;
     this.#target.chart.freeze(false);
   }
@@ -178,21 +172,23 @@ export class ChartPointer {
     if (press === undefined) return;
     this.#end();
     if (!press.hasMoved) return;
-    if (press.before === undefined) this.#target.slip.clear();
-    else this.#target.slip.draw(press.before);
+    this.#target.slip.undo();
+    this.#target.slip.replaced.value = undefined;
   }
 
   /** Arrow keys move the box, with Shift they change its size. */
   #key(event: KeyboardEvent): void {
     const [scales, draft] = [this.#target.chart.scales, this.#target.slip.draft];
-    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
+    const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + event.key.toLowerCase();
     if (event.key === "Escape" && this.#press !== undefined) return this.#cancel();
-    if (isPlain) this.#target.keys[event.key.toLowerCase()]?.();
+    if (!event.altKey && !event.repeat) this.#target.keys[name]?.();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // the page does not scroll
     if (draft === undefined) return;
     const next = nudged(scales, draft, event);
-    if (next !== undefined) this.#target.slip.draw(next);
+    if (next === undefined) return;
+    if (!event.repeat) this.#target.slip.keep();
+    this.#target.slip.edit(fieldsOf(next));
   }
 
   /** Where an event is on the chart, whatever of it lies on top there. */

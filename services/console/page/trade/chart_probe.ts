@@ -3,7 +3,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { Bet } from "@rangemaker/client";
 import type { Estimator } from "../data/estimator.ts";
 import type { PriceSeries } from "../data/price_series.ts";
-import { formatDuration, formatQuotePrice, formatTime } from "../format.ts";
+import { durationText, formatQuotePrice, formatTime } from "../format.ts";
 import { type Draft, draftOf } from "./draft.ts";
 import { oddsOf } from "./odds.ts";
 
@@ -57,7 +57,7 @@ export class ChartProbe {
     const { bet: { startTime, endTime }, estimate } = state;
     const { multiplier } = oddsOf(estimate, undefined);
     return `${here}: staying this close for ${
-      formatDuration(endTime - startTime)
+      durationText(endTime - startTime)
     } pays ${multiplier}`;
   }
 }

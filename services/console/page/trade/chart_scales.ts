@@ -19,7 +19,7 @@ export interface Scales {
 }
 
 /** Room for the labels of prices at the right, and of times at the bottom. */
-const LABELS = { right: 74, bottom: 24, top: 8, left: 0 };
+const LABELS = { right: 68, bottom: 24, top: 8, left: 0 };
 
 /** Where now is: the larger part of the chart is the past, and the rest is for boxes. */
 const NOW_AT = 0.58;

@@ -1,12 +1,5 @@
 /** How much time the chart shows, past and future together. */
 
-/** Spans behind a button. */
-export const SPANS = [
-  { label: "1 min", ms: 60_000 },
-  { label: "5 min", ms: 300_000 },
-  { label: "1 h", ms: 3_600_000 },
-] as const;
-
 /** Shortest span: the shortest box fills a tenth of it. */
 export const SPAN_MIN_MS = 10_000;
 

@@ -3,8 +3,8 @@
  * is quoted.
  */
 import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
-import { decimalsOf, formatQuotePrice, toNumber } from "../format.ts";
-import { durationText, parseDecimal, parseDuration } from "./input.ts";
+import { CENT, decimalsOf, durationText, formatQuotePrice, toNumber } from "../format.ts";
+import { parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
 export interface Draft {
@@ -21,9 +21,6 @@ export const DURATION_MIN_MS = 1_000;
 /** Longest window of a bet, and latest start. */
 export const DURATION_MAX_MS = 86_400_000;
 
-/** Times of a drawn box are multiples of this. */
-const STEP_MS = 100;
-
 /** Corners of a drawn box, in the units of the chart. */
 export interface Corners {
   /** From now; those in the past count as now. */
@@ -35,9 +32,9 @@ export interface Corners {
 
 /** The draft of a drawn box, rounded to what people read; undefined if it is too small to mean it. */
 export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
-  const round = (ms: number) => Math.round(ms / STEP_MS) * STEP_MS;
-  const startsInMs = Math.max(0, round(Math.min(fromMs, toMs)));
-  const durationMs = round(Math.max(fromMs, toMs)) - startsInMs;
+  const round = (ms: number) => parseDuration(durationText(ms)) ?? 0;
+  const startMs = Math.max(0, Math.min(fromMs, toMs));
+  const durationMs = round(Math.max(fromMs, toMs) - startMs);
   const digits = decimalsOf(Math.max(low, high));
   const lowerPrice = parsePrice(Math.min(low, high).toFixed(digits));
   const upperPrice = parsePrice(Math.max(low, high).toFixed(digits));
@@ -48,7 +45,7 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
   return {
     lowerPrice,
     upperPrice,
-    startsInMs,
+    startsInMs: round(startMs),
     durationMs: Math.min(Math.max(durationMs, DURATION_MIN_MS), DURATION_MAX_MS),
   };
 }
@@ -88,24 +85,25 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   };
 }
 
-type FieldErrors = Partial<Record<keyof DraftFields, string>>;
+/** Errors by field. */
+export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
 /** The values of the fields, or their errors by field; the box may be right where the amount is not. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
   | { errors: FieldErrors; draft?: Draft };
 
-/** The first field with an error, in the order of the form. */
-export function firstWrong(errors: FieldErrors): { field: keyof DraftFields; text: string } {
+/** All errors in words, in the order of the form, and the field of the first one. */
+export function wrongFields(errors: FieldErrors) {
   const names = Object.keys(LABELS) as (keyof DraftFields)[]; // its own keys
-  const field = names.find((name) => errors[name] !== undefined) ?? "lower";
-  return { field, text: `${LABELS[field]}: ${errors[field]}.` };
+  const wrong = names.filter((name) => errors[name] !== undefined);
+  return {
+    field: wrong[0],
+    text: wrong.map((name) => `${LABELS[name]}: ${errors[name]}.`).join(" "),
+  };
 }
 
-/** A cent: what is shown of an amount. */
-const AMOUNT_MIN = 10_000n;
-
-const SPAN_RULE = "such as 15 s, 5 m, 2 h or 1 d";
+const SPAN_RULE = "such as 15 s, 5 min, 2 h or 1 d";
 
 /** Reads the fields of the form. */
 export function parseFields(fields: DraftFields): ParsedFields {
@@ -117,14 +115,14 @@ export function parseFields(fields: DraftFields): ParsedFields {
     return 0n;
   };
   const duration = (name: "startsIn" | "lasts", minMs: number): number => {
-    const ms = parseDuration(fields[name]);
-    if (ms !== undefined && ms >= minMs && ms <= DURATION_MAX_MS) return ms;
+    const ms = durationOf(fields[name], minMs);
+    if (ms !== undefined) return ms;
     errors[name] = `Enter ${minMs === 0 ? "0" : "1 s"} to 1 d, ${SPAN_RULE}`;
     return 0;
   };
   const lowerPrice = number("lower", "Enter a price above 0");
   const upperPrice = number("upper", "Enter a price above 0");
-  const betAmount = number("amount", "Enter an amount of at least 0.01", AMOUNT_MIN);
+  const betAmount = number("amount", "Enter an amount of at least 0.01", CENT);
   const startsInMs = duration("startsIn", 0);
   const durationMs = duration("lasts", DURATION_MIN_MS);
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
@@ -134,6 +132,12 @@ export function parseFields(fields: DraftFields): ParsedFields {
   const wrong = Object.keys(errors);
   if (wrong.length === 0) return { draft, betAmount };
   return { errors, ...(wrong.every((name) => name === "amount") && { draft }) };
+}
+
+/** Undefined if the text is no duration, or one that no bet has. */
+function durationOf(text: string, minMs: number): number | undefined {
+  const ms = parseDuration(text);
+  return ms !== undefined && ms >= minMs && ms <= DURATION_MAX_MS ? ms : undefined;
 }
 
 /** When the window of a suggested box begins: later than its quote takes to be read, or heard. */
@@ -178,48 +182,60 @@ export function halfHeightOf(aheadMs: number, move?: number): number {
   return Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
 }
 
-/** A box around a price, to begin with. @param move As in {@link halfHeightOf}. */
-export function suggestedDraft(price: bigint, move?: number): Draft {
-  const half = Number(price) * halfHeightOf(SUGGESTED_START_MS + SUGGESTED_MS, move);
+/** When the window of a box begins, and how long it is. */
+type Times = Pick<Draft, "startsInMs" | "durationMs">;
+
+/** The times that the fields ask for; in place of a wrong one, that of a suggested box. */
+export function timesOf({ startsIn, lasts }: DraftFields): Times {
+  return {
+    startsInMs: durationOf(startsIn, 0) ?? SUGGESTED_START_MS,
+    durationMs: durationOf(lasts, DURATION_MIN_MS) ?? SUGGESTED_MS,
+  };
+}
+
+/** A box of another height is kept if it is between these multiples of the suggested one. */
+const KEPT_HEIGHTS = { least: 0.6, most: 1.5 };
+
+/**
+ * A box around a price that a maker takes.
+ *
+ * @param move As in {@link halfHeightOf}.
+ * @param kept A box whose height is kept, unless no maker would take it.
+ */
+export function suggestedDraft(
+  price: bigint,
+  move?: number,
+  { startsInMs, durationMs }: Times = timesOf(EMPTY_FIELDS),
+  kept?: Draft,
+): Draft {
+  const suggested = Number(price) * halfHeightOf(startsInMs + durationMs, move);
+  const wanted = kept === undefined ? suggested : Number(kept.upperPrice - kept.lowerPrice) / 2;
+  const { least, most } = KEPT_HEIGHTS;
+  const half = wanted < least * suggested || wanted > most * suggested ? suggested : wanted;
   const draft = draftOf({
-    fromMs: SUGGESTED_START_MS,
-    toMs: SUGGESTED_START_MS + SUGGESTED_MS,
+    fromMs: startsInMs,
+    toMs: startsInMs + durationMs,
     low: (Number(price) - half) / 1e6,
     high: (Number(price) + half) / 1e6,
   });
   const halfUnits = BigInt(Math.max(1, Math.round(half)));
-  return draft ?? {
-    lowerPrice: price - halfUnits,
-    upperPrice: price + halfUnits,
-    startsInMs: SUGGESTED_START_MS,
-    durationMs: SUGGESTED_MS,
-  };
+  const sides = { lowerPrice: price - halfUnits, upperPrice: price + halfUnits };
+  return draft ?? { ...sides, startsInMs, durationMs };
 }
 
-/** A box of the same size and times around another price. */
-export function movedDraft(
-  { lowerPrice, upperPrice, startsInMs, durationMs }: Draft,
-  price: bigint,
-): Draft {
-  const half = (upperPrice - lowerPrice) / 2n;
-  return draftOf({
-    fromMs: startsInMs,
-    toMs: startsInMs + durationMs,
-    low: Math.max(0.000001, Number(price - half) / 1e6),
-    high: Number(price + half) / 1e6,
-  }) ?? suggestedDraft(price);
-}
-
-/** The fields of an earlier bet's box around the price of today, with the same amount. */
+/** The fields of an earlier bet's box around the price of today, with the same length and amount. */
 export function repeatedDraft(
-  { startTime, endTime, betAmount, ...prices }: Omit<Bet, "symbol">,
+  { startTime, endTime, betAmount, lowerPrice, upperPrice }: Omit<Bet, "symbol">,
   price: bigint,
 ): DraftFields {
-  const times = { startsInMs: SUGGESTED_START_MS, durationMs: endTime - startTime };
-  return {
-    ...fieldsOf(movedDraft({ ...prices, ...times }, price)),
-    amount: formatUnits(betAmount),
-  };
+  const half = (upperPrice - lowerPrice) / 2n;
+  const draft = draftOf({
+    fromMs: SUGGESTED_START_MS,
+    toMs: SUGGESTED_START_MS + endTime - startTime,
+    low: Math.max(0.000001, Number(price - half) / 1e6),
+    high: Number(price + half) / 1e6,
+  });
+  return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: formatUnits(betAmount) };
 }
 
 /** The bet that a draft stands for if it is quoted now. */

@@ -74,9 +74,12 @@ export class DraftStore {
     return this.#read().signedFor;
   }
 
-  keepSignedFor(quoteHash: string, payout: bigint): void {
+  /** @returns All of them. */
+  keepSignedFor(quoteHash: string, payout: bigint): Readonly<Record<string, string>> {
     const all = Object.entries({ ...this.signedFor, [quoteHash]: String(payout) });
-    this.#write({ signedFor: Object.fromEntries(all.slice(-SIGNED_MAX)) });
+    const signedFor = Object.fromEntries(all.slice(-SIGNED_MAX));
+    this.#write({ signedFor });
+    return signedFor;
   }
 
   #write(part: Partial<z.output<typeof keptSchema>>): void {

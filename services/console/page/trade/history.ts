@@ -2,31 +2,26 @@
 import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 
-export const FILTERS = ["All", "Open", "Won", "Lost"] as const;
-export type Filter = (typeof FILTERS)[number];
-
-/** What the columns of the list sort by. */
-const SORT_KEYS = {
-  "Bet": ({ id }: Thesis) => id,
-  "Outcome": gainOf,
-  "Market": ({ base }: Thesis) => base,
-  "Price stays in": ({ lowerPrice }: Thesis) => lowerPrice,
-  "Window": ({ startTime }: Thesis) => startTime,
-  "You bet": ({ betAmount }: Thesis) => betAmount,
-  "Pays": ({ payout }: Thesis) => payout,
+/** Which bets are listed. */
+export const FILTERS = {
+  All: () => true,
+  Open: (thesis: Thesis) => !isDecided(thesis),
+  Won: ({ status }: Thesis) => status === "won",
+  Lost: (thesis: Thesis) => isDecided(thesis) && thesis.status !== "won",
 };
 
-/** The bets in another order; equal ones stay in theirs. @param order As a table names it. */
-export function sorted(
-  theses: readonly Thesis[],
-  { by, isDescending }: { by: string; isDescending: boolean },
-): readonly Thesis[] {
-  const keyOf = Object.entries(SORT_KEYS).find(([name]) => name === by)?.[1] ?? SORT_KEYS.Bet;
-  const before = isDescending ? 1 : -1;
-  return [...theses].sort((a, b) => {
-    const [left, right] = [keyOf(a), keyOf(b)];
-    return left === right ? 0 : left < right ? before : -before;
-  });
+/** What the list can be sorted by: the newest or the largest first. */
+export const ORDERS: Readonly<Record<string, (thesis: Thesis) => bigint>> = {
+  "newest": ({ id }) => BigInt(id),
+  "profit": gainOf,
+  "your bet": ({ betAmount }) => betAmount,
+  "payout": ({ payout }) => payout,
+};
+
+/** The bets in another order; equal ones stay in theirs. @param order A name of {@link ORDERS}. */
+export function sorted(theses: readonly Thesis[], order: string): readonly Thesis[] {
+  const keyOf = ORDERS[order] ?? gainOf;
+  return [...theses].sort((a, b) => Number(keyOf(b) - keyOf(a)));
 }
 
 /** What the user has won or lost with a bet; 0 while it is open. */
@@ -38,19 +33,6 @@ function gainOf(thesis: Thesis): bigint {
 
 /** Rows of one page. */
 export const PAGE_ROWS = 25;
-
-export function filtered(theses: readonly Thesis[], filter: Filter): readonly Thesis[] {
-  switch (filter) {
-    case "All":
-      return theses;
-    case "Open":
-      return theses.filter((thesis) => !isDecided(thesis));
-    case "Won":
-      return theses.filter(({ status }) => status === "won");
-    case "Lost":
-      return theses.filter((thesis) => isDecided(thesis) && thesis.status !== "won");
-  }
-}
 
 /** One page of a list, and how many there are; a page that is gone is the last one. */
 export function pageOf<T>(rows: readonly T[], wanted: number) {

@@ -34,24 +34,25 @@ function isGroup(digits: string, index: number): boolean {
   return (index === 0 ? /^\d{1,3}$/ : /^\d{3}$/).test(digits);
 }
 
-/** Units of durations, the largest first, and what people call them. */
+/** Units of durations, and what people call them. */
 const UNITS = [
-  ["d", 86_400_000, /^(d|days?)$/i],
-  ["h", 3_600_000, /^(h|hours?)$/i],
-  ["m", 60_000, /^(m|mins?|minutes?)$/i],
-  ["s", 1_000, /^(|s|secs?|seconds?)$/i],
+  [86_400_000, /^(d|days?)$/i],
+  [3_600_000, /^(h|hours?)$/i],
+  [60_000, /^(m|mins?|minutes?)$/i],
+  [1_000, /^(s|secs?|seconds?)$/i],
 ] as const;
 
-/** Milliseconds of a duration such as `15 s`, `5m`, `1,5 h` or `15`, which are seconds. */
+/** Milliseconds of a duration such as `15 s`, `1,5 h`, `2 min 5 s` or `15`, which are seconds. */
 export function parseDuration(text: string): number | undefined {
-  const [, number, name] = /^\s*(\d{1,6}(?:[.,]\d{1,3})?)\s*([a-z]*)\s*$/i.exec(text) ?? [];
-  const [, unit] = UNITS.find(([, , names]) => names.test(name ?? "-")) ?? [];
-  if (number === undefined || unit === undefined) return undefined;
-  return Math.round(Number(number.replace(",", ".")) * unit);
-}
-
-/** A duration as {@link parseDuration} reads it, in the largest unit that divides it. */
-export function durationText(ms: number): string {
-  const [name, unit] = UNITS.find(([, unit]) => ms >= unit && ms % unit === 0) ?? ["s", 1_000];
-  return `${ms / unit} ${name}`;
+  const parts = [...text.matchAll(/\s*(\d{1,6}(?:[.,]\d{1,3})?)\s*([a-z]*)\s*/gi)];
+  if (parts.length === 0 || parts.map(([part]) => part).join("") !== text) return undefined;
+  let sum = 0;
+  for (const [, number = "", name = ""] of parts) {
+    const unit = name === "" && parts.length === 1
+      ? 1_000
+      : UNITS.find(([, names]) => names.test(name))?.[0];
+    if (unit === undefined) return undefined;
+    sum += Number(number.replace(",", ".")) * unit;
+  }
+  return Math.round(sum);
 }

@@ -4,15 +4,11 @@ import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../use_now.ts";
 import { countdownOf, nextToEnd } from "./chart_boxes.ts";
 
-/** The countdown of the bet that ends next; without one, how to zoom. */
+/** The countdown of the bet that ends next. */
 export function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
   const bet = nextBet(model, market, nowMs);
-  if (bet !== undefined) return <p class="legend open">● {countdownOf(bet, nowMs)}</p>;
-  const isTouched = matchMedia("(pointer: coarse)").matches;
-  return (
-    <p class="note legend">{isTouched ? "Pinch" : "Turn the wheel, or press + and −,"} to zoom</p>
-  );
+  return <p class="open">{bet && `● ${countdownOf(bet, nowMs)}`}</p>;
 }
 
 /** The user's bet of a market that ends next, as far as the page's own prices know. */

@@ -1,4 +1,4 @@
-import { THEME_EVENT } from "../theme.ts";
+import { theme } from "../theme.ts";
 import { toNumber } from "../format.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
@@ -59,7 +59,7 @@ export class LiveChart {
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", repaint, { signal });
     }
-    addEventListener(THEME_EVENT, repaint, { signal });
+    signal.addEventListener("abort", theme.subscribe(repaint));
     const sizes = new ResizeObserver(() => this.#resize());
     sizes.observe(canvas);
     signal.addEventListener("abort", () => sizes.disconnect());
@@ -163,7 +163,7 @@ export class LiveChart {
 }
 
 /** A chart that is less wide than this has no room for larger text. */
-const LARGE_TEXT_WIDTH = 190;
+const LARGE_TEXT_WIDTH = 230;
 
 /** By how much the user has enlarged the page's text, as far as the chart has room for it. */
 function textScale(width: number): number {

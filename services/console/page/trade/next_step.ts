@@ -3,7 +3,7 @@ import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { type DraftFields, firstWrong, type ParsedFields } from "./draft.ts";
+import { type DraftFields, type FieldErrors, type ParsedFields, wrongFields } from "./draft.ts";
 import { CHECKING, OTHER_TAB } from "./quote_step.ts";
 
 /** Everything that decides whether a quote can be asked for. */
@@ -34,8 +34,10 @@ export interface Obstacle {
   text: string;
   /** The button switches the wallet's chain. */
   switchesChain?: boolean;
-  /** Moving the box to the price, by a button of its own, removes the obstacle. */
-  movesBox?: boolean;
+  /** The button draws a box. */
+  suggests?: boolean;
+  /** A button of its own removes the obstacle: it moves the box to the price, or fits its height. */
+  fix?: "move" | "height";
   /** The field to correct. */
   field?: keyof DraftFields;
 }
@@ -48,7 +50,7 @@ const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: stri
     }),
     offline: () => ({
       button: "You are offline",
-      text: "You are offline. Your open bets go on; new ones wait for your network.",
+      text: "You are offline. Your open bets go on; new ones wait.",
     }),
     connecting: () => ({ button: "Connecting …", text: "Connecting to the prices …" }),
     missing: (symbol) => ({
@@ -93,6 +95,12 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   const waiting = marketObstacle(market, symbol);
   if (waiting !== undefined) return { ...waiting, text: "" }; // the chart says why
+  const { field, text } = wrongFields(errorsOf(parsed, isEmpty));
+  const wrong = field && { text, field };
+  if (isEmpty) {
+    const text = "Draw a box on the chart, or fill in the fields.";
+    return { button: "Suggest a box", text, suggests: true, ...wrong };
+  }
   const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
   if (!hasUser) return blocked("Open an account first.");
   if (balance === 0n) return blocked("Take money to bet with first.");
@@ -102,11 +110,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
   if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  if (isEmpty) return blocked("Draw a box or fill in the fields first.");
-  if ("errors" in parsed) {
-    const { field, text } = firstWrong(parsed.errors);
-    return { button: QUOTE, text, field };
-  }
+  if ("errors" in parsed) return { button: QUOTE, text, ...wrong };
   const { betAmount } = parsed;
   const wrongAmount = (text: string): Obstacle => ({ ...blocked(text), field: "amount" });
   if (balance !== undefined && betAmount > balance) {
@@ -118,8 +122,20 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
     return wrongAmount(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
   }
-  if (unpriceable?.code === "OUTSIDE_RANGE") {
-    return { ...blocked(unpriceable.text), movesBox: true };
-  }
-  return unpriceable && blocked(unpriceable.text);
+  const fix = unpriceable && FIXES[unpriceable.code];
+  return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
+}
+
+/** Refusals of a box that another place or height would make priceable. */
+const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
+  OUTSIDE_RANGE: "move",
+  RANGE_TOO_NARROW: "height",
+  PAYOUT_TOO_LOW: "height",
+};
+
+/** The errors of the fields; empty prices are none before there is a box. */
+export function errorsOf(parsed: ParsedFields, isEmpty: boolean): FieldErrors {
+  const errors = "errors" in parsed ? parsed.errors : {};
+  const { lower: _lower, upper: _upper, ...others } = errors;
+  return isEmpty ? others : errors;
 }

@@ -1,13 +1,12 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import {
+  durationText,
   formatAmount,
   formatDay,
-  formatDuration,
   formatQuotePrice,
   formatRange,
   formatTime,
@@ -15,11 +14,10 @@ import {
   toNumber,
 } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
-import { type Sort, Table } from "../table.tsx";
+import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { isWaiting, stateOfBet } from "./chart_boxes.ts";
-import { durationText } from "./input.ts";
-import { csvOf, type Filter, filtered, FILTERS, pageOf, sorted } from "./history.ts";
+import { csvOf, FILTERS, ORDERS, pageOf, sorted } from "./history.ts";
 
 /** How often the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
@@ -37,65 +35,59 @@ interface PositionsProps {
 export function Positions({ model, chosen, signedFor, onShow, onRepeat }: PositionsProps) {
   const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
-  const filter = useSignal<Filter>("All");
+  const filter = useSignal<keyof typeof FILTERS>("All");
   const wanted = useSignal(0);
-  const sort = useSignal<Sort>({ by: "Bet", isDescending: true });
-  const { open, settled, held, profit } = resultsOf(theses); // as the maker sees them
+  const order = useSignal("newest");
+  const { settled, held, profit } = resultsOf(theses); // as the maker sees them
   const waiting = theses.filter((thesis) => isWaiting(thesis, nowMs)).length;
-  const shown = sorted(filtered(theses, filter.value), sort.value);
+  const shown = sorted(theses.filter(FILTERS[filter.value]), order.value);
   const { page, pages, rows } = pageOf(shown, wanted.value);
-  const choose = (name: Filter) => {
-    filter.value = name;
-    const count = filtered(theses, name).length;
-    model.announce(`${name}: ${count} ${count === 1 ? "bet" : "bets"}`, { isSpoken: true });
-  };
-  const { by, isDescending } = sort.value;
-  const order = useRef(sort.value);
-  useEffect(() => {
-    if (order.current === sort.value) return;
-    order.current = sort.value;
-    const direction = isDescending ? "descending" : "ascending";
-    model.announce(`Sorted by ${by}, ${direction}.`, { isSpoken: true });
-  }, [sort.value]);
   const save = () => {
     download(csvOf(theses, model.markets));
     model.announce(
       `bets.csv was downloaded, with ${theses.length} bet${theses.length === 1 ? "" : "s"}.`,
     );
   };
+  const filters = [
+    ["All", "All"],
+    ["Open", `● ${theses.length - settled} open`],
+    ["Won", `✓ ${held} won`],
+    ["Lost", `✕ ${settled - held} lost`],
+  ] as const;
   return (
     <section class="card positions" aria-label="Your bets">
       <div class="row">
         <h2>Your bets</h2>
         {theses.length > 0 && (
-          <p class="row">
-            <span class="open">● {open - waiting} open</span>
-            {waiting > 0 && <span>… {waiting} waiting for prices</span>}
-            <span class="won">✓ {held} won</span>
-            <span class="lost">✕ {settled - held} lost</span>
-            <span>
-              Profit and loss{" "}
-              <strong data-profit>{(profit < 0n ? "+" : "") + formatAmount(-profit)} USDC</strong>
-            </span>
-          </p>
+          <span>
+            Profit and loss{" "}
+            <strong data-profit>{(profit < 0n ? "+" : "") + formatAmount(-profit)} USDC</strong>
+          </span>
         )}
+        {waiting > 0 && <span>… {waiting} waiting for prices</span>}
       </div>
       {theses.length === 0
         ? <p class="note">None yet. Your open and settled bets will be listed here.</p>
         : (
           <>
             <div class="row choice" role="group" aria-label="Bets shown">
-              {FILTERS.map((name) => (
+              {filters.map(([name, label]) => (
                 <button
                   key={name}
                   type="button"
                   aria-pressed={filter.value === name}
-                  onClick={() => choose(name)}
+                  onClick={() => filter.value = name}
                 >
-                  {name}
+                  {label}
                 </button>
               ))}
               <span class="spacer" />
+              <label>
+                Sort by{" "}
+                <select onChange={({ currentTarget }) => order.value = currentTarget.value}>
+                  {Object.keys(ORDERS).map((name) => <option key={name}>{name}</option>)}
+                </select>
+              </label>
               <NotifyButton
                 label="Notify me when a bet ends"
                 granted="You will be notified when a bet ends and this page is hidden."
@@ -106,7 +98,6 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
             <Table
               of="your bets"
               isCards
-              sort={sort}
               rows={rows}
               keyOf={({ id }) => id}
               attributesOf={(thesis) => ({
@@ -138,7 +129,6 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
                 },
                 {
                   name: "Again",
-                  isSortable: false,
                   text: (thesis) => (
                     <button
                       type="button"
@@ -219,14 +209,8 @@ function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
     return <span class="lost">{text}{at}</span>;
   }
   if (nowMs < startTime) {
-    return <span class="open">● starts in {formatDuration(startTime - nowMs)}</span>;
+    return <span class="open">● starts in {durationText(startTime - nowMs)}</span>;
   }
   if (nowMs >= endTime) return <span class="open">● being settled</span>;
-  const done = (nowMs - startTime) / (endTime - startTime);
-  return (
-    <span class="open">
-      ● {formatDuration(endTime - nowMs)} left{" "}
-      <progress max={100} value={Math.round(100 * done)} aria-hidden="true" />
-    </span>
-  );
+  return <span class="open">● {durationText(endTime - nowMs)} left</span>;
 }

@@ -1,10 +1,9 @@
 /** The way from a box to its quote: the button, and why it cannot be pressed or has failed. */
-import { explain, type Explanation } from "../data/explain.ts";
+import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { decimalsOf, formatAmount, toNumber } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { type Draft, halfHeightOf } from "./draft.ts";
-import { durationText } from "./input.ts";
+import { halfHeightOf, timesOf } from "./draft.ts";
 import { type Obstacle, obstacleOf } from "./next_step.ts";
 import { oddsOf } from "./odds.ts";
 import { chancesText } from "./slip_voice.ts";
@@ -13,8 +12,8 @@ import { failureText } from "./stage.ts";
 interface QuoteButtonProps {
   model: PageModel;
   slip: BetSlip;
-  /** Puts the box where the price is. */
-  onMove(): void;
+  /** Draws the box around the price. @param keepsHeight As far as a maker takes it. */
+  onFix(keepsHeight: boolean): void;
 }
 
 /** What has to be done before a quote is asked for; undefined if nothing. */
@@ -39,34 +38,22 @@ export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefin
     },
     isEmpty: slip.isEmpty,
     parsed,
-    unpriceable: estimate && "failure" in estimate
-      ? withHeight(explain(estimate.failure), model, symbol, parsed.draft)
-      : undefined,
+    unpriceable: estimate && "failure" in estimate ? explain(estimate.failure) : undefined,
     limits: maker.value?.config,
   });
 }
 
-/** Codes of boxes that another height would make priceable. */
-const OF_HEIGHT: ReadonlySet<string> = new Set(["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]);
-
-/** Adds which height works now. */
-function withHeight(
-  { code, text }: Explanation,
-  { feed }: PageModel,
-  symbol: string,
-  draft: Draft | undefined,
-): Explanation {
-  const price = OF_HEIGHT.has(code) ? feed.latest.value[symbol]?.price : undefined;
-  if (price === undefined || draft === undefined) return { code, text };
-  const { startsInMs, durationMs } = draft;
-  const move = feed.seriesOf(symbol).secondMove();
-  const half = toNumber(price) * halfHeightOf(startsInMs + durationMs, move);
-  const height = `± ${half.toFixed(decimalsOf(toNumber(price)))}`;
-  return { code, text: `${text} For ${durationText(durationMs)}, try ${height} now.` };
+/** The height of a box that a maker takes now, from the price to each side. */
+function suggestedHeight({ feed }: PageModel, slip: BetSlip): string {
+  const symbol = slip.symbol.value;
+  const price = toNumber(feed.latest.peek()[symbol]?.price ?? 0n);
+  const { startsInMs, durationMs } = timesOf(slip.fields.value);
+  const share = halfHeightOf(startsInMs + durationMs, feed.seriesOf(symbol).secondMove());
+  return `± ${(price * share).toFixed(decimalsOf(price))}`;
 }
 
 /** The button for a quote, and what keeps the user from it. */
-export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
+export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
   const obstacle = obstacleNow(model, slip);
@@ -95,7 +82,7 @@ export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
         class="primary wide"
         data-next
         // Within reach of the keyboard, so that it can say why it waits.
-        aria-disabled={isQuoting || obstacle !== undefined}
+        aria-disabled={isQuoting || obstacle !== undefined && !obstacle.suggests}
         aria-describedby="obstacle"
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
@@ -104,8 +91,12 @@ export function QuoteButton({ model, slip, onMove }: QuoteButtonProps) {
         <p class={odds?.warning ? "warned" : "note"} id="obstacle">
           {obstacle?.text ?? odds?.warning}
         </p>
-        {obstacle?.movesBox && (
-          <button type="button" onClick={onMove}>Move the box to the price</button>
+        {obstacle?.fix && (
+          <button type="button" onClick={() => onFix(obstacle.fix === "move")}>
+            {obstacle.fix === "move"
+              ? "Move the box to the price"
+              : `Use ${suggestedHeight(model, slip)} around the price`}
+          </button>
         )}
       </div>
     </>

@@ -1,7 +1,6 @@
 /** How long a quote can still be signed. */
 import type { Quote } from "@rangemaker/client";
-import { formatTime } from "../format.ts";
-import { durationText } from "./input.ts";
+import { durationText, formatTime } from "../format.ts";
 
 /** A signature needs time to arrive: under this, nothing is signed. */
 export const SIGN_MARGIN_MS = 5_000;

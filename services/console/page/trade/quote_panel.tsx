@@ -2,10 +2,10 @@ import { useEffect } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatRange, formatTime } from "../format.ts";
+import { isDecided, outcomeText } from "../data/live_breaches.ts";
+import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { durationText } from "./input.ts";
 import { leastPayout, oddsOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
@@ -73,9 +73,9 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
         </Fact>
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
-      {stage.name === "quoted" && !isOver &&
-        changesOf(stage).map((text) => <p key={text} class="note changed">{text}</p>)}
       <div class="action-bar">
+        {stage.name === "quoted" && !isOver &&
+          changesOf(stage).map((text) => <p key={text} class="note bar-note">{text}</p>)}
         {!isOver && (
           <p class="bar-payout bar-terms" id="terms">
             Bet {bet}, get <strong data-payout={quote.payout.toString()}>{pays} USDC</strong>
@@ -113,27 +113,15 @@ interface PlacedBetProps {
 /** The bet that was just placed, until it is settled and after it. */
 function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
-  const { status, breach } = thesis === undefined ? {} : model.withBreach(thesis);
+  const bet = thesis && model.withBreach(thesis);
   // The box is what is watched now.
   useEffect(showChart, []);
-  if (status === "won") {
-    return (
-      <p class="placed">
-        <strong class="won">✓ Bet {thesisId} won.</strong> {symbol} stayed in the box:{" "}
-        {formatAmount(quote.payout)} USDC were paid out.
-      </p>
-    );
-  }
-  if (status === "lost" || breach !== undefined) {
-    return (
-      <p class="placed">
-        <strong class="lost">✕ Bet {thesisId} lost.</strong> {symbol} left the box: the{" "}
-        {formatAmount(quote.betAmount)} USDC that you bet are gone.
-      </p>
-    );
+  if (bet !== undefined && isDecided(bet)) {
+    const isWon = bet.status === "won";
+    return <p class={isWon ? "won" : "lost"}>{isWon ? "✓" : "✕"} {outcomeText(bet)}</p>;
   }
   return (
-    <p class="placed">
+    <p>
       <strong class="open">● Bet {thesisId} is placed.</strong> It pays {formatAmount(quote.payout)}
       {" "}
       USDC if {symbol} stays in the box. Its outcome will be shown here.

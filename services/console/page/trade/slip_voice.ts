@@ -3,7 +3,7 @@ import type { CancelTimer, Clock, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
-import { formatAmount } from "../format.ts";
+import { CENT, formatAmount } from "../format.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { movedText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -29,16 +29,12 @@ export class SlipVoice {
     this.#options = options;
   }
 
-  announce(text: string): void {
-    this.#options.announce(text);
-  }
-
   /** Says once that the outcome of a signed bet is unknown. @param isChecking Reads signals. */
   checking(isChecking: () => boolean | undefined): void {
     let before: boolean | undefined = false;
     effect(() => {
       const now = isChecking();
-      if (now && !before) untracked(() => this.announce(CHECKING));
+      if (now && !before) untracked(() => this.#options.announce(CHECKING));
       before = now;
     });
   }
@@ -77,7 +73,7 @@ export class SlipVoice {
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
-      this.announce("The quote has expired.");
+      announce("The quote has expired.");
     }));
   }
 
@@ -111,9 +107,6 @@ export function estimateText(state: EstimateState): string {
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
-/** A payout under a cent more or less is the same. */
-const CENT = 10_000n;
-
 /** What differs from what the user has seen before, in sentences, said before anything is signed. */
 export function changesOf({ estimated, replaces, isRefused, offer: { quote } }: QuotedStage) {
   const seen = replaces?.quote ?? estimated;
@@ -123,9 +116,7 @@ export function changesOf({ estimated, replaces, isRefused, offer: { quote } }: 
   if (seen !== undefined && size >= CENT) {
     changes.push(
       `It pays ${formatAmount(size)} USDC ${difference < 0n ? "less" : "more"} than the ` +
-        `${replaces === undefined ? "estimate" : "quote before"} of ${
-          formatAmount(seen.payout)
-        } USDC.`,
+        `${replaces === undefined ? "estimate" : "quote before"}.`,
     );
   }
   const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);

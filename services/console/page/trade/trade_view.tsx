@@ -84,7 +84,7 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
   const money = balance === undefined ? "unknown" : isReady;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
-  useShortScreen(side);
+  useBar(side);
   if (market === undefined) return null;
   /** Shows a bet on the chart, with as much time as it needs. */
   const show = (bet: Thesis) => {
@@ -140,21 +140,26 @@ const CHART = ".chart .area";
 /** A screen that is less high than this, in lines of the page's text, has no room for a bar that stays. */
 const SHORT_REM = 30;
 
-/** Marks a part on a screen with few lines. A style sheet alone does not know enlarged text. */
-function useShortScreen(part: RefObject<HTMLElement | null>): void {
+/**
+ * Tells the style sheet how high the bar with the next step is, and whether the screen has few lines:
+ * a style sheet alone does not know enlarged text.
+ */
+function useBar(part: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    const element = part.current;
-    if (element === null) return;
+    const bar = part.current?.querySelector<HTMLElement>(".action-bar");
+    if (!part.current || !bar) return;
+    const { dataset } = part.current;
+    const root = document.documentElement;
     const look = () => {
-      const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
-      element.dataset.short = String(innerHeight < SHORT_REM * rem);
+      dataset.short = String(innerHeight < SHORT_REM * parseFloat(getComputedStyle(root).fontSize));
+      root.style.setProperty("--bar", `${bar.offsetHeight}px`);
     };
     const sizes = new ResizeObserver(look);
-    sizes.observe(element);
+    sizes.observe(bar);
     addEventListener("resize", look);
     return () => {
       sizes.disconnect();
       removeEventListener("resize", look);
     };
-  }, []);
+  }); // after each step, the bar is another one
 }
