@@ -28,6 +28,11 @@ export class Metrics {
     const samples = this.of(name, labels);
     return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
   }
+
+  /** Some of the metrics alone, for a history that is long. */
+  only(...names: string[]): Metrics {
+    return new Metrics(new Map(names.map((name) => [name, this.of(name)])));
+  }
 }
 
 /** As Prometheus compares: a pattern fits a whole value. */
@@ -65,24 +70,29 @@ function parseValue(text: string): number {
   return text === "+Inf" ? Infinity : text === "-Inf" ? -Infinity : Number(text);
 }
 
-/** How far back {@link MetricsHistory} looks. */
+/** How far back {@link MetricsHistory} looks if nothing else is said. */
 export const WINDOW_MS = 60_000;
 
 /** How far back rates look. */
 export const RECENT_MS = 15_000;
 
-/** The figures of the last minute, for what happened in it. */
+/** The figures of the last minute or minutes, for what happened in them. */
 export class MetricsHistory implements Figures {
   readonly #answers: readonly { atMs: number; metrics: Metrics }[];
+  readonly #windowMs: number;
 
-  constructor(answers: readonly { atMs: number; metrics: Metrics }[] = []) {
+  constructor(
+    answers: readonly { atMs: number; metrics: Metrics }[] = [],
+    windowMs: number = WINDOW_MS,
+  ) {
     this.#answers = answers;
+    this.#windowMs = windowMs;
   }
 
   /** This history with one more answer, and without those that are too old. */
   with(atMs: number, metrics: Metrics): MetricsHistory {
-    const kept = this.#answers.filter((answer) => answer.atMs >= atMs - WINDOW_MS);
-    return new MetricsHistory([...kept, { atMs, metrics }]);
+    const kept = this.#answers.filter((answer) => answer.atMs >= atMs - this.#windowMs);
+    return new MetricsHistory([...kept, { atMs, metrics }], this.#windowMs);
   }
 
   get recent(): MetricsHistory {

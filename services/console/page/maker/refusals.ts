@@ -1,3 +1,52 @@
+/** How the solver answered: counts of the last minutes beside those since its start. */
+import type { MetricsHistory } from "../data/metrics.ts";
+
+/** What users ask for, and the counter of its answers. */
+export const REQUESTS = [
+  { name: "Bets", counter: "solver_execute_answers_total", labels: {} },
+  { name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
+  { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
+] as const;
+
+const [BETS] = REQUESTS;
+
+/** How far back the page's own samples of the counters go. */
+export const RECENT_MS = 300_000;
+
+/** How often a request had one answer. */
+export interface AnswerCount {
+  /** Code of the refusal, or `quoted` or `executed`. */
+  outcome: string;
+  recent: number;
+  /** Since the solver's start. */
+  total: number;
+}
+
+/** The answers to one kind of request: the success first, then the most frequent. */
+export function answersTo(
+  { counter, labels }: Pick<(typeof REQUESTS)[number], "counter" | "labels">,
+  history: MetricsHistory,
+): AnswerCount[] {
+  const outcomes = new Set(history.newest(counter, labels).map(({ labels }) => labels.outcome));
+  return [...outcomes].map((outcome = ""): AnswerCount => ({
+    outcome,
+    recent: history.increase(counter, { ...labels, outcome }),
+    total: history.latest.sum(counter, { ...labels, outcome }) ?? 0,
+  })).filter(({ total }) => total > 0).sort((a, b) =>
+    Number(isSuccess(b)) - Number(isSuccess(a)) || b.recent - a.recent || b.total - a.total
+  );
+}
+
+export const isSuccess = ({ outcome }: AnswerCount) =>
+  outcome === "quoted" || outcome === "executed";
+
+/** The share of the last bets that were refused since all bets would have risked too much. */
+export function refusedForLimit(history: MetricsHistory): number {
+  const { counter } = BETS;
+  const refused = history.increase(counter, { outcome: "EXPOSURE_TOO_LARGE" });
+  return refused === 0 ? 0 : refused / history.increase(counter);
+}
+
 /** What the solver's refusals mean to the maker; users read other words (data/explain.ts). */
 export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   OUTSIDE_RANGE: "The price was outside the box when it was asked for.",
