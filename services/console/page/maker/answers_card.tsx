@@ -17,10 +17,10 @@ export function Answers({ history, startedAtMs }: AnswersProps) {
   return (
     <Card title="Quotes and refusals" note={note}>
       <div class="columns">
-        {REQUESTS.map(({ name, ...request }) => (
+        {REQUESTS.map((request) => (
           <AnswerTable
-            key={name}
-            name={name}
+            key={request.name}
+            name={request.name}
             rows={answersTo(request, history)}
             spanMs={history.spanMs}
           />
@@ -39,6 +39,7 @@ interface AnswerTableProps {
 
 /** Answers to one kind of request, with a bar for the share that each has of the last ones. */
 function AnswerTable({ name, rows, spanMs }: AnswerTableProps) {
+  if (rows.length === 0) return <p class="note">{name}: none yet.</p>;
   const sumOf = (part: "recent" | "total", some = rows) =>
     some.reduce((sum, row) => sum + row[part], 0);
   const [recent, total] = [sumOf("recent"), sumOf("total")];

@@ -127,15 +127,6 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
   const { cells, low, high, timesMs, most } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const toY = scaleLinear([low, high], [100, 0]);
-  const point = (event: PointerEvent & { currentTarget: SVGSVGElement }) => {
-    const { left, top, width, height } = event.currentTarget.getBoundingClientRect();
-    const at = (share: number, count: number) =>
-      Math.min(count - 1, Math.max(0, Math.floor(share * count)));
-    pointed.value = [
-      at((event.clientY - top) / height, ROWS),
-      at((event.clientX - left) / width, COLUMNS),
-    ];
-  };
   const describe = (cell?: [row: number, column: number]) => {
     const { loss, low, high, fromMs } = placeOf(grid, cell);
     const time = fromMs <= nowMs ? "now" : `in ${labelOf(fromMs - nowMs)}`;
@@ -152,11 +143,8 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
           : <>Most: {describe()}{price === undefined && "; the price of now is missing"}</>}
       </figcaption>
       <Plot
-        class="heat-map"
         label={`${symbol}, loss by price and time. Most: ${describe()}`}
         shape-rendering="crispEdges"
-        onPointerMove={point}
-        onPointerDown={point}
         onPointerLeave={() => pointed.value = undefined}
         xTicks={TICK_COLUMNS.map((column) => ({
           at: 100 * column / COLUMNS,
@@ -166,16 +154,15 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
           .filter(({ at }) => at > EDGE && at < 100 - EDGE)}
       >
         {cells.flatMap((losses, y) =>
-          losses.map((loss, x) =>
-            loss > 0 && (
-              <rect
-                key={`${x} ${y}`}
-                class="heat"
-                {...place(y, x)}
-                style={{ "--step": stepOf(loss, most) }}
-              />
-            )
-          )
+          losses.map((loss, x) => (
+            <rect
+              key={`${x} ${y}`}
+              class="heat"
+              {...place(y, x)}
+              style={{ "--step": loss > 0 ? stepOf(loss, most) : 0 }}
+              onPointerEnter={() => pointed.value = [y, x]}
+            />
+          ))
         )}
         {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
         {pointed.value && <rect class="pointed" {...place(...pointed.value)} />}

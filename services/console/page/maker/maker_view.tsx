@@ -147,12 +147,16 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
       <Fact label="Profit and loss">
         <strong class={styleOf(profit)} data-maker-profit>{formatGain(profit)} USDC</strong>
         <span class="detail">
-          {shareText(results)} of the stakes; users won{" "}
-          <span data-maker-hits>{held} of {settled}</span>
+          {settled === 0 ? "no bet is settled yet" : (
+            <>
+              {shareText(results)} of the stakes; users won{" "}
+              <span data-maker-hits>{held} of {settled}</span>
+            </>
+          )}
         </span>
       </Fact>
-      <Fact label="Balance for new bets">
-        <strong data-maker-balance>{formatAmount(account.balance)} USDC</strong>
+      <Fact label="Balance for new bets, USDC">
+        <strong data-maker-balance>{formatAmount(account.balance)}</strong>
       </Fact>
       {earnings && (
         <Fact

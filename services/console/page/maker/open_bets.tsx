@@ -82,7 +82,11 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
           number: (thesis) => (
             <>
               {describeTime(thesis, nowMs)}
-              <span class="detail">ends {formatTime(thesis.endTime)}</span>
+              <span class="detail">
+                {nowMs < thesis.startTime
+                  ? `starts ${formatTime(thesis.startTime)}`
+                  : `ends ${formatTime(thesis.endTime)}`}
+              </span>
             </>
           ),
         },
@@ -116,7 +120,7 @@ function describeBound(nearer: ReturnType<typeof nearerBound> | undefined): stri
 
 function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
   if (status === "needs_backfill") return "waits for missing prices";
-  if (nowMs < startTime) return `starts in ${labelOf(startTime - nowMs)}`;
+  if (nowMs < startTime) return `in ${labelOf(startTime - nowMs)}`;
   return nowMs < endTime ? labelOf(endTime - nowMs) : "being settled";
 }
 

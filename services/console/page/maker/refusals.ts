@@ -1,5 +1,7 @@
-/** How the solver answered: counts of the last minutes beside those since its start. */
+/** How the solver answered, in the last minutes and since its start, and what it may still risk. */
 import type { MetricsHistory } from "../data/metrics.ts";
+import { formatRounded, formatShare } from "../format.ts";
+import { labelOf } from "../trade/chart_spans.ts";
 
 /** What users ask for, and the counter of its answers. */
 export const REQUESTS = [
@@ -24,7 +26,7 @@ export interface AnswerCount {
 
 /** The answers to one kind of request: the success first, then the most frequent. */
 export function answersTo(
-  { counter, labels }: Pick<(typeof REQUESTS)[number], "counter" | "labels">,
+  { counter, labels }: (typeof REQUESTS)[number],
   history: MetricsHistory,
 ): AnswerCount[] {
   const outcomes = new Set(history.newest(counter, labels).map(({ labels }) => labels.outcome));
@@ -40,11 +42,32 @@ export function answersTo(
 export const isSuccess = ({ outcome }: AnswerCount) =>
   outcome === "quoted" || outcome === "executed";
 
-/** The share of the last bets that were refused since all bets would have risked too much. */
-export function refusedForLimit(history: MetricsHistory): number {
-  const { counter } = BETS;
-  const refused = history.increase(counter, { outcome: "EXPOSURE_TOO_LARGE" });
-  return refused === 0 ? 0 : refused / history.increase(counter);
+/** With less of the limit of `--max-exposure` left, only small bets are accepted. */
+export const FREE_MIN = 0.1;
+
+/** What is left of the limit. */
+export const freeOf = (atRisk: bigint, max: bigint) => atRisk < max ? max - atRisk : 0n;
+
+/** How much more may be risked: in words, and with a style. */
+export function roomOf(
+  atRisk: bigint,
+  solver: { maxExposure: bigint | null; answers: MetricsHistory } | undefined,
+): { style: string; text: string } {
+  if (solver === undefined) return { style: "note", text: "The limit is not known yet." };
+  const { maxExposure: max, answers } = solver;
+  if (max === null) return { style: "note", text: "No limit is set (--max-exposure)." };
+  const free = freeOf(atRisk, max);
+  const more = `bets that may lose more than ${formatRounded(free)} USDC`;
+  const refused = answers.increase(BETS.counter, { outcome: "EXPOSURE_TOO_LARGE" });
+  if (refused > 0) {
+    const share = formatShare(refused / answers.increase(BETS.counter));
+    const text = `✕ Refusing ${more}: ${share} of the bets of the last ` +
+      `${labelOf(answers.spanMs)} were refused for it.`;
+    return { style: "lost", text };
+  }
+  return Number(free) < FREE_MIN * Number(max)
+    ? { style: "warning", text: `▲ Nearly full: ${more} will be refused.` }
+    : { style: "won", text: "✓ Fine." };
 }
 
 /** What the solver's refusals mean to the maker; users read other words (data/explain.ts). */

@@ -6,10 +6,7 @@ import { formatRounded, formatShare, formatTime, shortAddress } from "../format.
 import { labelOf } from "../trade/chart_spans.ts";
 import { nextEndsOf, riskiestUserOf } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
-import { refusedForLimit } from "./refusals.ts";
-
-/** With less of the limit left, only small bets are accepted. */
-const FREE_MIN = 0.1;
+import { FREE_MIN, freeOf, roomOf } from "./refusals.ts";
 
 /** Ends of bets that are named. */
 const ENDS = 3;
@@ -75,27 +72,4 @@ export function Risk({ theses, results: { open, atRisk }, solver, nowMs }: RiskP
       </div>
     </Card>
   );
-}
-
-const freeOf = (all: bigint, max: bigint) => all < max ? max - all : 0n;
-
-/** How much more may be risked, in words and with a style. @param all At risk now. */
-export function roomOf(
-  all: bigint,
-  solver: Pick<SolverFigures, "maxExposure" | "answers"> | undefined,
-): { style: string; text: string } {
-  if (solver === undefined) return { style: "note", text: "The limit is not known yet." };
-  const { maxExposure: max, answers } = solver;
-  if (max === null) return { style: "note", text: "No limit is set (--max-exposure)." };
-  const free = freeOf(all, max);
-  const more = `bets that may lose more than ${formatRounded(free)} USDC`;
-  const refused = refusedForLimit(answers);
-  if (refused > 0) {
-    const text = `✕ Refusing ${more}: ${formatShare(refused)} of the bets of the last ` +
-      `${labelOf(answers.spanMs)} were refused for it.`;
-    return { style: "lost", text };
-  }
-  return Number(free) < FREE_MIN * Number(max)
-    ? { style: "warning", text: `▲ Nearly full: ${more} will be refused.` }
-    : { style: "won", text: "✓ Fine." };
 }
