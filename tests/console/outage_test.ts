@@ -65,7 +65,7 @@ browserTest(
     await services.stop("node");
     await visitor.sees(/The bets may be out of date/);
     await services.start("node");
-    await visitor.sees(/0 settled[\s\S]*0 open/);
+    await visitor.sees(/in 0 open bets[\s\S]*no bet is settled yet/);
     await visitor.seesNo(/out of date|Reconnecting/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {

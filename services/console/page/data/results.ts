@@ -55,29 +55,25 @@ export function resultsByMarket(
   ]);
 }
 
-/** Periods that end now, the longest without a start. */
+/** Periods that end now. */
 const PERIODS = [
   ["Last 5 min", 300_000],
   ["Last hour", 3_600_000],
   ["Last 24 h", 86_400_000],
   ["Last 7 days", 7 * 86_400_000],
   ["Last 30 days", 30 * 86_400_000],
-  ["All", Infinity],
 ] as const;
 
-/** The results of the bets that were decided in each period. Those with all bets are one row. */
+/** The results of the bets that were decided in each period. Those with all bets are left out. */
 export function resultsByPeriod(
   theses: readonly Thesis[],
   nowMs: number,
 ): [period: string, results: Results][] {
-  const rows = PERIODS.map(([name, ms]): [string, Results] => [
+  const decided = theses.filter(isDecided);
+  return PERIODS.map(([name, ms]): [string, Results] => [
     name,
-    resultsOf(theses.filter((thesis) => isDecided(thesis) && timeOf(thesis) > nowMs - ms)),
-  ]);
-  const [, all] = rows.at(-1)!; // the last one
-  return rows.filter(([, { settled }], index) =>
-    settled < all.settled || index === rows.length - 1
-  );
+    resultsOf(decided.filter((thesis) => timeOf(thesis) > nowMs - ms)),
+  ]).filter(([, { settled }]) => settled < decided.length);
 }
 
 /** The state after a settlement. */

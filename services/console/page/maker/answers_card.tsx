@@ -2,9 +2,15 @@ import { Card } from "../card.tsx";
 import type { MetricsHistory } from "../data/metrics.ts";
 import { formatShare, formatTime } from "../format.ts";
 import { Table } from "../table.tsx";
-import { labelOf } from "../trade/chart_spans.ts";
 import { Folded } from "./folded.tsx";
-import { type AnswerCount, answersTo, isSuccess, REFUSAL_TEXTS, REQUESTS } from "./refusals.ts";
+import {
+  type AnswerCount,
+  answersTo,
+  isSuccess,
+  REFUSAL_TEXTS,
+  REQUESTS,
+  spanOf,
+} from "./refusals.ts";
 
 interface AnswersProps {
   history: MetricsHistory;
@@ -22,7 +28,7 @@ export function Answers({ history, startedAtMs }: AnswersProps) {
             key={request.name}
             name={request.name}
             rows={answersTo(request, history)}
-            spanMs={history.spanMs}
+            recently={spanOf(history)}
           />
         ))}
       </div>
@@ -33,12 +39,12 @@ export function Answers({ history, startedAtMs }: AnswersProps) {
 interface AnswerTableProps {
   name: string;
   rows: readonly AnswerCount[];
-  /** Of the last minutes. */
-  spanMs: number;
+  /** The time of the last ones. */
+  recently: string;
 }
 
 /** Answers to one kind of request, with a bar for the share that each has of the last ones. */
-function AnswerTable({ name, rows, spanMs }: AnswerTableProps) {
+function AnswerTable({ name, rows, recently }: AnswerTableProps) {
   if (rows.length === 0) return <p class="note">{name}: none yet.</p>;
   const sumOf = (part: "recent" | "total", some = rows) =>
     some.reduce((sum, row) => sum + row[part], 0);
@@ -65,7 +71,7 @@ function AnswerTable({ name, rows, spanMs }: AnswerTableProps) {
               </>
             ),
           },
-          { name: `Last ${labelOf(spanMs)}`, number: (row) => textOf(row.recent, recent) },
+          { name: `In the ${recently}`, number: (row) => textOf(row.recent, recent) },
           { name: "All", number: (row) => textOf(row.total, total) },
         ]}
       />

@@ -25,7 +25,7 @@ import { Table } from "../table.tsx";
 import { csvOf } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
-import { type Earnings, earningsOf } from "./calibration.ts";
+import { earningsOf } from "./calibration.ts";
 import { Calibration } from "./calibration_card.tsx";
 import { Exposure } from "./exposure_card.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
@@ -54,7 +54,10 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
           What the market maker risks and earns{state && (
             <>
               : solver <code title={state.address}>{shortAddress(state.address)}</code>,{" "}
-              {pricingOf(state)}
+              {state.solver
+                ? `pricing: ${state.solver.info.pricing}`
+                : "which has not answered yet"}
+              {state.solver?.info.dryRun && ", a dry run: it takes no bets"}
             </>
           )}
         </p>
@@ -75,13 +78,6 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         : <Maker model={model} state={state} />}
     </div>
   );
-}
-
-/** How a solver prices. */
-function pricingOf({ solver }: MakerState): string {
-  if (solver === undefined) return "which has not answered yet";
-  const { pricing, dryRun } = solver.info;
-  return `pricing: ${pricing}${dryRun ? ", a dry run: it takes no bets" : ""}`;
 }
 
 function Maker({ model, state }: { model: PageModel; state: MakerState }) {
@@ -113,7 +109,7 @@ function Maker({ model, state }: { model: PageModel; state: MakerState }) {
           <ByMarketAndPeriod
             rows={[
               ...resultsByMarket(theses, model.markets.list),
-              ...resultsByPeriod(theses, nowMs).slice(0, -1),
+              ...resultsByPeriod(theses, nowMs),
               ["All", results],
             ]}
           />
@@ -127,7 +123,7 @@ function Maker({ model, state }: { model: PageModel; state: MakerState }) {
 
 /** Profit and loss as a share of the stakes. */
 const shareText = ({ turnover, profit }: Results) =>
-  turnover === 0n ? "–" : formatChange(Number(profit) / Number(turnover));
+  formatChange(Number(profit) / Number(turnover));
 
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
@@ -138,10 +134,12 @@ interface GlanceProps {
   startedAtMs: number | undefined;
 }
 
-/** What else a maker looks at first. */
+/** What else a maker looks at first: results, against what the solver expected of the same bets. */
 function Glance({ theses, results, state: { account, solver }, startedAtMs }: GlanceProps) {
   const { settled, held, profit } = results;
-  const earnings = solver && earningsOf(solver.metrics);
+  const { bets = 0, expected = 0, actual = 0 } = solver && earningsOf(solver.metrics) || {};
+  const { chance } = resultsOf(lastSettled(theses, bets));
+  const surprise = actual - expected;
   return (
     <dl class="glance">
       <Fact label="Profit and loss">
@@ -158,32 +156,22 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
       <Fact label="Balance for new bets, USDC">
         <strong data-maker-balance>{formatAmount(account.balance)}</strong>
       </Fact>
-      {earnings && (
-        <Fact
-          label={`Expected since the solver’s start${
-            startedAtMs ? ` at ${formatTime(startedAtMs)}` : ""
-          }`}
-        >
-          <Expected {...earnings} chance={resultsOf(lastSettled(theses, earnings.bets)).chance} />
+      {bets > 0 && (
+        <Fact label={`Expected since the solver’s start at ${formatTime(startedAtMs ?? 0)}`}>
+          <strong>{formatGain(fromNumber(expected))} USDC</strong>
+          <span class="detail">
+            {bets} {bets === 1 ? "bet" : "bets"} brought {formatGain(fromNumber(actual))}, ±{" "}
+            {formatRounded(chance)} by chance: {Math.abs(surprise) <= Number(chance) / 1e6
+              ? "chance explains it"
+              : (
+                <span class="warning">
+                  ▲ {surprise < 0 ? "less" : "more"} than chance explains
+                </span>
+              )}
+          </span>
         </Fact>
       )}
     </dl>
-  );
-}
-
-/** What the solver expected of settled bets, what the same bets brought, and what chance may do. */
-function Expected({ bets, expected, actual, chance }: Earnings & { chance: bigint }) {
-  const surprise = actual - expected;
-  return (
-    <>
-      <strong>{formatGain(fromNumber(expected))} USDC</strong>
-      <span class="detail">
-        {bets} {bets === 1 ? "bet" : "bets"} brought {formatGain(fromNumber(actual))}, ±{" "}
-        {formatRounded(chance)} by chance: {Math.abs(surprise) <= Number(chance) / 1e6
-          ? "chance explains it"
-          : <span class="warning">▲ {surprise < 0 ? "less" : "more"} than chance explains</span>}
-      </span>
-    </>
   );
 }
 

@@ -12,6 +12,10 @@ export const REQUESTS = [
 
 const [BETS] = REQUESTS;
 
+/** The time of the samples in words, such as `last 5 min`. */
+export const spanOf = ({ spanMs }: MetricsHistory) =>
+  `last ${labelOf(1_000 * Math.round(spanMs / 1_000))}`;
+
 /** How far back the page's own samples of the counters go. */
 export const RECENT_MS = 300_000;
 
@@ -61,8 +65,8 @@ export function roomOf(
   const refused = answers.increase(BETS.counter, { outcome: "EXPOSURE_TOO_LARGE" });
   if (refused > 0) {
     const share = formatShare(refused / answers.increase(BETS.counter));
-    const text = `✕ Refusing ${more}: ${share} of the bets of the last ` +
-      `${labelOf(answers.spanMs)} were refused for it.`;
+    const text = `✕ Refusing ${more}: ${share} of the bets of the ${spanOf(answers)} were ` +
+      "refused for it.";
     return { style: "lost", text };
   }
   return Number(free) < FREE_MIN * Number(max)
