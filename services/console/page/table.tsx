@@ -101,13 +101,11 @@ export function Table<Row>(props: TableProps<Row>) {
         </table>
       </div>
       {rows.length > first && (
-        <button
-          class="start"
-          type="button"
-          onClick={() => isWhole.value = !isWhole.value}
-        >
-          {isWhole.value ? `Show the first ${first}` : `Show all ${rows.length}`}
-        </button>
+        <p>
+          <button type="button" onClick={() => isWhole.value = !isWhole.value}>
+            {isWhole.value ? `Show the first ${first}` : `Show all ${rows.length}`}
+          </button>
+        </p>
       )}
     </>
   );

@@ -73,7 +73,7 @@ function Picture({ of, horizonMs, count, forecasts }: ForecastPicture) {
         label={`${of}: ${texts.join("; ")}`}
         xTicks={TICKS.map((share) => ({
           at: toX(share),
-          text: share === 0.5 ? "predicted →" : percent(share),
+          text: share === 0.5 ? "predicted" : percent(share),
         }))}
         yTicks={TICKS.map((share) => ({ at: toY(share), text: percent(share) }))}
       >

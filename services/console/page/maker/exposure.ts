@@ -97,9 +97,6 @@ export function placeOf(
 /** Prices to come decide it. */
 const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
 
-const lossOf = ({ betAmount, payout }: Pick<Thesis, "betAmount" | "payout">) =>
-  toNumber(payout - betAmount);
-
 /** Moves of the price that are tried, as shares of it. */
 export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03] as const;
 
@@ -116,7 +113,7 @@ export function profitAfter(
   const moved = price * (1 + move);
   return theses.filter((thesis) => isUndecided(thesis, nowMs)).reduce((sum, thesis) => {
     const isHeld = moved >= toNumber(thesis.lowerPrice) && moved <= toNumber(thesis.upperPrice);
-    return sum + (isHeld ? -lossOf(thesis) : toNumber(thesis.betAmount));
+    return sum + toNumber(isHeld ? thesis.betAmount - thesis.payout : thesis.betAmount);
   }, 0);
 }
 
