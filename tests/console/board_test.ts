@@ -92,6 +92,12 @@ Deno.test({
       await visitor.sees(/Most: −\d+\.\d\d at .* – .*, in \d/);
       await map?.hover();
       await visitor.sees(/Here up to (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
+      const other = await visitor.page.$eval(
+        '[aria-label="Market"] [aria-pressed="false"]',
+        (button) => (button.click(), button.textContent?.split(" ")[0]),
+      );
+      await visitor.page.waitForSelector(`svg[aria-label^="${other}, loss by price and time"]`);
+      await visitor.sees(new RegExp(`Move\\s+Price\\s+${other}\\s+All markets`));
       assert.match(
         await visitor.textOf('tr[data-row="quoted"]'),
         new RegExp(`${SHORT + LONG + 2}`),

@@ -55,6 +55,12 @@ browserTest(
     await services.start("solver");
     await visitor.seesNo(/does not answer|has not answered/);
 
+    await services.stop("oracle");
+    await visitor.sees(/Most: .*; the price of now is missing/);
+    await visitor.sees(/0 %\s+–\s+–/); // no result of a move of it
+    await services.start("oracle");
+    await visitor.seesNo(/the price of now is missing/);
+
     await services.stop("proxy");
     await visitor.sees(/The bets may be out of date: .*Trying again/);
     await visitor.sees(/Reconnecting/);

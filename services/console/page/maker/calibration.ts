@@ -2,23 +2,22 @@ import type { SolverInfo } from "@rangemaker/client";
 import { calibrationBand } from "../../../../lib/problems/mod.ts";
 import type { Metrics } from "../data/metrics.ts";
 
-/** Of boxes with one predicted probability. */
-export interface Counted {
+/** A predicted probability, and the share of the boxes it was predicted for that held. */
+export interface Forecast {
   predicted: number;
-  /** The share that held. */
   held: number;
   /** Standard error of `held` by chance alone. */
   error: number;
   /** Bets or windows that it was predicted for. */
   count: number;
-}
-
-/** With the band around `held` that chance explains, as shares. */
-export interface Forecast extends Counted {
+  /** The band around `held` that chance explains. */
   low: number;
   high: number;
   verdict: "few" | "fits" | "off";
 }
+
+/** Not judged yet. */
+type Counted = Omit<Forecast, "low" | "high" | "verdict">;
 
 /** Forecasts of one kind of boxes. */
 export interface ForecastPicture {

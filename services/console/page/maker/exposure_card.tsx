@@ -4,7 +4,6 @@ import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
 import { formatGain, formatQuotePrice, fromNumber, toNumber } from "../format.ts";
-import { Folded } from "./folded.tsx";
 import { Plot } from "../plot.tsx";
 import { Table } from "../table.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
@@ -20,6 +19,7 @@ import {
   stepOf,
   STEPS,
 } from "./exposure.ts";
+import { Folded } from "./folded.tsx";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
 
