@@ -55,11 +55,13 @@ Deno.test("roomOf: fine, nearly full, and refusing while bets of the last minute
   });
   const refusing = historyOf({ executed: 5 }, { executed: 8, EXPOSURE_TOO_LARGE: 1 });
   assert.deepEqual(at(20_000_000n, refusing), {
-    style: "lost",
-    text: "✕ Refusing bets that may lose more than 80.00 USDC: " +
+    style: "warning",
+    text: "▲ Refusing bets that may lose more than 80.00 USDC: " +
       "25 % of the bets of the last 1 min were refused for it.",
   });
-  assert.match(at(120_000_000n, refusing).text, /more than 0\.00 USDC/);
+  const full = at(120_000_000n, refusing);
+  assert.equal(full.style, "lost");
+  assert.match(full.text, /^✕ Refusing bets that may lose more than 0\.00 USDC/);
 });
 
 Deno.test("roomOf: without a limit, and without an answer of the solver", () => {

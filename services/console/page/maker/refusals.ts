@@ -61,15 +61,16 @@ export function roomOf(
   const { maxExposure: max, answers } = solver;
   if (max === null) return { style: "note", text: "No limit is set (--max-exposure)." };
   const free = freeOf(atRisk, max);
+  const isFull = Number(free) < FREE_MIN * Number(max);
   const more = `bets that may lose more than ${formatRounded(free)} USDC`;
   const refused = answers.increase(BETS.counter, { outcome: "EXPOSURE_TOO_LARGE" });
   if (refused > 0) {
     const share = formatShare(refused / answers.increase(BETS.counter));
-    const text = `✕ Refusing ${more}: ${share} of the bets of the ${spanOf(answers)} were ` +
-      "refused for it.";
-    return { style: "lost", text };
+    const why = `${share} of the bets of the ${spanOf(answers)} were refused for it`;
+    const text = `${isFull ? "✕" : "▲"} Refusing ${more}: ${why}.`;
+    return { style: isFull ? "lost" : "warning", text };
   }
-  return Number(free) < FREE_MIN * Number(max)
+  return isFull
     ? { style: "warning", text: `▲ Nearly full: ${more} will be refused.` }
     : { style: "won", text: "✓ Fine." };
 }
