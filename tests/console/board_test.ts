@@ -86,7 +86,7 @@ Deno.test({
         forecasts ?? "",
         /^Your bets: predicted \d+ %, held \d+ % of [1-9], too few to tell/,
       );
-      await visitor.sees(new RegExp(`Your bets\\s+↑ held, of ${SHORT} settled`));
+      await visitor.sees(new RegExp(`Your bets\\s+↑ % held, of ${SHORT} settled`));
       const map = await visitor.page.waitForSelector('svg[aria-label*="loss by price and time"]');
       await visitor.page.mouse.move(0, 0);
       await visitor.sees(/Most: −\d+\.\d\d at .* – .*, in \d/);

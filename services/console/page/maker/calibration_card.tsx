@@ -66,16 +66,16 @@ function Picture({ of, horizonMs, count, forecasts }: ForecastPicture) {
       <figcaption>
         <strong>{of}{horizonMs && `, ${labelOf(horizonMs)}`}</strong>
         <span class="detail">
-          ↑ held, of {count.toFixed(0)} {horizonMs ? "windows" : "settled"}
+          ↑ % held, of {count.toFixed(0)} {horizonMs ? "windows" : "settled"}
         </span>
       </figcaption>
       <Plot
         label={`${of}: ${texts.join("; ")}`}
         xTicks={TICKS.map((share) => ({
           at: toX(share),
-          text: share === 0.5 ? "predicted" : percent(share),
+          text: share === 0.5 ? "predicted %" : `${100 * share}`,
         }))}
-        yTicks={TICKS.map((share) => ({ at: toY(share), text: percent(share) }))}
+        yTicks={TICKS.map((share) => ({ at: toY(share), text: `${100 * share}` }))}
       >
         <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
         {forecasts.map(({ predicted, held, low, high, verdict }, index) => {
