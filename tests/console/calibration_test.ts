@@ -123,5 +123,5 @@ Deno.test("verdictOf: names how many forecasts are off by more than chance, if a
 
 Deno.test("earningsOf: stakes less the expected payouts, and less those that were paid", () => {
   assert.deepEqual(earningsOf(BETS), { bets: 6, expected: 3, actual: -20 });
-  assert.equal(earningsOf(parseMetrics("")), undefined);
+  assert.deepEqual(earningsOf(parseMetrics("")), { bets: 0, expected: 0, actual: 0 });
 });

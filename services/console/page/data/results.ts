@@ -76,15 +76,8 @@ export function resultsByPeriod(
   ]).filter(([, { settled }]) => settled < decided.length);
 }
 
-/** The state after a settlement. */
-export interface ResultPoint {
-  timeMs: number;
-  /** Sum over all bets settled until then. */
-  profit: bigint;
-}
-
-/** Profit after each settlement, in the order of time. */
-export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
+/** After each settlement, in the order of time: the profit of all bets settled until then. */
+export function historyOf(theses: readonly Thesis[]) {
   let profit = 0n;
   return inOrderSettled(theses).map((thesis) => {
     profit += gainOf(thesis);

@@ -113,18 +113,15 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
     "Above the line, users win more than they pay for; below it, they are paid too little.";
 }
 
-/** What settled bets with a known probability were expected to bring, and what they brought, USDC. */
-export interface Earnings {
-  bets: number;
-  expected: number;
-  actual: number;
-}
-
-/** Since the solver's start; undefined before a bet with a probability is settled. */
-export function earningsOf(metrics: Metrics): Earnings | undefined {
+/**
+ * What settled bets with a known probability were expected to bring since the solver's start, and what
+ * they brought, USDC.
+ */
+export function earningsOf(metrics: Metrics) {
   const of = (part: string) => metrics.sum("solver_settled_usdc_total", { part }) ?? 0;
-  const stakes = of("stakes");
-  if (stakes === 0) return undefined;
-  const bets = metrics.sum("solver_predicted_bets_total") ?? 0;
-  return { bets, expected: stakes - of("expected"), actual: stakes - of("paid") };
+  return {
+    bets: metrics.sum("solver_predicted_bets_total") ?? 0,
+    expected: of("stakes") - of("expected"),
+    actual: of("stakes") - of("paid"),
+  };
 }
