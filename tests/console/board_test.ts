@@ -57,7 +57,9 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
       await visitor.sees(new RegExp(`${formatRounded(atRisk)} in ${LONG} open bets`));
-      await visitor.sees(/✓ Fine\. [\d.]+ % of the limit of 300\.00 is used, \d+\.\d\d is free/);
+      await visitor.sees(
+        /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+ % of the limit of 300\.00 is used/,
+      );
       await visitor.sees(/Next end: \d\d:\d\d:\d\d, in [\d.]+ min\s+frees \d+\.\d\d\s+Then: /);
       await visitor.sees(/Most from one user: 0x\w+…\w+\s+\d+\.\d\d in \d bets/);
       await visitor.sees(
@@ -149,7 +151,7 @@ async function playBets(client: RangemakerClient): Promise<void> {
   const place = async (lastsMs: number, startsInMs: number, stakeUsdc?: number) => {
     const market = MARKETS[Math.floor(random() * MARKETS.length)] ?? assert.fail();
     const { price } = (await client.prices())[market.symbol] ?? assert.fail();
-    const points = stakeUsdc === undefined ? Math.floor(2 + 8 * random()) : 2;
+    const points = stakeUsdc === undefined ? Math.floor(2 + 8 * random()) : 4;
     const reach = price * BigInt(points) / 10_000n;
     const startTime = systemClock.now() + startsInMs;
     return await client.execute(

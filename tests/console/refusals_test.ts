@@ -48,7 +48,7 @@ Deno.test("roomOf: fine, nearly full, and refusing while bets of the last minute
     ...{ executed: 9, EXPOSURE_TOO_LARGE: 5 },
   });
   const at = (atRisk: bigint, answers = quiet) => roomOf(atRisk, { maxExposure: max, answers });
-  assert.deepEqual(at(90_000_000n), { style: "won", text: "✓ Fine." });
+  assert.deepEqual(at(90_000_000n), { style: "won", text: "✓ Fine: 10.00 USDC is free." });
   assert.deepEqual(at(91_000_000n), {
     style: "warning",
     text: "▲ Nearly full: bets that may lose more than 9.00 USDC will be refused.",

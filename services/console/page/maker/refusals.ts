@@ -49,9 +49,6 @@ export const isSuccess = ({ outcome }: AnswerCount) =>
 /** With less of the limit of `--max-exposure` left, only small bets are accepted. */
 export const FREE_MIN = 0.1;
 
-/** What is left of the limit. */
-export const freeOf = (atRisk: bigint, max: bigint) => atRisk < max ? max - atRisk : 0n;
-
 /** How much more may be risked: in words, and with a style. */
 export function roomOf(
   atRisk: bigint,
@@ -60,7 +57,7 @@ export function roomOf(
   if (solver === undefined) return { style: "note", text: "The limit is not known yet." };
   const { maxExposure: max, answers } = solver;
   if (max === null) return { style: "note", text: "No limit is set (--max-exposure)." };
-  const free = freeOf(atRisk, max);
+  const free = atRisk < max ? max - atRisk : 0n;
   const isFull = Number(free) < FREE_MIN * Number(max);
   const more = `bets that may lose more than ${formatRounded(free)} USDC`;
   const refused = answers.increase(BETS.counter, { outcome: "EXPOSURE_TOO_LARGE" });
@@ -72,7 +69,7 @@ export function roomOf(
   }
   return isFull
     ? { style: "warning", text: `▲ Nearly full: ${more} will be refused.` }
-    : { style: "won", text: "✓ Fine." };
+    : { style: "won", text: `✓ Fine: ${formatRounded(free)} USDC is free.` };
 }
 
 /** What the solver's refusals mean to the maker; users read other words (data/explain.ts). */

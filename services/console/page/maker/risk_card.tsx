@@ -6,7 +6,7 @@ import { formatRounded, formatShare, formatTime, shortAddress } from "../format.
 import { labelOf } from "../trade/chart_spans.ts";
 import { nextEndsOf, riskiestUserOf } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
-import { FREE_MIN, freeOf, roomOf } from "./refusals.ts";
+import { FREE_MIN, roomOf } from "./refusals.ts";
 
 /** Ends of bets that are named. */
 const ENDS = 3;
@@ -41,12 +41,8 @@ export function Risk({ theses, results: { open, atRisk }, solver, nowMs }: RiskP
             </meter>
           )}
           <p>
-            <strong class={style}>{text}</strong> {maxExposure && used !== undefined && (
-              <>
-                {formatShare(used)} of the limit of {formatRounded(maxExposure)} is used,{" "}
-                {formatRounded(freeOf(all, maxExposure))} is free.
-              </>
-            )}
+            <strong class={style}>{text}</strong> {maxExposure && used !== undefined &&
+              `${formatShare(used)} of the limit of ${formatRounded(maxExposure)} is used.`}
           </p>
           {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
         </div>
