@@ -14,8 +14,8 @@ function historyOf(...reads: Record<string, number>[]): MetricsHistory {
     const lines = Object.entries(counts).map(([outcome, count]) =>
       `solver_execute_answers_total{outcome="${outcome}"} ${count}`
     );
-    return history.with(60_000 * index, parseMetrics(lines.join("\n")));
-  }, new MetricsHistory([], RECENT_MS));
+    return history.with(60_000 * index, parseMetrics(lines.join("\n")), RECENT_MS);
+  }, new MetricsHistory());
 }
 
 const [BETS, QUOTES] = REQUESTS;

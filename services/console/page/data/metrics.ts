@@ -70,29 +70,24 @@ function parseValue(text: string): number {
   return text === "+Inf" ? Infinity : text === "-Inf" ? -Infinity : Number(text);
 }
 
-/** How far back {@link MetricsHistory} looks if nothing else is said. */
+/** How far back {@link MetricsHistory} looks. */
 export const WINDOW_MS = 60_000;
 
 /** How far back rates look. */
 export const RECENT_MS = 15_000;
 
-/** The figures of the last minute or minutes, for what happened in them. */
+/** The figures of the last minute, or of more, for what happened in it. */
 export class MetricsHistory implements Figures {
   readonly #answers: readonly { atMs: number; metrics: Metrics }[];
-  readonly #windowMs: number;
 
-  constructor(
-    answers: readonly { atMs: number; metrics: Metrics }[] = [],
-    windowMs: number = WINDOW_MS,
-  ) {
+  constructor(answers: readonly { atMs: number; metrics: Metrics }[] = []) {
     this.#answers = answers;
-    this.#windowMs = windowMs;
   }
 
   /** This history with one more answer, and without those that are too old. */
-  with(atMs: number, metrics: Metrics): MetricsHistory {
-    const kept = this.#answers.filter((answer) => answer.atMs >= atMs - this.#windowMs);
-    return new MetricsHistory([...kept, { atMs, metrics }], this.#windowMs);
+  with(atMs: number, metrics: Metrics, windowMs = WINDOW_MS): MetricsHistory {
+    const kept = this.#answers.filter((answer) => answer.atMs >= atMs - windowMs);
+    return new MetricsHistory([...kept, { atMs, metrics }]);
   }
 
   get recent(): MetricsHistory {

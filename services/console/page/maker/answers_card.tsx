@@ -4,10 +4,10 @@ import { formatShare, formatTime } from "../format.ts";
 import { Table } from "../table.tsx";
 import { Folded } from "./folded.tsx";
 import {
-  type AnswerCount,
   answersTo,
   isSuccess,
   REFUSAL_TEXTS,
+  type RequestKind,
   REQUESTS,
   spanOf,
 } from "./refusals.ts";
@@ -24,27 +24,17 @@ export function Answers({ history, startedAtMs }: AnswersProps) {
     <Card title="Quotes and refusals" note={note}>
       <div class="columns">
         {REQUESTS.map((request) => (
-          <AnswerTable
-            key={request.name}
-            name={request.name}
-            rows={answersTo(request, history)}
-            recently={spanOf(history)}
-          />
+          <AnswerTable key={request.name} request={request} history={history} />
         ))}
       </div>
     </Card>
   );
 }
 
-interface AnswerTableProps {
-  name: string;
-  rows: readonly AnswerCount[];
-  /** The time of the last ones. */
-  recently: string;
-}
-
 /** Answers to one kind of request, with a bar for the share that each has of the last ones. */
-function AnswerTable({ name, rows, recently }: AnswerTableProps) {
+function AnswerTable({ request, history }: { request: RequestKind; history: MetricsHistory }) {
+  const { name } = request;
+  const rows = answersTo(request, history);
   if (rows.length === 0) return <p class="note">{name}: none yet.</p>;
   const sumOf = (part: "recent" | "total", some = rows) =>
     some.reduce((sum, row) => sum + row[part], 0);
@@ -71,7 +61,7 @@ function AnswerTable({ name, rows, recently }: AnswerTableProps) {
               </>
             ),
           },
-          { name: `In the ${recently}`, number: (row) => textOf(row.recent, recent) },
+          { name: `In the ${spanOf(history)}`, number: (row) => textOf(row.recent, recent) },
           { name: "All", number: (row) => textOf(row.total, total) },
         ]}
       />

@@ -65,7 +65,7 @@ export class MakerWatch {
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
-  #answers = new MetricsHistory([], RECENT_MS);
+  #answers = new MetricsHistory();
   #watch: ThesisWatch | undefined;
   /** The solver and the chain of the watch. */
   #watched = "";
@@ -135,7 +135,7 @@ export class MakerWatch {
       const metrics = parseMetrics(figures?.text ?? "");
       const counters = metrics.only(...REQUESTS.map(({ counter }) => counter));
       if (!signal.aborted) this.solverProblem.value = undefined;
-      this.#answers = this.#answers.with(readAtMs, counters);
+      this.#answers = this.#answers.with(readAtMs, counters, RECENT_MS);
       return { ...exposure, info, metrics, answers: this.#answers, readAtMs };
     } catch (thrown) {
       if (!signal.aborted) this.solverProblem.value = messageOf(thrown);

@@ -10,6 +10,8 @@ export const REQUESTS = [
   { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
 ] as const;
 
+export type RequestKind = (typeof REQUESTS)[number];
+
 const [BETS] = REQUESTS;
 
 /** The time of the samples in words, such as `last 5 min`. */
@@ -30,7 +32,7 @@ export interface AnswerCount {
 
 /** The answers to one kind of request: the success first, then the most frequent. */
 export function answersTo(
-  { counter, labels }: (typeof REQUESTS)[number],
+  { counter, labels }: RequestKind,
   history: MetricsHistory,
 ): AnswerCount[] {
   const outcomes = new Set(history.newest(counter, labels).map(({ labels }) => labels.outcome));
