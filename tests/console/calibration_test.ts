@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { seededRandom } from "../../lib/random.ts";
 import { parseMetrics } from "../../services/console/page/data/metrics.ts";
 import {
-  bandOf,
   earningsOf,
-  isOff,
+  judge,
+  nextLengthOf,
+  notableOf,
   picturesOf,
   verdictOf,
 } from "../../services/console/page/maker/calibration.ts";
@@ -22,47 +23,70 @@ solver_settled_usdc_total{part="expected"} 57
 solver_settled_usdc_total{part="paid"} 80
 `);
 
+const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
+  ...{ horizonMs, windows },
+  boxes: [{ predicted: 0.5, held, error: 0.05 }],
+});
+
 Deno.test("picturesOf: bets by the probability that was quoted, unlikely ones first, then markets", () => {
-  const horizon = (windows: number) => ({
-    horizonMs: 60_000,
-    windows,
-    boxes: [{ predicted: 0.5, held: 0.6, error: 0.1 }],
-  });
-  const markets = [
-    { symbol: "A/B", horizons: [horizon(20), horizon(19), { ...horizon(99), boxes: [] }] },
-  ];
+  const markets = [{
+    symbol: "A/B",
+    horizons: [horizon(60_000, 20), horizon(240_000, 19), { ...horizon(9, 99), boxes: [] }],
+  }];
   const [bets, ...others] = picturesOf(BETS, markets);
-  assert.equal(bets?.size, "6 settled");
+  assert.deepEqual([bets?.of, bets?.count], ["Your bets", 6]);
   const rounded = bets?.forecasts.map(({ predicted, held, error }) =>
     [predicted, held, error].map((value) => Number(value.toFixed(3)))
   );
   assert.deepEqual(rounded, [[0.05, 0, 0.154], [0.65, 0.75, 0.238]]);
   assert.deepEqual(bets?.forecasts.map(({ count }) => count), [2, 4]);
   assert.equal(others[0]?.forecasts[0]?.count, 20);
-  assert.deepEqual(others.map(({ name, size }) => [name, size]), [
-    ["A/B, 1 min", "20 windows"],
+  assert.deepEqual(others.map(({ of, horizonMs, count }) => [of, horizonMs, count]), [
+    ["A/B", 60_000, 20],
   ]);
   assert.deepEqual(picturesOf(parseMetrics(""), []), []);
 });
 
-Deno.test("isOff: beyond three errors and 3 %, where the bar misses the line", () => {
-  const at = (held: number) => ({ predicted: 0.5, held, error: 0.05, count: 20 });
-  assert.deepEqual([0.31, 0.33, 0.67, 0.69].map((held) => isOff(at(held), 1)), [
-    true,
-    false,
-    false,
-    true,
+Deno.test("notableOf: the bets, the longest windows of each market, and any that are off", () => {
+  const pictures = picturesOf(BETS, [
+    { symbol: "A", horizons: [horizon(1, 20), horizon(4, 20, 0.9), horizon(15, 20)] },
+    { symbol: "B", horizons: [horizon(1, 20), horizon(4, 20)] },
   ]);
-  assert.deepEqual(bandOf(at(0.6), 1).map((share) => Number(share.toFixed(2))), [0.42, 0.78]);
-  assert.deepEqual(bandOf({ ...at(1), error: 1 }, 1), [0, 1]);
+  assert.deepEqual(notableOf(pictures).map(({ of, horizonMs }) => [of, horizonMs]), [
+    ["Your bets", undefined],
+    ["A", 4],
+    ["A", 15],
+    ["B", 4],
+  ]);
 });
 
-Deno.test("isOff: fewer than 20 bets give no verdict, however far they are", () => {
-  const far = (count: number) => ({ predicted: 0.84, held: 0, error: 0.01, count });
-  assert.deepEqual([2, 19, 20].map((count) => isOff(far(count), 1)), [false, false, true]);
+Deno.test("nextLengthOf: the first length with fewer than 20 windows, after as many more", () => {
+  const markets = [{ symbol: "A", horizons: [horizon(1_000, 20), horizon(4_000, 17)] }];
+  const { horizonMs, leftMs } = nextLengthOf(markets) ?? assert.fail();
+  assert.deepEqual([horizonMs, leftMs], [4_000, 12_000]);
+  assert.equal(nextLengthOf([{ symbol: "A", horizons: [horizon(1_000, 20)] }]), undefined);
+  assert.equal(nextLengthOf([]), undefined);
 });
 
-Deno.test("isOff: many forecasts without a fault raise an alarm about as seldom as one does", () => {
+const verdictAt = (held: number, { looks = 1, count = 20, error = 0.05 } = {}) =>
+  judge({ predicted: 0.5, held, error, count }, looks);
+
+Deno.test("judge: off beyond three errors and 3 %, where the bar misses the line", () => {
+  assert.deepEqual([0.31, 0.33, 0.67, 0.69].map((held) => verdictAt(held).verdict), [
+    ...["off", "fits", "fits", "off"],
+  ]);
+  const ends = ({ low, high }: { low: number; high: number }) =>
+    [low, high].map((share) => Number(share.toFixed(2)));
+  assert.deepEqual(ends(verdictAt(0.6)), [0.42, 0.78]);
+  assert.deepEqual(ends(verdictAt(1, { error: 1 })), [0, 1]);
+});
+
+Deno.test("judge: fewer than 20 bets give no verdict, however far they are", () => {
+  const verdicts = [2, 19, 20].map((count) => verdictAt(0, { count, error: 0.01 }).verdict);
+  assert.deepEqual(verdicts, ["few", "few", "off"]);
+});
+
+Deno.test("judge: many forecasts without a fault raise an alarm about as seldom as one does", () => {
   const random = seededRandom(35);
   const [looks, rounds, count] = [30, 2_000, 400];
   const alarms = (bandFor: number) => {
@@ -74,7 +98,7 @@ Deno.test("isOff: many forecasts without a fault raise an alarm about as seldom 
         const sum = Array.from({ length: 12 }, random).reduce((a, b) => a + b) - 6;
         // The 3 % on top would hide what is measured.
         const held = 0.5 + sum * error + Math.sign(sum) * 0.03;
-        return isOff({ predicted: 0.5, held, error, count }, bandFor);
+        return judge({ predicted: 0.5, held, error, count }, bandFor).verdict === "off";
       }).includes(true);
       alarms += Number(isAlarm);
     }
@@ -86,22 +110,18 @@ Deno.test("isOff: many forecasts without a fault raise an alarm about as seldom 
 
 Deno.test("verdictOf: names how many forecasts are off by more than chance, if any are", () => {
   const picture = (count: number, ...held: number[]) => ({
-    name: "A/B",
-    size: "",
-    forecasts: held.map((held) => ({ predicted: 0.5, held, error: 0.05, count })),
+    ...{ of: "A/B", count },
+    forecasts: held.map((held) => verdictAt(held, { count, looks: 2 })),
   });
   assert.match(verdictOf([]), /^Too early to tell/);
   assert.equal(verdictOf([picture(20, 0.4), picture(20, 0.6)]), "Chance explains all differences.");
-  assert.match(
-    verdictOf([picture(20, 0.4, 0.9)]),
-    /^1 of 2 differs by more than chance \(filled\)/,
-  );
+  assert.match(verdictOf([picture(20, 0.4, 0.9)]), /^1 of 2 differs by more than chance\./);
   assert.match(verdictOf([picture(20, 0.1, 0.9)]), /^2 of 2 differ by/);
   assert.match(verdictOf([picture(19, 0, 1)]), /^Too early to tell/);
   assert.equal(verdictOf([picture(20, 0.4), picture(19, 1)]), "Chance explains all differences.");
 });
 
 Deno.test("earningsOf: stakes less the expected payouts, and less those that were paid", () => {
-  assert.deepEqual(earningsOf(BETS), { bets: 6, expected: 3, actual: -20, stakes: 60 });
-  assert.equal(earningsOf(parseMetrics("")), undefined);
+  assert.deepEqual(earningsOf(BETS), { bets: 6, expected: 3, actual: -20 });
+  assert.deepEqual(earningsOf(parseMetrics("")), { bets: 0, expected: 0, actual: 0 });
 });

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
+import type { Thesis } from "../../lib/client/mod.ts";
 import {
-  endedOf,
+  boundOf,
   exposureGrid,
-  nextEndOf,
+  nextEndsOf,
+  placeOf,
   profitAfter,
-  timeScaleOf,
-  timeTicksOf,
+  riskiestUserOf,
+  stepOf,
 } from "../../services/console/page/maker/exposure.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { thesisOf } from "./offers.ts";
+import { OTHER, thesisOf, USER } from "./offers.ts";
 
 const bet = (id: number, low: number, high: number, fromMs: number, toMs: number) =>
   thesisOf(id, {
@@ -75,43 +77,24 @@ Deno.test("exposureGrid: shows at least the loss at every price and time, and th
   }
 });
 
-Deno.test("exposureGrid: the worst place has exactly the prices and times of the largest loss", () => {
-  const random = seededRandom(63);
-  const upTo = (end: number) => Math.floor(end * random());
-  for (let round = 0; round < 300; round++) {
-    const theses = Array.from({ length: 1 + upTo(12) }, (_, id) => {
-      const [low, startTime] = [upTo(40), upTo(2) * upTo(30)];
-      const one = bet(id, low, low + 1 + upTo(20), startTime, startTime + 11 + upTo(20));
-      return { ...one, payout: one.betAmount + 1n + BigInt(upTo(3)) };
-    });
-    const [nowMs, now] = [10, upTo(60)];
-    const { worst } = exposureGrid(theses, nowMs, now) ?? assert.fail();
-    const lossAt = (price: number, time: number) =>
-      theses.filter((one) =>
-        Number(one.lowerPrice) <= price * 1e6 && price * 1e6 <= Number(one.upperPrice) &&
-        one.startTime <= time && time < one.endTime
-      ).reduce((sum, { payout, betAmount }) => sum + Number(payout - betAmount), 0) / 1e6;
-    const all: [price: number, time: number, loss: number][] = [];
-    for (let price = 0; price <= 61; price += 0.5) {
-      for (let time = nowMs; time < 70; time++) all.push([price, time, lossAt(price, time)]);
-    }
-    const most = Math.max(...all.map(([, , loss]) => loss));
-    assert.equal(worst.loss, most);
-    const { low, high, fromMs, toMs } = worst;
-    for (const [price, time, loss] of all) {
-      const isInside = low <= price && price <= high && fromMs <= time && time < toMs;
-      if (isInside) assert.equal(loss, most, `round ${round}`);
-    }
-    assert(lossAt(low - 0.5, fromMs) < most && lossAt(high + 0.5, fromMs) < most);
-    assert(fromMs === nowMs || theses.some(({ startTime }) => startTime === fromMs));
-    assert(theses.some(({ endTime }) => endTime === toMs), "no longer, and no shorter");
-    const hasNow = all.some(([price, , loss]) => price === now && loss === most);
-    assert.equal(
-      low <= now && now <= high,
-      hasNow,
-      "a place around the price of now, if there is one",
-    );
-  }
+Deno.test("placeOf: all prices of a column that cost as much as a cell, and without one the first worst", () => {
+  const grid = exposureGrid([
+    bet(1, 100, 112, 0, 60_000),
+    bet(2, 104, 108, 30_000, 60_000),
+  ], 0) ?? assert.fail();
+  assert.equal(grid.most, 30);
+  assert.deepEqual(placeOf(grid, [11, 0]), { loss: 15, low: 100, high: 112, fromMs: 0 });
+  const worst = placeOf(grid);
+  const column = grid.timesMs.indexOf(worst.fromMs);
+  assert.deepEqual([worst.loss, worst.low, worst.high], [30, 104, 108]);
+  assert(worst.fromMs <= 30_000 && grid.timesMs[column + 1]! > 30_000, "where the second begins");
+  assert.deepEqual(placeOf(grid, [5, column]), worst);
+});
+
+Deno.test("stepOf: the darkest colour is that of the largest loss, and each before ends at half of it", () => {
+  const steps = [100, 50.1, 50, 25, 12.5, 6.25, 0.01].map((loss) => stepOf(loss, 100));
+  assert.deepEqual(steps, [5, 5, 4, 3, 2, 1, 1]);
+  assert.deepEqual([1, 4, 5].map((step) => boundOf(step, 100)), [6.25, 50, 100]);
 });
 
 Deno.test("exposureGrid: where nothing is lost, nothing is left by rounding", () => {
@@ -134,25 +117,11 @@ Deno.test("exposureGrid: open bets are needed for a grid", () => {
   assert.notEqual(exposureGrid([ended], 999), undefined);
 });
 
-Deno.test("Exposure: bets that have ended are no part of what prices decide, but counted apart", () => {
-  const waiting = bet(1, 1, 2, 0, 1_000);
+Deno.test("Exposure: bets that have ended or are decided are no part of what prices decide", () => {
   const open = bet(2, 2, 3, 0, 9_000);
-  const theses = [waiting, open, { ...waiting, id: 3, status: "won" as const }];
+  const theses = [bet(1, 1, 2, 0, 1_000), open, { ...open, id: 3, status: "won" as const }];
   assert.deepEqual(exposureGrid(theses, 5_000), exposureGrid([open], 5_000));
   assert.equal(profitAfter(theses, 2.5, 0, 5_000), -15);
-  assert.deepEqual(endedOf(theses, 5_000), { count: 1, loss: 15, gain: 10 });
-  assert.deepEqual([999, 1_000].map((nowMs) => endedOf(theses, nowMs).count), [0, 1]);
-});
-
-Deno.test("timeTicksOf: now and round times, each with room for its name", () => {
-  for (const allMs of [20_000, 60_000, 1_800_000, 2_140_000, 86_400_000, 4 * 86_400_000]) {
-    const places = timeTicksOf(allMs).map(timeScaleOf(allMs)).sort((a, b) => a - b);
-    assert.equal(places[0], 0);
-    assert(places.length >= 2 && places.length <= 5, `${allMs}`);
-    for (const [index, place] of places.entries()) {
-      assert(place <= 100 && (index === 0 || place - (places[index - 1] ?? 0) >= 25), `${allMs}`);
-    }
-  }
 });
 
 Deno.test("profitAfter: boxes around the moved price are won by their users, all others lost", () => {
@@ -164,10 +133,26 @@ Deno.test("profitAfter: boxes around the moved price are won by their users, all
   assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
 });
 
-Deno.test("nextEndOf: the bets that end next, all of the same time, without those that are decided", () => {
+Deno.test("nextEndsOf: the next ends, each with all bets of its time, without those that are decided", () => {
   const lost = { ...bet(3, 1, 2, 0, 4_000), breach: { time: 1, price: 3n } };
   const theses = [bet(1, 1, 2, 0, 9_000), bet(2, 1, 2, 0, 5_000), bet(4, 1, 2, 0, 5_000), lost];
-  assert.deepEqual(nextEndOf(theses, 4_999), { endTime: 5_000, atRisk: 30_000_000n });
-  assert.equal(nextEndOf(theses, 5_000)?.endTime, 9_000);
-  assert.equal(nextEndOf(theses, 9_000), undefined);
+  assert.deepEqual(nextEndsOf(theses, 4_999, 2), [
+    { endTime: 5_000, atRisk: 30_000_000n },
+    { endTime: 9_000, atRisk: 15_000_000n },
+  ]);
+  assert.deepEqual(nextEndsOf(theses, 4_999, 1).map(({ endTime }) => endTime), [5_000]);
+  assert.deepEqual(nextEndsOf(theses, 9_000, 2), []);
+});
+
+Deno.test("riskiestUserOf: the user whose open bets cost most together, not the largest bet", () => {
+  const of = (id: number, user: Thesis["user"], payout: bigint) => ({
+    ...bet(id, 1, 2, 0, 9_000),
+    ...{ user, payout },
+  });
+  const many = [of(1, USER, 20_000_000n), of(2, USER, 20_000_000n)];
+  const lost = { ...of(4, OTHER, 90_000_000n), status: "lost" as const };
+  assert.deepEqual(riskiestUserOf([...many, of(3, OTHER, 25_000_000n), lost]), {
+    ...{ user: USER, bets: 2, atRisk: 20_000_000n },
+  });
+  assert.equal(riskiestUserOf([lost]), undefined);
 });

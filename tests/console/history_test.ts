@@ -12,7 +12,7 @@ import {
 import { leastPayout, oddsOf } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-import { OTHER, thesisOf } from "./offers.ts";
+import { OTHER, thesisOf, USER } from "./offers.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [
@@ -43,7 +43,7 @@ Deno.test("pageOf: every row is on one page, and a page that is gone is the last
 Deno.test("csvOf: all bets, oldest first, with what each brought", () => {
   const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
   const [head, ...rows] = csvOf(theses, markets).trimEnd().split("\r\n");
-  assert.equal(head?.split(",").length, 13);
+  assert.equal(head?.split(",").length, 14);
   const zero = "1970-01-01T00:00:00.000Z";
   const terms = `${zero},${zero},1970-01-01T00:00:01.000Z,0.000001,0.000002,0.00001,0.000025`;
   const left = "-0.00001,1970-01-01T00:00:00.500Z,3";
@@ -52,12 +52,14 @@ Deno.test("csvOf: all bets, oldest first, with what each brought", () => {
   assert.deepEqual(
     rows.map(zeros),
     [
-      `1,A/B,open,${terms},,,`,
-      `2,A/B,won,${terms},0.000015,,`,
-      `3,A/B,lost,${terms},${left}`,
-      `4,A/B,open,${terms},${left}`,
+      `1,A/B,open,${terms},,,,${USER}`,
+      `2,A/B,won,${terms},0.000015,,,${USER}`,
+      `3,A/B,lost,${terms},${left},${USER}`,
+      `4,A/B,open,${terms},${left},${USER}`,
     ].map(zeros),
   );
+  const [, , won] = csvOf(theses, markets, () => -15n).split("\r\n");
+  assert.match(won ?? "", /,-0\.000015,/, "as its maker counts");
 });
 
 Deno.test("oddsOf: says chance, break-even chance, and where the payout is capped", () => {

@@ -14,10 +14,13 @@ const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
 Deno.test("MakerWatch: one pass reads all figures; those of a solver that is away keep their time", async () => {
   const exposure = { executing: "7", maxExposure: "100", complete: true };
   let isAway = false;
+  let executed = 5;
   await using solver = listen("127.0.0.1", 0, (request) => {
     if (isAway) return new Response("no upstream", { status: 502 });
     const { pathname } = new URL(request.url);
-    return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
+    return pathname === "/metrics"
+      ? new Response(`up 1\nsolver_execute_answers_total{outcome="executed"} ${executed}\n`)
+      : Response.json(exposure);
   });
   const clock = new FakeClock();
   const theses: Thesis[] = [thesisOf(1)];
@@ -57,10 +60,14 @@ Deno.test("MakerWatch: one pass reads all figures; those of a solver that is awa
   assert.equal(later.readAtMs, first.readAtMs + PASS_MS);
 
   isAway = false;
+  executed = 7;
   exposure.executing = "0";
   genesis = "0x2";
   const back = await next();
   assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
+  const { answers } = back.solver ?? assert.fail();
+  assert.equal(answers.increase("solver_execute_answers_total"), 2, "over the absence");
+  assert.equal(answers.latest.sum("up"), undefined, "counters of answers alone are kept");
   assert.equal(watch.solverProblem.value, undefined);
   watch.stop();
   assert.equal(closed, 2);

@@ -42,30 +42,36 @@ browserTest(
   "#maker",
   async (visitor, services) => {
     await placeBet(services);
-    await visitor.sees(/0 settled[\s\S]*1 open/);
+    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
 
     await services.stop("solver");
     await visitor.sees(/The solver does not answer: .*Trying again/);
-    await visitor.sees(/the solver’s own figures are of \d\d:\d\d:\d\d, \d+\.\d s ago/);
-    await visitor.sees(/0 settled[\s\S]*1 open/);
+    await visitor.sees(/The solver does not answer: .* Its own figures are of \d\d:\d\d:\d\d\./);
+    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
-    await visitor.sees(/0 settled[\s\S]*1 open/);
-    await visitor.sees(/the solver itself has not answered yet/);
+    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
+    await visitor.sees(/which has not answered yet/);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
     await visitor.seesNo(/does not answer|has not answered/);
 
+    await services.stop("oracle");
+    await visitor.sees(/Most: .*; the price of now is missing/);
+    await visitor.sees(/0 %\s+–\s+–/); // no result of a move of it
+    await services.start("oracle");
+    await visitor.seesNo(/the price of now is missing/);
+
     await services.stop("proxy");
     await visitor.sees(/The bets may be out of date: .*Trying again/);
     await visitor.sees(/Reconnecting/);
-    await visitor.sees(/0 settled[\s\S]*1 open/);
+    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
     await services.start("proxy");
     await visitor.seesNo(/out of date|Reconnecting/);
 
     await services.stop("node");
     await visitor.sees(/The bets may be out of date/);
     await services.start("node");
-    await visitor.sees(/0 settled[\s\S]*0 open/);
+    await visitor.sees(/in 0 open bets[\s\S]*no bet is settled yet/);
     await visitor.seesNo(/out of date|Reconnecting/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {
@@ -73,7 +79,7 @@ browserTest(
       await services.start(name);
     }
     await placeBet(services);
-    await visitor.sees(/0 settled[\s\S]*1 open/);
+    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
   },
 );
 

@@ -90,7 +90,7 @@ Deno.test({
           assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 min");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
-            await visitor.sees(view === "maker" ? /Open boxes/ : /Price sources/);
+            await visitor.sees(view === "maker" ? /What you may lose/ : /Price sources/);
             assert.deepEqual(await smallTargets(page), [], view);
           }
           await visitor.close({ outages: true });

@@ -11,14 +11,12 @@ interface PlotProps extends HTMLAttributes<SVGSVGElement> {
   label: string;
   xTicks: readonly Tick[];
   yTicks: readonly Tick[];
-  /** Texts at the top of the drawing. */
-  names?: readonly Tick[];
   /** Drawn in 100 × 100 units, over the grid. */
   children: ComponentChildren;
 }
 
 /** A drawing with a grid and the names of its lines at the right and below. */
-export function Plot({ label, xTicks, yTicks, names = [], children, ...attributes }: PlotProps) {
+export function Plot({ label, xTicks, yTicks, children, ...attributes }: PlotProps) {
   return (
     <div class="plot">
       <svg
@@ -28,15 +26,10 @@ export function Plot({ label, xTicks, yTicks, names = [], children, ...attribute
         aria-label={label}
         {...attributes}
       >
-        {children}
         {xTicks.map(({ at }) => <path key={at} class="grid" d={`M${at} 0 V100`} />)}
         {yTicks.map(({ at }) => <path key={at} class="grid" d={`M0 ${at} H100`} />)}
+        {children}
       </svg>
-      {names.length > 0 && (
-        <p class="x-ticks names" aria-hidden="true">
-          {names.map(({ at, text }) => <span key={at} style={{ left: `${at}%` }}>{text}</span>)}
-        </p>
-      )}
       <p class="y-ticks" aria-hidden="true">
         {yTicks.map(({ at, text }) => <span key={at} style={{ top: `${at}%` }}>{text}</span>)}
       </p>

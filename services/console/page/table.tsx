@@ -1,10 +1,13 @@
-import type { Signal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 
 /** A column: its heading, and what each row shows in it. Numbers stand at the right edge. */
 export type Column<Row> =
-  | { name: string; text(row: Row): ComponentChildren; isSortable?: boolean }
-  | { name: string; number(row: Row): ComponentChildren };
+  & { name: string; sortBy?(row: Row): number | string }
+  & (
+    | { text(row: Row): ComponentChildren; isSortable?: boolean }
+    | { number(row: Row): ComponentChildren }
+  );
 
 /** The order of the rows. */
 export interface Sort {
@@ -24,65 +27,122 @@ interface TableProps<Row> {
   attributesOf?(row: Row): HTMLAttributes<HTMLTableRowElement> & Record<`data-${string}`, unknown>;
   /** Shown without rows. */
   empty?: string;
-  /** With it, each heading is a button that sorts, unless its column says otherwise. */
+  /**
+   * With it, each heading is a button that sorts, unless its column says otherwise. Rows come sorted,
+   * or their columns say by what: equal ones stay in their order.
+   */
   sort?: Signal<Sort>;
-  /** On a narrow page, each row becomes a card. */
+  /** On a narrow page, each row becomes a card, and a field sorts them. */
   isCards?: boolean;
+  /** Rows at first, above a button for all of them. */
+  first?: number;
 }
 
 /** A table that scrolls in its own frame, with the keyboard too. */
 export function Table<Row>(props: TableProps<Row>) {
   const { of, columns, rows, keyOf, attributesOf, empty, sort, isCards = false } = props;
+  const { first = Infinity } = props;
+  const isWhole = useSignal(false);
+  const { by, isDescending = false } = sort?.value ?? {};
+  const sortBy = columns.find(({ name }) => name === by)?.sortBy;
+  const ordered = sortBy === undefined
+    ? rows
+    : rows.toSorted((a, b) => compare(sortBy(a), sortBy(b)) * (isDescending ? -1 : 1));
   const classOf = (column: Column<Row>) => "number" in column ? "number" : undefined;
   const cellOf = (column: Column<Row>, row: Row) =>
     "number" in column ? column.number(row) : column.text(row);
   if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>;
   return (
-    <div
-      class={isCards ? "scroller cards" : "scroller"}
-      tabIndex={0}
-      role="region"
-      aria-label={`Table of ${of}`}
-    >
-      <table aria-label={of}>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th
-                key={column.name}
-                scope="col"
-                data-column={column.name}
-                class={classOf(column)}
-                aria-sort={sort?.value.by !== column.name
-                  ? undefined
-                  : sort.value.isDescending
-                  ? "descending"
-                  : "ascending"}
-              >
-                {sort === undefined || "isSortable" in column && !column.isSortable
-                  ? column.name
-                  : <SortButton name={column.name} isNumber={"number" in column} sort={sort} />}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={keyOf(row)} data-row={keyOf(row)} {...attributesOf?.(row)}>
-              {columns.map((column, index) =>
-                index === 0
-                  ? <th key={column.name} scope="row">{cellOf(column, row)}</th>
-                  : (
-                    <td key={column.name} class={classOf(column)} data-column={column.name}>
-                      {cellOf(column, row)}
-                    </td>
-                  )
-              )}
+    <>
+      {isCards && sort && <SortField columns={columns} sort={sort} />}
+      <div
+        class={isCards ? "scroller cards" : "scroller"}
+        tabIndex={0}
+        role="region"
+        aria-label={`Table of ${of}`}
+      >
+        <table aria-label={of}>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <th
+                  key={column.name}
+                  scope="col"
+                  data-column={column.name}
+                  class={classOf(column)}
+                  aria-sort={by !== column.name
+                    ? undefined
+                    : isDescending
+                    ? "descending"
+                    : "ascending"}
+                >
+                  {sort === undefined || !isSortable(column)
+                    ? column.name
+                    : <SortButton name={column.name} isNumber={"number" in column} sort={sort} />}
+                </th>
+              ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {ordered.slice(0, isWhole.value ? rows.length : first).map((row) => (
+              <tr key={keyOf(row)} data-row={keyOf(row)} {...attributesOf?.(row)}>
+                {columns.map((column, index) =>
+                  index === 0
+                    ? <th key={column.name} scope="row">{cellOf(column, row)}</th>
+                    : (
+                      <td key={column.name} class={classOf(column)} data-column={column.name}>
+                        {cellOf(column, row)}
+                      </td>
+                    )
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > first && (
+        <p>
+          <button type="button" onClick={() => isWhole.value = !isWhole.value}>
+            {isWhole.value ? `Show the first ${first}` : `Show all ${rows.length}`}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+const compare = (a: number | string, b: number | string) => a < b ? -1 : a > b ? 1 : 0;
+
+/** Unless it says otherwise. */
+function isSortable<Row>(column: Column<Row>): boolean {
+  return "number" in column || column.isSortable !== false;
+}
+
+interface SortFieldProps<Row> {
+  columns: readonly Column<Row>[];
+  sort: Signal<Sort>;
+}
+
+/** Sorts a table that has no headings; each column in both orders. */
+function SortField<Row>({ columns, sort }: SortFieldProps<Row>) {
+  const orders = columns.filter(isSortable).flatMap(({ name: by }) =>
+    [true, false].map((isDescending): Sort => ({ by, isDescending }))
+  );
+  const { by, isDescending } = sort.value;
+  return (
+    <label class="sort-field">
+      Sort by{" "}
+      <select onChange={({ currentTarget }) => sort.value = orders[currentTarget.selectedIndex]!}>
+        {orders.map((order) => (
+          <option
+            key={`${order.by} ${order.isDescending}`}
+            selected={order.by === by && order.isDescending === isDescending}
+          >
+            {order.by} {order.isDescending ? "↓" : "↑"}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -28,6 +28,11 @@ export class Metrics {
     const samples = this.of(name, labels);
     return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
   }
+
+  /** Some of the metrics alone, for a history that is long. */
+  only(...names: string[]): Metrics {
+    return new Metrics(new Map(names.map((name) => [name, this.of(name)])));
+  }
 }
 
 /** As Prometheus compares: a pattern fits a whole value. */
@@ -71,7 +76,7 @@ export const WINDOW_MS = 60_000;
 /** How far back rates look. */
 export const RECENT_MS = 15_000;
 
-/** The figures of the last minute, for what happened in it. */
+/** The figures of the last minute, or of more, for what happened in it. */
 export class MetricsHistory implements Figures {
   readonly #answers: readonly { atMs: number; metrics: Metrics }[];
 
@@ -80,8 +85,8 @@ export class MetricsHistory implements Figures {
   }
 
   /** This history with one more answer, and without those that are too old. */
-  with(atMs: number, metrics: Metrics): MetricsHistory {
-    const kept = this.#answers.filter((answer) => answer.atMs >= atMs - WINDOW_MS);
+  with(atMs: number, metrics: Metrics, windowMs = WINDOW_MS): MetricsHistory {
+    const kept = this.#answers.filter((answer) => answer.atMs >= atMs - windowMs);
     return new MetricsHistory([...kept, { atMs, metrics }]);
   }
 

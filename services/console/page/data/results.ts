@@ -1,5 +1,6 @@
 /** Results of a maker's bets, computed from the theses alone. */
 import type { Market, Thesis } from "@rangemaker/client";
+import { toNumber } from "../format.ts";
 import { isDecided } from "./live_breaches.ts";
 
 /** Results of some bets, as the maker sees them. */
@@ -16,10 +17,6 @@ export interface Results {
   turnover: bigint;
   /** Two standard deviations of the profit if no bet had favoured either side: chance alone. */
   chance: bigint;
-  /** Of the payouts of settled bets, the share that users won; undefined before the first. */
-  wonShare: number | undefined;
-  /** The same share without profit or loss of the maker: above it, the maker loses. */
-  breakEven: number | undefined;
 }
 
 /** The maker's gain from a settled bet. */
@@ -33,23 +30,17 @@ export function gainOf(thesis: Thesis): bigint {
 export function resultsOf(theses: readonly Thesis[]): Results {
   const open = theses.filter((thesis) => !isDecided(thesis));
   const settled = theses.filter(isDecided);
-  const won = settled.filter(({ status }) => status === "won");
   const turnover = sumOf(settled, ({ betAmount }) => betAmount);
-  const payouts = sumOf(settled, ({ payout }) => payout);
   // A fair bet is won with the probability stake / payout.
   const variance = sumOf(settled, ({ betAmount, payout }) => betAmount * (payout - betAmount));
-  const ofPayouts = (amount: bigint) =>
-    payouts === 0n ? undefined : Number(amount) / Number(payouts);
   return {
     open: open.length,
     atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
     settled: settled.length,
-    held: won.length,
+    held: settled.filter(({ status }) => status === "won").length,
     profit: sumOf(settled, gainOf),
     turnover,
     chance: BigInt(Math.round(2 * Math.sqrt(Number(variance)))),
-    wonShare: ofPayouts(sumOf(won, ({ payout }) => payout)),
-    breakEven: ofPayouts(turnover),
   };
 }
 
@@ -64,41 +55,29 @@ export function resultsByMarket(
   ]);
 }
 
-/** Periods that end now, the longest without a start. */
+/** Periods that end now. */
 const PERIODS = [
-  ["Last 5 minutes", 300_000],
-  ["Last 15 minutes", 900_000],
+  ["Last 5 min", 300_000],
   ["Last hour", 3_600_000],
-  ["Last 24 hours", 86_400_000],
+  ["Last 24 h", 86_400_000],
   ["Last 7 days", 7 * 86_400_000],
   ["Last 30 days", 30 * 86_400_000],
-  ["All", Infinity],
 ] as const;
 
-/** The results of the bets that were decided in each period. Those with all bets are one row. */
+/** The results of the bets that were decided in each period. Those with all bets are left out. */
 export function resultsByPeriod(
   theses: readonly Thesis[],
   nowMs: number,
 ): [period: string, results: Results][] {
-  const rows = PERIODS.map(([name, ms]): [string, Results] => [
+  const decided = theses.filter(isDecided);
+  return PERIODS.map(([name, ms]): [string, Results] => [
     name,
-    resultsOf(theses.filter((thesis) => isDecided(thesis) && timeOf(thesis) > nowMs - ms)),
-  ]);
-  const [, all] = rows.at(-1)!; // the last one
-  return rows.filter(([, { settled }], index) =>
-    settled < all.settled || index === rows.length - 1
-  );
+    resultsOf(decided.filter((thesis) => timeOf(thesis) > nowMs - ms)),
+  ]).filter(([, { settled }]) => settled < decided.length);
 }
 
-/** The state after a settlement. */
-export interface ResultPoint {
-  timeMs: number;
-  /** Sum over all bets settled until then. */
-  profit: bigint;
-}
-
-/** Profit after each settlement, in the order of time. */
-export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
+/** After each settlement, in the order of time: the profit of all bets settled until then. */
+export function historyOf(theses: readonly Thesis[]) {
   let profit = 0n;
   return inOrderSettled(theses).map((thesis) => {
     profit += gainOf(thesis);
@@ -122,8 +101,10 @@ function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): big
 }
 
 /**
- * How far a price is from the nearer bound of a range, in basis points of the price. Negative outside.
+ * The nearer bound of a range, above or below a price, and how far it is in basis points of the price.
+ * Negative outside.
  */
-export function pointsInside(price: number, lower: number, upper: number): number {
-  return 1e4 * Math.min(price - lower, upper - price) / price;
+export function nearerBound(range: Pick<Thesis, "lowerPrice" | "upperPrice">, price: number) {
+  const [below, above] = [price - toNumber(range.lowerPrice), toNumber(range.upperPrice) - price];
+  return { points: 1e4 * Math.min(below, above) / price, sign: below < above ? "↓" : "↑" };
 }

@@ -1,9 +1,8 @@
 import type { SolverInfo } from "@rangemaker/client";
 import { calibrationBand } from "../../../../lib/problems/mod.ts";
 import type { Metrics } from "../data/metrics.ts";
-import { labelOf } from "../trade/chart_spans.ts";
 
-/** A predicted probability, and how often boxes held for which it was predicted. */
+/** A predicted probability, and the share of the boxes it was predicted for that held. */
 export interface Forecast {
   predicted: number;
   held: number;
@@ -11,48 +10,80 @@ export interface Forecast {
   error: number;
   /** Bets or windows that it was predicted for. */
   count: number;
+  /** The band around `held` that chance explains. */
+  low: number;
+  high: number;
+  verdict: "few" | "fits" | "off";
 }
+
+/** Not judged yet. */
+type Counted = Omit<Forecast, "low" | "high" | "verdict">;
 
 /** Forecasts of one kind of boxes. */
 export interface ForecastPicture {
-  name: string;
-  /** How many boxes there were. */
-  size: string;
-  /** How many there were of each forecast is shown: they differ. */
-  hasCounts?: boolean;
+  /** The market, or `Your bets`. */
+  of: string;
+  /** Length of the windows of a market. */
+  horizonMs?: number;
+  count: number;
   forecasts: readonly Forecast[];
 }
 
 /** With fewer bets or windows a forecast shows nothing but chance. */
 export const COUNT_MIN = 20;
 
-/** It has enough bets or windows for a verdict. */
-export const isTold = ({ count }: Forecast) => count >= COUNT_MIN;
+/** By the bound of the alert. @param looks Forecasts that are told apart from chance together. */
+export function judge(counted: Counted, looks: number): Forecast {
+  const { predicted, held, error, count } = counted;
+  const half = calibrationBand(error, looks);
+  const isOff = Math.abs(held - predicted) > half;
+  return {
+    ...{ ...counted, low: Math.max(0, held - half), high: Math.min(1, held + half) },
+    verdict: count < COUNT_MIN ? "few" : isOff ? "off" : "fits",
+  };
+}
+
+type Markets = NonNullable<SolverInfo["calibration"]>;
 
 /** Settled bets first, then each market and length of a window. */
-export function picturesOf(
-  metrics: Metrics,
-  markets: NonNullable<SolverInfo["calibration"]>,
-): ForecastPicture[] {
-  const bets = forecastsOfBets(metrics);
-  const settled = metrics.sum("solver_predicted_bets_total");
-  return [
-    ...(bets.length === 0
-      ? []
-      : [{ name: "Your bets", size: `${settled} settled`, hasCounts: true, forecasts: bets }]),
+export function picturesOf(metrics: Metrics, markets: Markets): ForecastPicture[] {
+  const bets = countedBets(metrics);
+  const settled = metrics.sum("solver_predicted_bets_total") ?? 0;
+  const counted = [
+    ...(bets.length > 0 ? [{ of: "Your bets", count: settled, boxes: bets }] : []),
     ...markets.flatMap(({ symbol, horizons }) =>
       horizons.filter(({ windows, boxes }) => windows >= COUNT_MIN && boxes.length > 0)
         .map(({ horizonMs, windows, boxes }) => ({
-          name: `${symbol}, ${labelOf(horizonMs)}`,
-          size: `${windows.toFixed(0)} windows`,
-          forecasts: boxes.map((box) => ({ ...box, count: windows })),
+          ...{ of: symbol, horizonMs, count: windows },
+          boxes: boxes.map((box) => ({ ...box, count: windows })),
         }))
     ),
   ];
+  const looks = counted.flatMap(({ boxes }) => boxes).filter(({ count }) => count >= COUNT_MIN);
+  return counted.map(({ boxes, ...picture }) => ({
+    ...picture,
+    forecasts: boxes.map((box) => judge(box, looks.length)),
+  }));
+}
+
+/** Those of each market's longest windows, and all in which a forecast is off. */
+export function notableOf(pictures: readonly ForecastPicture[]): ForecastPicture[] {
+  const longest = new Map(pictures.map((picture) => [picture.of, picture]));
+  return pictures.filter((picture) =>
+    longest.get(picture.of) === picture ||
+    picture.forecasts.some(({ verdict }) => verdict === "off")
+  );
+}
+
+/** The next length of windows that is compared, and in about how long: alike for all markets. */
+export function nextLengthOf([market]: Markets) {
+  const next = market?.horizons.find(({ windows }) => windows < COUNT_MIN);
+  // Windows that overlap count in part: there is about one more in the time of one.
+  return next && { ...next, leftMs: (COUNT_MIN - next.windows) * next.horizonMs };
 }
 
 /** Quoted probabilities of settled bets in ranges of ten percent; unlikely bets first. */
-function forecastsOfBets(metrics: Metrics): Forecast[] {
+function countedBets(metrics: Metrics): Counted[] {
   const ranges = new Set(
     metrics.of("solver_predicted_bets_total").map(({ labels }) => labels.predicted ?? ""),
   );
@@ -67,54 +98,30 @@ function forecastsOfBets(metrics: Metrics): Forecast[] {
   });
 }
 
-/** The number of forecasts that are told apart from chance together. */
-export function looksOf(pictures: readonly ForecastPicture[]): number {
-  return pictures.flatMap(({ forecasts }) => forecasts).filter(isTold).length;
-}
-
-/** More than chance explains, by the bound of the alert, among so many forecasts. */
-export const isOff = (forecast: Forecast, looks: number) =>
-  isTold(forecast) &&
-  Math.abs(forecast.held - forecast.predicted) > calibrationBand(forecast.error, looks);
-
 /** All pictures in one sentence. */
 export function verdictOf(pictures: readonly ForecastPicture[]): string {
-  const looks = looksOf(pictures);
-  const off = pictures.flatMap(({ forecasts }) => forecasts)
-    .filter((forecast) => isOff(forecast, looks)).length;
+  const verdicts = pictures.flatMap(({ forecasts }) => forecasts).map(({ verdict }) => verdict);
+  const looks = verdicts.filter((verdict) => verdict !== "few").length;
+  const off = verdicts.filter((verdict) => verdict === "off").length;
   if (looks === 0) {
     return `Too early to tell: a market is compared after ${COUNT_MIN} windows, and bets of similar ` +
       `probability once ${COUNT_MIN} of them are settled. Pricing that says no probability, such as ` +
       "mock, is not compared.";
   }
   if (off === 0) return "Chance explains all differences.";
-  return `${off} of ${looks} ${off === 1 ? "differs" : "differ"} by more than chance (filled). ` +
+  return `${off} of ${looks} ${off === 1 ? "differs" : "differ"} by more than chance. ` +
     "Above the line, users win more than they pay for; below it, they are paid too little.";
 }
 
-/** Ends of the band of chance around what held, as shares, among so many forecasts. */
-export function bandOf({ held, error }: Forecast, looks: number): [low: number, high: number] {
-  const half = calibrationBand(error, looks);
-  return [Math.max(0, held - half), Math.min(1, held + half)];
-}
-
-/** What settled bets with a known probability were expected to bring, and what they brought, USDC. */
-export interface Earnings {
-  bets: number;
-  expected: number;
-  actual: number;
-  stakes: number;
-}
-
-/** Since the solver's start; undefined before a bet with a probability is settled. */
-export function earningsOf(metrics: Metrics): Earnings | undefined {
+/**
+ * What settled bets with a known probability were expected to bring since the solver's start, and what
+ * they brought, USDC.
+ */
+export function earningsOf(metrics: Metrics) {
   const of = (part: string) => metrics.sum("solver_settled_usdc_total", { part }) ?? 0;
-  const [stakes, expected, paid] = ["stakes", "expected", "paid"].map(of) as [
-    number,
-    number,
-    number,
-  ]; // as many as parts
-  if (stakes === 0) return undefined;
-  const bets = metrics.sum("solver_predicted_bets_total") ?? 0;
-  return { bets, expected: stakes - expected, actual: stakes - paid, stakes };
+  return {
+    bets: metrics.sum("solver_predicted_bets_total") ?? 0,
+    expected: of("stakes") - of("expected"),
+    actual: of("stakes") - of("paid"),
+  };
 }

@@ -1,85 +1,94 @@
+import type { SolverInfo } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { Card } from "../card.tsx";
+import type { Metrics } from "../data/metrics.ts";
 import { Plot } from "../plot.tsx";
+import { labelOf } from "../trade/chart_spans.ts";
 import {
-  bandOf,
   COUNT_MIN,
   type ForecastPicture,
-  isOff,
-  isTold,
-  looksOf,
+  nextLengthOf,
+  notableOf,
+  picturesOf,
   verdictOf,
 } from "./calibration.ts";
+import { Folded } from "./folded.tsx";
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
-/** Predicted against held boxes: one picture for the bets, and one for each market and length. */
-export function Calibration({ pictures }: { pictures: readonly ForecastPicture[] }) {
-  const looks = looksOf(pictures);
+interface CalibrationProps {
+  metrics: Metrics;
+  markets: NonNullable<SolverInfo["calibration"]>;
+}
+
+/** Predicted against held boxes: of the bets, and of each market in windows of one length. */
+export function Calibration({ metrics, markets }: CalibrationProps) {
+  const pictures = picturesOf(metrics, markets);
+  const next = nextLengthOf(markets);
   return (
     <Card title="Forecasts against the market" note="since the solver’s start">
-      <p>{verdictOf(pictures)}</p>
-      <div class="calibrations">
-        {pictures.map((picture) => (
-          <figure key={picture.name} class="chart-figure">
-            <figcaption>
-              <strong>{picture.name}</strong> <span class="note">{picture.size}</span>
-            </figcaption>
-            <Picture {...picture} looks={looks} />
-          </figure>
-        ))}
-      </div>
+      <p>
+        {verdictOf(pictures)}
+        {next &&
+          ` Windows of ${labelOf(next.horizonMs)} are compared in about ${labelOf(next.leftMs)}.`}
+      </p>
       {pictures.length > 0 && (
-        <p class="note">
-          Across: the probability that was predicted. Up: the share of these boxes that held, and
-          what chance explains (three standard errors and 3 %{looks > 1 &&
-            `, more since ${looks} are looked at together`}). At the top: the number of bets; a
-          point of fewer than {COUNT_MIN}{" "}
-          is grey and not judged. Markets are compared in windows that nobody has to bet on, each
-          length once there are {COUNT_MIN}.
-        </p>
+        <Folded title="Pictures of the longest windows">
+          <div class="columns small">
+            {notableOf(pictures).map((picture) => (
+              <Picture key={`${picture.of} ${picture.horizonMs}`} {...picture} />
+            ))}
+          </div>
+          <p class="note">
+            Dashed: forecasts that are right. Bars: what chance explains. Grey: fewer than{" "}
+            {COUNT_MIN}.
+          </p>
+        </Folded>
       )}
     </Card>
   );
 }
 
-/** Percent of the drawing: points at 0 and 100 % are whole, and above them is room for counts. */
+/** Percent of the drawing: points at 0 and 100 % are whole. */
 const toX = scaleLinear([0, 1], [5, 95]);
-const toY = scaleLinear([0, 1], [95, 18]);
+const toY = scaleLinear([0, 1], [95, 5]);
 const TICKS = [0, 0.5, 1];
 
-function Picture({ name, forecasts, hasCounts, looks }: ForecastPicture & { looks: number }) {
-  const points = forecasts.map((forecast) => ({
-    ...forecast,
-    style: !isTold(forecast) ? "few" : isOff(forecast, looks) ? "off" : "",
-    band: bandOf(forecast, looks),
-  }));
-  const texts = points.map(({ predicted, held, count, style }) =>
-    `predicted ${percent(predicted)}, held ${percent(held)}` +
-    (hasCounts ? ` of ${count}` : "") +
-    (style === "few" ? ", too few to tell" : style === "off" ? ", more than chance" : "")
+const VERDICT_TEXTS = { few: ", too few to tell", fits: "", off: ", more than chance" };
+
+function Picture({ of, horizonMs, count, forecasts }: ForecastPicture) {
+  const texts = forecasts.map(({ predicted, held, count, verdict }) =>
+    `predicted ${percent(predicted)}, held ${percent(held)} of ${count.toFixed(0)}` +
+    VERDICT_TEXTS[verdict]
   );
   return (
-    <Plot
-      label={`${name}: ${texts.join("; ")}`}
-      xTicks={TICKS.map((share) => ({ at: toX(share), text: percent(share) }))}
-      yTicks={TICKS.map((share) => ({ at: toY(share), text: percent(share) }))}
-      names={hasCounts
-        ? points.map(({ predicted, count }) => ({ at: toX(predicted), text: `${count}` }))
-        : []}
-    >
-      <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
-      {points.map(({ predicted, held, style, band: [low, high] }, index) => {
-        const [x, y] = [toX(predicted), toY(held)];
-        return (
-          <g key={index} class={`forecast ${style}`}>
-            <title>{texts[index]}</title>
-            {style !== "few" && <path d={`M${x} ${toY(high)} V${toY(low)}`} />}
-            <path class="dot" d={`M${x} ${y} h0`} />
-            <path class="hole" d={`M${x} ${y} h0`} />
-          </g>
-        );
-      })}
-    </Plot>
+    <figure class="part">
+      <figcaption>
+        <strong>{of}{horizonMs && `, ${labelOf(horizonMs)}`}</strong>
+        <span class="detail">
+          ↑ % held, of {count.toFixed(0)} {horizonMs ? "windows" : "settled"}
+        </span>
+      </figcaption>
+      <Plot
+        label={`${of}: ${texts.join("; ")}`}
+        xTicks={TICKS.map((share) => ({
+          at: toX(share),
+          text: share === 0.5 ? "predicted %" : `${100 * share}`,
+        }))}
+        yTicks={TICKS.map((share) => ({ at: toY(share), text: `${100 * share}` }))}
+      >
+        <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
+        {forecasts.map(({ predicted, held, low, high, verdict }, index) => {
+          const [x, y] = [toX(predicted), toY(held)];
+          return (
+            <g key={index} class={`forecast ${verdict}`}>
+              <title>{texts[index]}</title>
+              {verdict !== "few" && <path d={`M${x} ${toY(high)} V${toY(low)}`} />}
+              <path class="dot" d={`M${x} ${y} h0`} />
+            </g>
+          );
+        })}
+      </Plot>
+    </figure>
   );
 }

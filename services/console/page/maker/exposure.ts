@@ -12,17 +12,8 @@ export interface ExposureGrid {
   high: number;
   /** Where columns begin and the last one ends, Unix milliseconds: the next minute is the widest. */
   timesMs: readonly number[];
-  worst: WorstPlace;
-}
-
-/** Prices and times at which most is lost: from the bounds of boxes, not from cells. */
-export interface WorstPlace {
-  loss: number;
-  /** Both bounds are in it. */
-  low: number;
-  high: number;
-  fromMs: number;
-  toMs: number;
+  /** The largest loss of all. */
+  most: number;
 }
 
 /** Cells of the grid. */
@@ -31,41 +22,21 @@ export const [ROWS, COLUMNS] = [12, 24];
 /** The first half minute is about as wide as the next tenfold of it. */
 const NEAR_MS = 30_000;
 
+/** Colours of losses: the last is of the largest one of the market, and each before of half as much. */
+export const STEPS = [1, 2, 3, 4, 5] as const;
+
+/** The largest loss of a colour. */
+export const boundOf = (step: number, most: number) => most / 2 ** (STEPS.length - step);
+
+/** The colour of a loss. */
+export const stepOf = (loss: number, most: number) =>
+  STEPS.find((step) => loss <= boundOf(step, most)) ?? STEPS.length;
+
 /** Times from now to percent of the width. */
-export const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constant(NEAR_MS);
+const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constant(NEAR_MS);
 
-/** Times from now that may be named, in milliseconds. */
-const TICKS_MS = [
-  ...[0, 15_000, 60_000, 300_000, 900_000, 1_800_000],
-  ...[1, 3, 6, 12, 24, 48, 96].map((hours) => hours * 3_600_000),
-];
-
-/** Percent of the width that a name needs. */
-const NAME_WIDTH = 25;
-
-/** Those that have room for their names, the longest ones first. */
-export function timeTicksOf(allMs: number): number[] {
-  const toX = timeScaleOf(allMs);
-  const kept = [0];
-  let right = 100 + NAME_WIDTH / 2;
-  for (const ms of TICKS_MS.filter((ms) => ms > 0 && ms <= allMs).reverse()) {
-    if (right - toX(ms) < NAME_WIDTH || toX(ms) < NAME_WIDTH) continue;
-    kept.push(ms);
-    right = toX(ms);
-  }
-  return kept;
-}
-
-/**
- * What the open bets of one market cost where the price is inside their boxes; undefined without bets.
- *
- * @param price Of now: of places that cost the same, one around it is the worst, or else the next.
- */
-export function exposureGrid(
-  theses: readonly Thesis[],
-  nowMs: number,
-  price = NaN,
-): ExposureGrid | undefined {
+/** What the open bets of one market cost where the price is inside their boxes; undefined without bets. */
+export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
   const boxes = theses.filter((thesis) => isUndecided(thesis, nowMs))
     .map(({ lowerPrice, upperPrice, startTime, endTime, ...money }) => ({
       // Losses are whole millionths of a USDC: sums of them leave no rest.
@@ -92,46 +63,39 @@ export function exposureGrid(
     ...bottoms.map((price) => ({ price, order: 2, box: undefined, change: 0 })),
     ...boxes.map((box) => ({ price: box.upper, order: 1, box, change: -box.loss })),
   ].sort((a, b) => a.price - b.price || a.order - b.order);
-  let most = 0;
-  let worstPlaces: { time: number; price: number }[] = [];
   for (const time of new Set([...timesMs.slice(0, COLUMNS), ...boxes.map(({ from }) => from)])) {
     const column = timesMs.findLastIndex((timeMs) => timeMs <= time);
     let loss = 0;
     for (const { price, box, change } of edges) {
       if (box !== undefined && !(box.from <= time && time < box.to)) continue;
       loss += change;
-      if (change > 0 && loss >= most) {
-        worstPlaces = loss > most ? [{ time, price }] : [...worstPlaces, { time, price }];
-        most = loss;
-      }
       if (price >= high) continue;
       const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!; // by rounding
       cell[column] = Math.max(cell[column] ?? 0, loss / 1e6);
     }
   }
-  const worst = worstPlaces.map((place): WorstPlace => {
-    const around = boxes.filter(({ from, to, lower, upper }) =>
-      from <= place.time && place.time < to && lower <= place.price && place.price <= upper
-    );
-    return {
-      loss: most / 1e6,
-      low: Math.max(...around.map(({ lower }) => lower)),
-      high: Math.min(...around.map(({ upper }) => upper)),
-      fromMs: Math.max(...around.map(({ from }) => from)),
-      toMs: Math.min(...around.map(({ to }) => to)),
-    };
-  }).sort((a, b) => Number(isIn(price, b)) - Number(isIn(price, a)) || a.fromMs - b.fromMs)[0]!;
-  return { cells, low, high, timesMs, worst };
+  return { cells, low, high, timesMs, most: Math.max(...cells.flat()) };
 }
 
-/** Whether a price is in it, whatever the time. */
-export const isIn = (price: number, { low, high }: WorstPlace) => low <= price && price <= high;
+/** The prices around a cell that cost the same; around the first of the most expensive ones if none is named. */
+export function placeOf(
+  { cells, low, high, timesMs, most }: ExposureGrid,
+  cell?: readonly [row: number, column: number],
+) {
+  const column = cell?.[1] ??
+    timesMs.findIndex((_, column) => cells.some((losses) => losses[column] === most));
+  const row = cell?.[0] ?? cells.findIndex((losses) => losses[column] === most);
+  const loss = cells[row]?.[column] ?? 0;
+  const isSame = (row: number) => cells[row]?.[column] === loss;
+  let [top, bottom] = [row, row];
+  while (isSame(top - 1)) top--;
+  while (isSame(bottom + 1)) bottom++;
+  const priceAt = (edge: number) => high - edge * (high - low) / ROWS;
+  return { loss, low: priceAt(bottom + 1), high: priceAt(top), fromMs: timesMs[column] ?? 0 };
+}
 
 /** Prices to come decide it. */
 const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
-
-const lossOf = ({ betAmount, payout }: Pick<Thesis, "betAmount" | "payout">) =>
-  toNumber(payout - betAmount);
 
 /** Moves of the price that are tried, as shares of it. */
 export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03] as const;
@@ -149,31 +113,32 @@ export function profitAfter(
   const moved = price * (1 + move);
   return theses.filter((thesis) => isUndecided(thesis, nowMs)).reduce((sum, thesis) => {
     const isHeld = moved >= toNumber(thesis.lowerPrice) && moved <= toNumber(thesis.upperPrice);
-    return sum + (isHeld ? -lossOf(thesis) : toNumber(thesis.betAmount));
+    return sum + toNumber(isHeld ? thesis.betAmount - thesis.payout : thesis.betAmount);
   }, 0);
 }
 
-/** The next time at which bets end, and what is at risk in them until then. */
-export interface NextEnd {
+/** A time at which bets end, and what is at risk in them until then. */
+export interface End {
   endTime: number;
   atRisk: bigint;
 }
 
-/** Undefined if no bet can still end. */
-export function nextEndOf(theses: readonly Thesis[], nowMs: number): NextEnd | undefined {
+/** The next ends of open bets, soonest first. */
+export function nextEndsOf(theses: readonly Thesis[], nowMs: number, count: number): End[] {
   const open = theses.filter((thesis) => isUndecided(thesis, nowMs));
-  const endTime = Math.min(...open.map(({ endTime }) => endTime));
-  const atRisk = open.filter((thesis) => thesis.endTime === endTime)
-    .reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
-  return open.length === 0 ? undefined : { endTime, atRisk };
+  const times = [...new Set(open.map(({ endTime }) => endTime))].sort((a, b) => a - b);
+  return times.slice(0, count)
+    .map((endTime) => ({ endTime, atRisk: riskOf(open.filter((one) => one.endTime === endTime)) }));
 }
 
-/** Bets that have ended: no price to come changes them, but their outcome is not known yet. */
-export function endedOf(theses: readonly Thesis[], nowMs: number) {
-  const ended = theses.filter((thesis) => !isDecided(thesis) && thesis.endTime <= nowMs);
-  return {
-    count: ended.length,
-    loss: ended.reduce((sum, thesis) => sum + lossOf(thesis), 0),
-    gain: ended.reduce((sum, { betAmount }) => sum + toNumber(betAmount), 0),
-  };
+/** The user whose open bets may cost most; undefined without open bets. */
+export function riskiestUserOf(theses: readonly Thesis[]) {
+  const open = Object.groupBy(theses.filter((thesis) => !isDecided(thesis)), ({ user }) => user);
+  const users = Object.entries(open).map(([user, own = []]) => ({
+    ...{ user, bets: own.length, atRisk: riskOf(own) },
+  }));
+  return users.sort((a, b) => Number(b.atRisk - a.atRisk))[0];
 }
+
+const riskOf = (theses: readonly Thesis[]) =>
+  theses.reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);

@@ -3,36 +3,35 @@ import { systemClock, type Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import {
-  historyOf,
+  gainOf,
   lastSettled,
   type Results,
   resultsByMarket,
   resultsByPeriod,
   resultsOf,
 } from "../data/results.ts";
+import { Fact } from "../fact.tsx";
 import {
   formatAmount,
   formatChange,
-  formatDay,
-  formatDuration,
   formatGain,
   formatRounded,
   formatTime,
   fromNumber,
   shortAddress,
 } from "../format.ts";
-import { Fact } from "../fact.tsx";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
-import { useNow } from "../use_now.ts";
+import { csvOf } from "../trade/history.ts";
+import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
-import { earningsOf, picturesOf } from "./calibration.ts";
+import { earningsOf } from "./calibration.ts";
 import { Calibration } from "./calibration_card.tsx";
-import { type NextEnd, nextEndOf } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
-import { type MakerState, MakerWatch, type SolverFigures } from "./maker_watch.ts";
-import { OpenBoxes } from "./open_boxes.tsx";
+import { type MakerState, MakerWatch } from "./maker_watch.ts";
+import { OpenBets } from "./open_bets.tsx";
 import { ProfitChart } from "./profit_chart.tsx";
+import { Risk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It asks only while it is shown. */
 export function openMakerView(model: PageModel): View {
@@ -50,37 +49,34 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   const [solverProblem, problem] = [watch.solverProblem.value, watch.problem.value];
   return (
     <div class="board">
-      <div role="status" aria-atomic="false">
+      <div>
         <p class="note">
-          The other side of every bet: what the solver (the market maker) earns, and what it risks.
+          What the market maker risks and earns{state && (
+            <>
+              : solver <code title={state.address}>{shortAddress(state.address)}</code>,{" "}
+              {state.solver
+                ? `pricing: ${state.solver.info.pricing}`
+                : "which has not answered yet"}
+              {state.solver?.info.dryRun && ", a dry run: it takes no bets"}
+            </>
+          )}
         </p>
-        {solverProblem && (
-          <p class="warned">The solver does not answer: {solverProblem}. Trying again.</p>
-        )}
-        {problem && state && (
-          <p class="warned">The bets may be out of date: {problem}. Trying again.</p>
-        )}
+        <div role="status" aria-atomic="false">
+          {solverProblem && (
+            <p class="warned">
+              The solver does not answer: {solverProblem}. {state?.solver &&
+                `Its own figures are of ${formatTime(state.solver.readAtMs)}. `}Trying again.
+            </p>
+          )}
+          {problem && state && (
+            <p class="warned">The bets may be out of date: {problem}. Trying again.</p>
+          )}
+        </div>
       </div>
-      {state?.solver && <Age name="the solver’s own figures" ofMs={state.solver.readAtMs} />}
-      {state && <Age name="the bets" ofMs={state.readAtMs} />}
       {state === undefined
         ? <p class="note">{problem ?? "Reading the solver and its bets …"}</p>
         : <Maker model={model} state={state} />}
     </div>
-  );
-}
-
-/** Figures that are older were not read at the last passes, whatever the reason. */
-const OLD_MS = 6_000;
-
-/** Apart from the announcement of the problem, which is read out once. */
-function Age({ name, ofMs }: { name: string; ofMs: number }) {
-  const nowMs = useNow(systemClock, 1_000);
-  if (nowMs - ofMs < OLD_MS) return null;
-  return (
-    <p class="warning">
-      ▲ Below, {name} are of {formatTime(ofMs)}, {formatDuration(nowMs - ofMs)} ago.
-    </p>
   );
 }
 
@@ -90,212 +86,118 @@ function Maker({ model, state }: { model: PageModel; state: MakerState }) {
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
   const { solver } = state;
+  const startedAtS = solver?.metrics.sum("process_start_time_seconds");
+  const startedAtMs = startedAtS && 1_000 * startedAtS;
   return (
     <>
-      <div class="tiles">
-        <Profit theses={theses} results={results} solver={solver} />
-        <AtRisk results={results} solver={solver} next={nextEndOf(theses, nowMs)} />
-        <UsersWon results={results} />
-        <Money state={state} />
-      </div>
-      <Exposure model={model} theses={theses} />
-      <OpenBoxes model={model} theses={theses} />
-      <div class="pair">
-        <ProfitChart theses={theses} nowMs={nowMs} />
-        <ByMarketAndPeriod
-          rows={[
-            ...resultsByMarket(theses, model.markets.list),
-            ...resultsByPeriod(theses, nowMs).slice(0, -1),
-            ["All", results],
-          ]}
-          sinceMs={historyOf(theses)[0]?.timeMs}
-        />
-      </div>
-      {solver && <Answers metrics={solver.metrics} />}
-      {solver && (
-        <Calibration pictures={picturesOf(solver.metrics, solver.info.calibration ?? [])} />
-      )}
+      <Risk theses={theses} results={results} solver={solver} nowMs={nowMs} />
+      <Glance theses={theses} results={results} state={state} startedAtMs={startedAtMs} />
+      <Card title="Open bets" note={results.open > 0 && `${results.open} open`}>
+        <Exposure model={model} theses={theses} />
+        <OpenBets model={model} theses={theses} />
+      </Card>
+      <Card
+        title="Results"
+        note={
+          <button type="button" onClick={() => download(csvOf(theses, model.markets, gainOf))}>
+            Download CSV
+          </button>
+        }
+      >
+        <div class="columns">
+          <ProfitChart theses={theses} nowMs={nowMs} />
+          <ByMarketAndPeriod
+            rows={[
+              ...resultsByMarket(theses, model.markets.list),
+              ...resultsByPeriod(theses, nowMs),
+              ["All", results],
+            ]}
+          />
+        </div>
+      </Card>
+      {solver && <Answers history={solver.answers} startedAtMs={startedAtMs} />}
+      {solver && <Calibration metrics={solver.metrics} markets={solver.info.calibration ?? []} />}
     </>
   );
 }
 
-/** The built-in strategies in words. */
-const PRICING_TEXTS: Readonly<Record<string, string>> = {
-  mock: "at random, for tests (mock)",
-  barrier: "a model of the market (barrier)",
-};
-
-function Money({ state: { solver, address, account } }: { state: MakerState }) {
-  const { pricing = "", dryRun = false } = solver?.info ?? {};
-  return (
-    <Card title="Balance for new bets" note={dryRun && "dry run: takes no bets"}>
-      <p class="big" data-maker-balance>{formatAmount(account.balance)} USDC</p>
-      <dl class="facts">
-        <Fact label="Address of the solver">
-          <code title={address}>{shortAddress(address)}</code>
-        </Fact>
-        {solver && (
-          <Fact label="Pricing">{PRICING_TEXTS[pricing] ?? `the strategy “${pricing}”`}</Fact>
-        )}
-      </dl>
-      {solver === undefined && (
-        <p class="note">
-          It made the first bet of this chain: the solver itself has not answered yet.
-        </p>
-      )}
-    </Card>
-  );
-}
-
-const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
-
 /** Profit and loss as a share of the stakes. */
 const shareText = ({ turnover, profit }: Results) =>
-  turnover === 0n ? "–" : formatChange(Number(profit) / Number(turnover));
+  formatChange(Number(profit) / Number(turnover));
 
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
-interface TileProps {
+interface GlanceProps {
+  theses: readonly Thesis[];
   results: Results;
-  solver: SolverFigures | undefined;
+  state: MakerState;
+  startedAtMs: number | undefined;
 }
 
-/** With less of the limit left, larger bets are refused: it is pointed out. */
-const FREE_MIN = 0.1;
-
-/** What all open bets can cost, those being executed included, against the bound of `--max-exposure`. */
-function AtRisk(
-  { results: { atRisk, open }, solver, next }: TileProps & { next: NextEnd | undefined },
-) {
-  const { executing = 0n, maxExposure, complete } = solver ?? {};
-  const all = atRisk + executing;
-  const free = maxExposure ? Math.max(0, 1 - Number(all) / Number(maxExposure)) : undefined;
-  const isFull = free !== undefined && free < FREE_MIN;
+/** What else a maker looks at first: results, against what the solver expected of the same bets. */
+function Glance({ theses, results, state: { account, solver }, startedAtMs }: GlanceProps) {
+  const { settled, held, profit } = results;
+  const { bets = 0, expected = 0, actual = 0 } = solver && earningsOf(solver.metrics) || {};
+  const { chance } = resultsOf(lastSettled(theses, bets));
+  const surprise = actual - expected;
   return (
-    <Card title="At risk in open bets" note={`${open} open`}>
-      <p class={isFull ? "big warning" : "big"} data-maker-exposure>
-        {isFull && "▲ "}
-        {formatRounded(all)} USDC
-      </p>
-      {free !== undefined && (
-        <meter aria-label="Share of the limit in use" max={1} high={1 - FREE_MIN} value={1 - free}>
-          {percent(1 - free)}
-        </meter>
+    <dl class="glance">
+      <Fact label="Profit and loss">
+        <strong class={styleOf(profit)} data-maker-profit>{formatGain(profit)} USDC</strong>
+        <span class="detail">
+          {settled === 0 ? "no bet is settled yet" : (
+            <>
+              {shareText(results)} of the stakes; users won{" "}
+              <span data-maker-hits>{held} of {settled}</span>
+            </>
+          )}
+        </span>
+      </Fact>
+      <Fact label="Balance for new bets, USDC">
+        <strong data-maker-balance>{formatAmount(account.balance)}</strong>
+      </Fact>
+      {bets > 0 && (
+        <Fact label={`Expected since the solver’s start at ${formatTime(startedAtMs ?? 0)}`}>
+          <strong>{formatGain(fromNumber(expected))} USDC</strong>
+          <span class="detail">
+            {bets} {bets === 1 ? "bet" : "bets"} brought {formatGain(fromNumber(actual))}, ±{" "}
+            {formatRounded(chance)} by chance: {Math.abs(surprise) <= Number(chance) / 1e6
+              ? "chance explains it"
+              : (
+                <span class="warning">
+                  ▲ {surprise < 0 ? "less" : "more"} than chance explains
+                </span>
+              )}
+          </span>
+        </Fact>
       )}
-      <dl class="facts">
-        {executing > 0n && <Fact label="Of which being executed">{formatRounded(executing)}</Fact>}
-        <Fact label="Limit">
-          {maxExposure ? formatRounded(maxExposure) : maxExposure === null ? "none" : "unknown"}
-        </Fact>
-        {maxExposure && free !== undefined && (
-          <>
-            <Fact label="Used">{percent(1 - free)}</Fact>
-            <Fact label="Free">{formatRounded(all < maxExposure ? maxExposure - all : 0n)}</Fact>
-          </>
-        )}
-        {next && (
-          <Fact label="Next end frees">
-            {formatRounded(next.atRisk)} at {formatTime(next.endTime)}
-          </Fact>
-        )}
-      </dl>
-      {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
-    </Card>
-  );
-}
-
-function Profit({ theses, results, solver }: TileProps & { theses: readonly Thesis[] }) {
-  const { settled, profit } = results;
-  const earnings = solver && earningsOf(solver.metrics);
-  // A solver that was restarted has counted fewer bets: chance is that of the bets that are compared.
-  const { chance } = earnings ? resultsOf(lastSettled(theses, earnings.bets)) : results;
-  const readAtMs = solver?.readAtMs;
-  const chanceUsdc = Number(chance) / 1e6;
-  const surprise = earnings ? earnings.actual - earnings.expected : Number(profit) / 1e6;
-  return (
-    <Card title="Profit and loss" note={`${settled} settled`}>
-      <p class={`big ${styleOf(profit) ?? ""}`} data-maker-profit>{formatGain(profit)} USDC</p>
-      <dl class="facts">
-        <Fact label="Of the stakes">{shareText(results)}</Fact>
-        {earnings && (
-          <Fact
-            label={earnings.bets === settled
-              ? "Expected by its prices"
-              : `Expected of ${earnings.bets} that it counted${
-                readAtMs === undefined ? "" : ` until ${formatTime(readAtMs)}`
-              }`}
-          >
-            {formatGain(fromNumber(earnings.expected))}{" "}
-            ({formatChange(earnings.expected / earnings.stakes)})
-          </Fact>
-        )}
-        {earnings && earnings.bets !== settled && (
-          <Fact label={`These ${earnings.bets} brought`}>
-            {formatGain(fromNumber(earnings.actual))}
-          </Fact>
-        )}
-        <Fact label="By chance (95 %)">± {formatAmount(chance)}</Fact>
-      </dl>
-      {settled > 0 && (Math.abs(surprise) <= chanceUsdc
-        ? <p class="note">Chance explains the difference.</p>
-        : <p class="warning">▲ {surprise < 0 ? "Less" : "More"} than chance explains.</p>)}
-    </Card>
-  );
-}
-
-/** By payouts, since these decide about profit: long shots count for what they pay. */
-function UsersWon({ results: { settled, held, wonShare, breakEven } }: { results: Results }) {
-  return (
-    <Card title="Payouts that users won">
-      <p class="big">{wonShare === undefined ? "–" : percent(wonShare)}</p>
-      <dl class="facts">
-        <Fact label="You break even at">{breakEven === undefined ? "–" : percent(breakEven)}</Fact>
-        <Fact label="Bets that they won">
-          <span data-maker-hits>{settled === 0 ? "–" : `${held} of ${settled}`}</span>
-        </Fact>
-      </dl>
-      <p class="note">The share of all payouts that settled bets had promised.</p>
-    </Card>
+    </dl>
   );
 }
 
 type ResultsRow = readonly [name: string, results: Results];
 
-/** @param sinceMs When the first bet was decided: periods that begin before it are one row. */
-function ByMarketAndPeriod(
-  { rows, sinceMs }: { rows: readonly ResultsRow[]; sinceMs: number | undefined },
-) {
+function ByMarketAndPeriod({ rows }: { rows: readonly ResultsRow[] }) {
   return (
-    <Card
-      title="By market and period"
-      note={sinceMs && `first bet decided ${formatDay(sinceMs)}`}
-    >
-      <Table
-        of="results"
-        isCards
-        rows={rows}
-        keyOf={([name]) => name}
-        attributesOf={([name]) => ({ class: name === "All" ? "total" : undefined })}
-        columns={[
-          { name: "Market or period", text: ([name]) => name },
-          {
-            name: "Profit and loss",
-            number: ([, { settled, profit }]) =>
-              settled > 0 && <span class={styleOf(profit)}>{formatGain(profit)}</span>,
-          },
-          {
-            name: "Of the stakes",
-            number: ([, results]) => results.settled > 0 && shareText(results),
-          },
-          { name: "Settled", number: ([, { settled }]) => settled || undefined },
-          {
-            name: "Stakes",
-            number: ([, { settled, turnover }]) => settled > 0 && formatAmount(turnover),
-          },
-          { name: "Open", number: ([, { open }]) => open || undefined },
-          { name: "At risk", number: ([, { open, atRisk }]) => open > 0 && formatRounded(atRisk) },
-        ]}
-      />
-    </Card>
+    <Table
+      of="results"
+      rows={rows}
+      keyOf={([name]) => name}
+      attributesOf={([name]) => ({ class: name === "All" ? "total" : undefined })}
+      columns={[
+        { name: "Market or period", text: ([name]) => name },
+        {
+          name: "Profit",
+          number: ([, { settled, profit }]) =>
+            settled > 0 && <span class={styleOf(profit)}>{formatGain(profit)}</span>,
+        },
+        {
+          name: "Of the stakes",
+          number: ([, results]) => results.settled > 0 && shareText(results),
+        },
+        { name: "Bets", number: ([, { settled }]) => settled || undefined },
+        { name: "At risk", number: ([, { open, atRisk }]) => open > 0 && formatRounded(atRisk) },
+      ]}
+    />
   );
 }

@@ -11,8 +11,9 @@ import {
 } from "@rangemaker/client";
 import * as z from "zod";
 import { get, Poll } from "../data/http.ts";
-import { type Metrics, parseMetrics } from "../data/metrics.ts";
+import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../format.ts";
+import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
 /** The known state of the solver and its bets, read in one pass: its figures fit each other. */
 export interface MakerState {
@@ -30,6 +31,8 @@ export interface MakerState {
 export interface SolverFigures extends z.output<typeof exposureSchema> {
   info: SolverInfo;
   metrics: Metrics;
+  /** The counters of answers, in the last minutes. */
+  answers: MetricsHistory;
   readAtMs: number;
 }
 
@@ -62,6 +65,7 @@ export class MakerWatch {
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
+  #answers = new MetricsHistory();
   #watch: ThesisWatch | undefined;
   /** The solver and the chain of the watch. */
   #watched = "";
@@ -122,14 +126,17 @@ export class MakerWatch {
   async #readSolver(signal: AbortSignal): Promise<SolverFigures | undefined> {
     try {
       // The client's own call waits longer for a service that hangs, so these come first.
-      const [theses, metrics] = await Promise.all(
+      const [theses, figures] = await Promise.all(
         ["theses?limit=1", "metrics"].map((path) => get(`${this.#solverUrl}/${path}`, signal)),
       );
       const exposure = exposureSchema.parse(JSON.parse(theses?.text ?? ""));
       const info = await this.#client.solverInfo(signal);
       const readAtMs = this.#clock.now();
+      const metrics = parseMetrics(figures?.text ?? "");
+      const counters = metrics.only(...REQUESTS.map(({ counter }) => counter));
       if (!signal.aborted) this.solverProblem.value = undefined;
-      return { ...exposure, info, metrics: parseMetrics(metrics?.text ?? ""), readAtMs };
+      this.#answers = this.#answers.with(readAtMs, counters, RECENT_MS);
+      return { ...exposure, info, metrics, answers: this.#answers, readAtMs };
     } catch (thrown) {
       if (!signal.aborted) this.solverProblem.value = messageOf(thrown);
       return undefined;

@@ -42,21 +42,29 @@ export function pageOf<T>(rows: readonly T[], wanted: number) {
 }
 
 const COLUMNS =
-  "bet,market,status,placed,starts,ends,lower,upper,stake,payout,gain,left_at,left_price";
+  "bet,market,status,placed,starts,ends,lower,upper,stake,payout,gain,left_at,left_price,user";
 
-/** The bets as comma-separated values, oldest first; times in UTC, amounts in USDC. */
-export function csvOf(theses: readonly Thesis[], markets: Markets): string {
+/**
+ * The bets as comma-separated values, oldest first; times in UTC, amounts in USDC.
+ *
+ * @param gain What a decided bet has brought: to its user, if nothing else is said.
+ */
+export function csvOf(
+  theses: readonly Thesis[],
+  markets: Markets,
+  gain: (thesis: Thesis) => bigint = gainOf,
+): string {
   const time = (ms: number) => new Date(ms).toISOString();
   const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {
     const { id, base, quote, status, createdAt, startTime, endTime, breach } = thesis;
     const { lowerPrice, upperPrice, betAmount, payout } = thesis;
-    const gain = isDecided(thesis) ? gainOf(thesis) : undefined;
     return [
       ...[id, markets.find(base, quote)?.symbol ?? base, status],
       ...[createdAt, startTime, endTime].map(time),
       ...[lowerPrice, upperPrice, betAmount, payout].map((value) => formatPrice(value)),
-      gain === undefined ? "" : formatPrice(gain),
+      isDecided(thesis) ? formatPrice(gain(thesis)) : "",
       ...(breach ? [time(breach.time), formatPrice(breach.price)] : ["", ""]),
+      thesis.user,
     ].join();
   });
   return [COLUMNS, ...rows].join("\r\n") + "\r\n";

@@ -176,7 +176,8 @@ function ShowButton({ id }: { id: number }) {
   );
 }
 
-function download(text: string): void {
+/** Saves text as a file of bets. */
+export function download(text: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
   link.download = "bets.csv";

@@ -1,0 +1,137 @@
+import { useSignal } from "@preact/signals";
+import type { Thesis } from "@rangemaker/client";
+import { isDecided } from "../data/live_breaches.ts";
+import type { PageModel } from "../data/page_model.ts";
+import { nearerBound } from "../data/results.ts";
+import {
+  formatAmount,
+  formatRange,
+  formatRounded,
+  formatTime,
+  shortAddress,
+  toNumber,
+} from "../format.ts";
+import { type Sort, Table } from "../table.tsx";
+import { labelOf } from "../trade/chart_spans.ts";
+import { useNow } from "../use_now.ts";
+
+/** The open bets of a solver, each with its box against the price. */
+export function OpenBets({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
+  const nowMs = useNow(model.serverClock, 500);
+  const prices = model.feed.latest.peek(); // read twice a second, with the time
+  const symbolOf = ({ base, quote }: Thesis) =>
+    model.markets.find(base, quote)?.symbol ?? shortAddress(base);
+  const priceOf = (thesis: Thesis) => {
+    const known = prices[symbolOf(thesis)];
+    return known?.state === "fresh" ? toNumber(known.price) : undefined;
+  };
+  const nearerOf = (thesis: Thesis) => {
+    const price = priceOf(thesis);
+    // No price to come decides a bet that has ended.
+    return price === undefined || thesis.endTime <= nowMs ? undefined : nearerBound(thesis, price);
+  };
+  const sort = useSignal<Sort>({ by: "You may lose", isDescending: true });
+  const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis)))
+    .sort((a, b) => a.endTime - b.endTime);
+  return (
+    <Table
+      of="open bets"
+      isCards
+      empty="No bet is open: nothing is at risk."
+      rows={open}
+      first={10}
+      sort={sort}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          name: "Market",
+          sortBy: symbolOf,
+          text: (thesis) => (
+            <>
+              {symbolOf(thesis)}
+              <span class="detail">bet {thesis.id}</span>
+            </>
+          ),
+        },
+        {
+          name: "Price in the box",
+          sortBy: ({ lowerPrice }) => toNumber(lowerPrice),
+          text: (thesis) => {
+            const price = priceOf(thesis);
+            return (
+              <>
+                {formatRange(thesis)}
+                {price !== undefined && <Gauge price={price} thesis={thesis} />}
+              </>
+            );
+          },
+        },
+        {
+          name: "You may lose",
+          sortBy: (thesis) => toNumber(lossOf(thesis)),
+          number: (thesis) => formatRounded(lossOf(thesis)),
+        },
+        {
+          name: "Nearer bound",
+          sortBy: (thesis) => nearerOf(thesis)?.points ?? Infinity,
+          number: (thesis) => describeBound(nearerOf(thesis)),
+        },
+        {
+          name: "Time left",
+          sortBy: ({ endTime }) => endTime,
+          number: (thesis) => (
+            <>
+              {describeTime(thesis, nowMs)}
+              <span class="detail">
+                {nowMs < thesis.startTime
+                  ? `starts ${formatTime(thesis.startTime)}`
+                  : `ends ${formatTime(thesis.endTime)}`}
+              </span>
+            </>
+          ),
+        },
+        {
+          name: "Stake",
+          sortBy: ({ betAmount }) => toNumber(betAmount),
+          number: ({ betAmount, payout }) => (
+            <>
+              {formatAmount(betAmount)} × {(Number(payout) / Number(betAmount)).toFixed(2)}
+              <span class="detail">pays {formatAmount(payout)}</span>
+            </>
+          ),
+        },
+        {
+          name: "User",
+          sortBy: ({ user }) => user,
+          text: ({ user }) => <code title={user}>{shortAddress(user)}</code>,
+        },
+      ]}
+    />
+  );
+}
+
+const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
+
+function describeBound(nearer: ReturnType<typeof nearerBound> | undefined): string {
+  if (nearer === undefined) return "–";
+  const { points, sign } = nearer;
+  return points < 0 ? "outside" : `${sign} ${points.toFixed(points < 10 ? 1 : 0)} bp`;
+}
+
+function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
+  if (status === "needs_backfill") return "waits for missing prices";
+  if (nowMs < startTime) return `in ${labelOf(startTime - nowMs)}`;
+  return nowMs < endTime ? labelOf(endTime - nowMs) : "being settled";
+}
+
+/** Where the price is in the range; beside the box is room for prices outside. */
+function Gauge({ price, thesis }: { price: number; thesis: Thesis }) {
+  const [low, high] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];
+  const x = Math.min(98, Math.max(2, 12 + 76 * (price - low) / (high - low)));
+  return (
+    <svg class="gauge" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+      <rect x="12" y="2" width="76" height="6" />
+      <path d={`M${x.toFixed(1)} 0 V10`} />
+    </svg>
+  );
+}
