@@ -49,11 +49,6 @@ export const options = {
     description: "also test the strategy that this TypeScript file exports",
     kind: kinds.module,
   },
-  svg: {
-    flags: "--svg",
-    description: "also write pictures into this folder: brier.svg, calibration.svg, gains.svg",
-    kind: kinds.directory,
-  },
   durationsMs: {
     flags: "--durations-ms",
     description:
