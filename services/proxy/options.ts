@@ -141,11 +141,6 @@ export const options = optionsFor("proxy", {
       "further reads that always go over HTTP because their answers are large, comma-separated",
     default: "",
   },
-  coalesceReads: {
-    kind: kinds.toggle,
-    description: "send identical concurrent reads once",
-    default: "true",
-  },
   slowClients: {
     flags: "--slow-clients <lag|close>",
     kind: kinds.choice(["lag", "close"]),
