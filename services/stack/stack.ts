@@ -88,7 +88,7 @@ export interface RunningStack extends AsyncDisposable {
  * already started are stopped and its error is thrown.
  *
  * @throws {UsageError} @throws {TapeError} @throws {StrategyError} If a file cannot be used.
- * @throws {StackPortsError} If ports are taken.
+ * @throws {RangemakerError} If ports are taken.
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
   await requireFiles(options);
