@@ -63,37 +63,32 @@ Deno.test("stack --port-offset: moves every port; the accounts come with keys an
 });
 
 Deno.test("stack: a taken port is one line with the service, its owner, and the option", async () => {
-  const running = await startStack({ ports: FREE_PORTS, seed: 1 });
-  const other = Deno.serve({ port: 0, onListen() {} }, () => new Response("hello"));
-  try {
-    const portOf = (url: string) => Number(new URL(url).port);
-    const { urls } = running;
-    const taken = {
-      exchanges: portOf(urls.exchanges ?? ""),
-      oracle: portOf(urls.oracle),
-      node: portOf(urls.node),
-      nodeRead: portOf(urls.nodeRead),
-      proxy: portOf(urls.proxy),
-      bridge: portOf(urls.bridge),
-      solver: other.addr.port,
-    };
-    await assert.rejects(requireFreePorts("127.0.0.1", taken), (thrown) => {
-      assert(thrown instanceof Error);
-      for (const name of ["exchanges", "oracle", "node", "proxy", "bridge"] as const) {
-        const owner = `${taken[name]} of ${name} by a running rangemaker ${name}`;
-        assert(thrown.message.includes(owner), thrown.message);
-      }
-      assert(
-        thrown.message.includes(`${taken.nodeRead} of read-node by a running rangemaker read-node`),
-      );
-      assert(thrown.message.includes(`${taken.solver} of solver by another program`));
-      assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
-      return true;
-    });
-  } finally {
-    await other.shutdown();
-    await running.stop();
-  }
+  await using running = await startStack({ ports: FREE_PORTS, seed: 1 });
+  await using other = Deno.serve({ port: 0, onListen() {} }, () => new Response("hello"));
+  const portOf = (url: string) => Number(new URL(url).port);
+  const { urls } = running;
+  const taken = {
+    exchanges: portOf(urls.exchanges ?? ""),
+    oracle: portOf(urls.oracle),
+    node: portOf(urls.node),
+    nodeRead: portOf(urls.nodeRead),
+    proxy: portOf(urls.proxy),
+    bridge: portOf(urls.bridge),
+    solver: other.addr.port,
+  };
+  await assert.rejects(requireFreePorts("127.0.0.1", taken), (thrown) => {
+    assert(thrown instanceof Error);
+    for (const name of ["exchanges", "oracle", "node", "proxy", "bridge"] as const) {
+      const owner = `${taken[name]} of ${name} by a running rangemaker ${name}`;
+      assert(thrown.message.includes(owner), thrown.message);
+    }
+    assert(
+      thrown.message.includes(`${taken.nodeRead} of read-node by a running rangemaker read-node`),
+    );
+    assert(thrown.message.includes(`${taken.solver} of solver by another program`));
+    assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
+    return true;
+  });
 });
 
 Deno.test("stack: a file that cannot be used is named before taken ports, and before anything starts", async () => {

@@ -34,22 +34,20 @@ async function historySince({ client, stepped }: SteppedParts, from: number) {
 Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a checkpoint", async () => {
   const clock = new FakeClock();
   const asked: string[] = [];
-  const oracle = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
-    asked.push(`${request.method} ${new URL(request.url).pathname}`);
-    return Response.json(pricesBody(clock.now()));
-  });
+  await using oracle = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => {
+      asked.push(`${request.method} ${new URL(request.url).pathname}`);
+      return Response.json(pricesBody(clock.now()));
+    },
+  );
   const oracleUrl = `127.0.0.1:${oracle.addr.port}`;
-  const stepped = await SteppedNode.start(
+  await using stepped = await SteppedNode.start(
     withDefaults(options, { port: 0, readPort: 0, oracleUrl, dataDir: ":memory:" }),
     clock,
   );
-  try {
-    await stepped.run(7);
-    assert.deepEqual(asked, Array(7).fill("GET /prices"));
-  } finally {
-    await stepped.stop();
-    await oracle.shutdown();
-  }
+  await stepped.run(7);
+  assert.deepEqual(asked, Array(7).fill("GET /prices"));
 });
 
 for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
