@@ -12,6 +12,7 @@ import {
 } from "../../services/stack/ports.ts";
 import { type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { recordedContext } from "../support/command_context.ts";
+import { withFolder } from "../support/files.ts";
 
 /** Runs `stack` until it has said everything, and ends it. */
 async function runStack(args: readonly string[]) {
@@ -114,14 +115,13 @@ Deno.test("stack --host: an address of another machine is one clear line", async
   assert.match(errors.join("\n"), /^Cannot listen on --host 192\.0\.2\.1: .*$/);
 });
 
-Deno.test("stack --data-dir: balances and bets survive a restart", async () => {
-  const dataDir = await Deno.makeTempDir();
-  const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
-  const balanceOf = async ({ nodeRead }: StackUrls) => {
-    const { balance } = await rpc(nodeRead, "core_getAccount", [DEV_ACCOUNTS.solver.address]);
-    return balance;
-  };
-  try {
+Deno.test("stack --data-dir: balances and bets survive a restart", () =>
+  withFolder(async (dataDir) => {
+    const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
+    const balanceOf = async ({ nodeRead }: StackUrls) => {
+      const { balance } = await rpc(nodeRead, "core_getAccount", [DEV_ACCOUNTS.solver.address]);
+      return balance;
+    };
     const first = await startStack(options);
     const before = await balanceOf(first.urls);
     await playBet(first.urls, systemClock, () => {});
@@ -133,10 +133,7 @@ Deno.test("stack --data-dir: balances and bets survive a restart", async () => {
     for (const name of ["bridge.sqlite", "solver.sqlite", "node/chain.sqlite"]) {
       assert((await Deno.stat(`${options.dataDir}/${name}`)).size > 0, name);
     }
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
+  }));
 
 Deno.test("stack --pricing, --host: the solver prices as asked, the services listen there", async () => {
   const offset = await freeOffset();

@@ -8,7 +8,7 @@ const { user, solver } = actors;
 
 Deno.test("Node: a theses subscription sends what matches its filter", () =>
   withSteppedNode(async ({ node, client, stepped }) => {
-    const socket = await RpcSocket.open(node.readWsUrl);
+    await using socket = await RpcSocket.open(node.readWsUrl);
     const [all, mine, wrongSolver, bySolver] = [
       await socket.subscribe("theses"),
       await socket.subscribe("theses", { user: user.address.toLowerCase() }),
@@ -22,7 +22,6 @@ Deno.test("Node: a theses subscription sends what matches its filter", () =>
     await socket.waitFor(({ params }) => params?.subscription === bySolver);
     const counts = [all, mine, wrongSolver, bySolver].map((id) => socket.notifications(id!).length);
     assert.deepEqual(counts, [1, 1, 0, 1]);
-    await socket.close();
   }));
 
 Deno.test("Node: health and oracle status say whether prices are fresh", () =>
@@ -35,7 +34,7 @@ Deno.test("Node: health and oracle status say whether prices are fresh", () =>
     assert.equal((await health()).oracle, "fresh");
     await stepped.run(1);
     assert.equal((await health()).oracle, "stale");
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const status = Object((await socket.call("core_getOracleStatus")).result);
     assert.deepEqual([status.state, status.markets["ETH/USDT"].state, status.lastFailure.outcome], [
       "stale",
@@ -43,5 +42,4 @@ Deno.test("Node: health and oracle status say whether prices are fresh", () =>
       "error",
     ]);
     assert.deepEqual([status.failuresInARow, status.lastSuccess], [3, lastSuccess]);
-    await socket.close();
   }, { maxStaleMs: 200 }));

@@ -58,7 +58,7 @@ Deno.test("Proxy, HTTP: without nodes a read over the WebSocket and a write are 
 
 Deno.test("Proxy, HTTP: reads over a WebSocket have one of their own, and each gets its own answer", () =>
   withProxy(async ({ url, wsUrl, read }) => {
-    const client = await RpcSocket.open(wsUrl);
+    await using client = await RpcSocket.open(wsUrl);
     const { result: id } = await client.call("eth_subscribe", ["newHeads"]);
     await connectReads({ url, read });
     const answers = Array.from({ length: 20 }, async (_, n) => {
@@ -76,7 +76,6 @@ Deno.test("Proxy, HTTP: reads over a WebSocket have one of their own, and each g
     );
     assert.deepEqual([read.connections, read.requests.length], [2, 20]);
     assert(read.requests.every(({ over }) => over === "ws"));
-    await client.close();
   }));
 
 Deno.test("Proxy, HTTP: ready while the read node is connected; other routes and preflights name what they accept", () =>

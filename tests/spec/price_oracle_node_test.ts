@@ -52,7 +52,7 @@ Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a c
 
 for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
   Deno.test(`price oracle, Limits, pull timeout 10 ms: after ${waitMs} ms the node ${outcome}`, async () => {
-    const oracle = startFakeOracle();
+    await using oracle = startFakeOracle();
     const clock = new FakeClock();
     const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()];
     oracle.answer = () => {
@@ -65,7 +65,6 @@ for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
     answer.resolve(Response.json({ prices: {} }));
     const result = await pulling;
     assert.equal("body" in result ? "waits" : "gives up", outcome);
-    await oracle.stop();
   });
 }
 

@@ -34,7 +34,7 @@ Deno.test("Node: the read port serves the same state without the write methods",
       const { error } = await call(node.readUrl, method, [tx]);
       assert.equal(error?.code, -32601);
     }
-    const socket = await RpcSocket.open(node.readWsUrl);
+    await using socket = await RpcSocket.open(node.readWsUrl);
     assert.equal((await socket.call("core_sendTransaction", [tx])).error?.code, -32601);
     const transactions = await socket.subscribe("transactions");
     const receipt = await client.sendTransaction(depositNow());
@@ -44,7 +44,6 @@ Deno.test("Node: the read port serves the same state without the write methods",
     assert.deepEqual(seen.result, receipt);
     const simulated = await call(node.readUrl, "core_simulateTransaction", [tx]);
     assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
-    await socket.close();
   }));
 
 Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", async () => {
@@ -119,19 +118,18 @@ Deno.test("Node: a batch is answered in its order, each call on its own", () =>
 
 Deno.test("Node: a request without an id is carried out and never answered", () =>
   withNode(async ({ node, client }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     socket.send('{"jsonrpc":"2.0","method":"net_version"}');
     const params = [toWire(depositNow())];
     socket.send(JSON.stringify({ jsonrpc: "2.0", method: "core_sendTransaction", params }));
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
     assert.equal(socket.messages.length, 1);
     assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
-    await socket.close();
   }));
 
 Deno.test("Node: eth_subscribe answers with the id before the first notification", () =>
   withNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const ids = [
       await socket.subscribe("newHeads"),
       await socket.subscribe("newHeads"),
@@ -148,22 +146,20 @@ Deno.test("Node: eth_subscribe answers with the id before the first notification
     assert.equal((await socket.call("eth_subscribe", ["logs"])).error?.code, -32602);
     const heads = socket.notifications(ids[0]!);
     assert.match(String(heads[0]?.number), /^0x[0-9a-f]+$/);
-    await socket.close();
   }));
 
 Deno.test("Node: a binary frame is read as text, and broken frames are answered", () =>
   withNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     socket.send(new TextEncoder().encode('{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'));
     await socket.waitFor(({ result }) => result === "0x539");
     socket.send("}{");
     await socket.waitFor(({ error }) => error?.code === -32700);
-    await socket.close();
   }));
 
 Deno.test("Node: a frame that is too long gets an error with its id, and its socket stays open", () =>
   withNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const padding = "x".repeat(REQUEST_CHARS_MAX);
     const cases: [start: string, id: unknown][] = [
       ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
@@ -183,7 +179,6 @@ Deno.test("Node: a frame that is too long gets an error with its id, and its soc
       assert.match(error?.message ?? "", /1048576 characters: received 1048[0-9]{3}/);
     }
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
-    await socket.close();
   }));
 
 Deno.test("Node: lists come in pages by cursor", () =>

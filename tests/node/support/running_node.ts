@@ -46,11 +46,10 @@ export async function withNode(
 
 /** Resolves once the node has a fresh price of every market. */
 export async function hasPrices(node: RunningNode): Promise<void> {
-  const socket = await RpcSocket.open(node.wsUrl);
+  await using socket = await RpcSocket.open(node.wsUrl);
   const subscription = await socket.subscribe("prices");
   await socket.waitFor(({ params }) =>
     params?.subscription === subscription &&
     MARKETS.every(({ symbol }) => Object(params.result[symbol]).state === "fresh")
   );
-  await socket.close();
 }
