@@ -127,8 +127,8 @@ async function startStackConsole(
   if (ports.console === undefined) return undefined;
   const given = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
-  const { url } = opened.use(await 
-    startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
+  const { url } = opened.use(
+    await startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
   );
   return {
     urls: { console: url },
@@ -168,22 +168,26 @@ async function startAll(
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   // Node, bridge and solver share one clock that can be moved; prices still come from the present.
   const clock = new ShiftedClock(systemClock);
-  const exchanges = live ? undefined : opened.use(await startExchanges(withDefaults(exchangesOptions, {
-    ...listen,
-    ...readers,
-    markets,
-    port: ports.exchanges,
-    seed,
-    tape,
-  })));
-  const oracle = opened.use(await startOracle(withDefaults(oracleOptions, {
-    ...listen,
-    ...readers,
-    markets,
-    port: ports.oracle,
-    minSources: MIN_SOURCES_SAFE,
-    ...(exchanges && { providerUrls: exchanges.providerUrls }),
-  })));
+  const exchanges = live ? undefined : opened.use(
+    await startExchanges(withDefaults(exchangesOptions, {
+      ...listen,
+      ...readers,
+      markets,
+      port: ports.exchanges,
+      seed,
+      tape,
+    })),
+  );
+  const oracle = opened.use(
+    await startOracle(withDefaults(oracleOptions, {
+      ...listen,
+      ...readers,
+      markets,
+      port: ports.oracle,
+      minSources: MIN_SOURCES_SAFE,
+      ...(exchanges && { providerUrls: exchanges.providerUrls }),
+    })),
+  );
   const nodeValues = withDefaults(nodeOptions, {
     ...listen,
     ...readers,
@@ -196,13 +200,15 @@ async function startAll(
     dev: true,
   });
   const node = opened.use(await startNode(nodeValues, clock));
-  const proxy = opened.use(await startProxy(withDefaults(proxyOptions, {
-    ...listen,
-    ...users,
-    port: ports.proxy,
-    writeNodeUrl: node.url,
-    readNodeUrl: node.readUrl,
-  })));
+  const proxy = opened.use(
+    await startProxy(withDefaults(proxyOptions, {
+      ...listen,
+      ...users,
+      port: ports.proxy,
+      writeNodeUrl: node.url,
+      readNodeUrl: node.readUrl,
+    })),
+  );
   const bridgeValues = withDefaults(bridgeOptions, {
     ...listen,
     ...users,

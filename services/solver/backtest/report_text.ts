@@ -162,7 +162,7 @@ function gainCells(path: DailyMean | undefined): string[] {
 }
 
 /** A duration of a report, or all of them. */
-function rowName(durationMs: number | undefined): string {
+export function rowName(durationMs: number | undefined): string {
   return durationMs === undefined ? "all" : formatDuration(durationMs);
 }
 
