@@ -13,6 +13,7 @@ import {
 import { type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { recordedContext } from "../support/command_context.ts";
 import { withFolder } from "../support/files.ts";
+import { resultOf } from "../support/http_answers.ts";
 
 /** Runs `stack` until it has said everything, and ends it. */
 async function runStack(args: readonly string[]) {
@@ -40,15 +41,6 @@ async function freeOffset(): Promise<number> {
     if (isFree) return offset;
   }
   throw new Error("No offset is free");
-}
-
-async function rpc(url: string, method: string, params: unknown[]) {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  return (await response.json()).result;
 }
 
 Deno.test("stack --port-offset: moves every port; the accounts come with keys and a warning", async () => {
@@ -119,7 +111,9 @@ Deno.test("stack --data-dir: balances and bets survive a restart", () =>
   withFolder(async (dataDir) => {
     const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
     const balanceOf = async ({ nodeRead }: StackUrls) => {
-      const { balance } = await rpc(nodeRead, "core_getAccount", [DEV_ACCOUNTS.solver.address]);
+      const { balance } = await resultOf(nodeRead, "core_getAccount", [
+        DEV_ACCOUNTS.solver.address,
+      ]);
       return balance;
     };
     const first = await startStack(options);
