@@ -24,6 +24,7 @@ import type { RunningStack } from "../../services/stack/stack.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { DOCUMENTS } from "./documents.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
+import { withFile } from "../support/files.ts";
 
 /** The metrics of a service as rows of a table, from what it serves. */
 async function metricRows(url: string): Promise<string[][]> {
@@ -109,10 +110,8 @@ Deno.test("docs/operating.md: the markets file is read", () => {
   assert.deepEqual(list[1]?.exchangeSymbols, { provider_c: "XDG/USDT" });
 });
 
-Deno.test("docs/operating.md: the settings file is accepted by every service, the node's has the defaults", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".toml" });
-  await Deno.writeTextFile(path, tomlOf("docs/operating.md")[0] ?? "");
-  try {
+Deno.test("docs/operating.md: the settings file is accepted by every service, the node's has the defaults", () =>
+  withFile(tomlOf("docs/operating.md")[0] ?? "", async (path) => {
     for (const [name, table] of Object.entries(OPTION_TABLES)) {
       const { definition } = (await commands[name as CommandName].open()).run; // tables have these names
       const read = <T extends OptionTable>(table: T) =>
@@ -123,10 +122,7 @@ Deno.test("docs/operating.md: the settings file is accepted by every service, th
       const defaults = resolveSettings(withDefaults(nodeOptions, {}));
       assert.deepEqual(resolveSettings(given), { ...defaults, isDevGenesis: false });
     }
-  } finally {
-    await Deno.remove(path);
-  }
-});
+  }));
 
 const prose = DOCUMENTS.map(readText).join("\n");
 

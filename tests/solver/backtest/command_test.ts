@@ -4,6 +4,7 @@ import { seededRandom } from "../../../lib/random.ts";
 import { runHere } from "../../support/command_context.ts";
 import { runProgram } from "../../support/process.ts";
 import { candlesText, simulatedTape, tapeText } from "./support.ts";
+import { withFolder } from "../../support/files.ts";
 
 /**
  * Three standard errors of a score's difference, for one box: it divides by the root of their number. The
@@ -11,11 +12,10 @@ import { candlesText, simulatedTape, tapeText } from "./support.ts";
  */
 const SCORE_DIFFERENCE_MAX = 3 * 0.25;
 
-async function withFiles(
+function withFiles(
   test: (files: { tape: string; candles: string; folder: string }) => Promise<void>,
 ): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
+  return withFolder(async (folder) => {
     const tape = `${folder}/tape.csv`;
     const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
     await Deno.writeTextFile(tape, tapeText(rows));
@@ -23,9 +23,7 @@ async function withFiles(
     const text = candlesText(seededRandom(4), { volatility: 0.5, minutes: 1_440 });
     await Deno.writeTextFile(candles, text);
     await test({ tape, candles, folder });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 }
 
 Deno.test("solver backtest: prints scores, calibration and gains of trades", {
