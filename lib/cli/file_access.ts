@@ -11,18 +11,11 @@ const EVERYTHING = "/";
 
 const FILE_PERMISSIONS = ["read", "write"] as const;
 
-/** The process may not use a path that an option names. */
-export class FileAccessError extends RangemakerError {
-  constructor(message: string) {
-    super("FILE_ACCESS", message);
-  }
-}
-
 /**
  * Keeps access to the paths that options name, and gives up the rest.
  *
  * @param command Its words, such as `solver backtest`, for the message.
- * @throws {FileAccessError} If the process lacks access to one of the paths.
+ * @throws {RangemakerError} If the process lacks access to one of the paths.
  */
 export function restrictFileAccess(
   command: string,
@@ -40,7 +33,8 @@ export function restrictFileAccess(
         .map((path) => `--allow-${name}=${path}`)
     );
     if (missing.length === 0) continue;
-    throw new FileAccessError(
+    throw new RangemakerError(
+      "FILE_ACCESS",
       `${optionOf(spec).long} names a path that this process may not use: ` +
         `start it with deno task ${command}, or add ${missing.join(" ")} to deno run`,
     );

@@ -12,14 +12,13 @@ import {
   readPassword,
 } from "./keystore.ts";
 import * as kinds from "./option_kinds.ts";
-import { type OptionsOf, type OptionTable, UsageError } from "./options.ts";
+import { type OptionsOf, optionTable, UsageError } from "./options.ts";
 import { keystoreOptions } from "./shared_options.ts";
 
 const { keystorePasswordFile } = keystoreOptions;
 
-const newOptions = {
+const newOptions = optionTable({
   keystore: {
-    flags: "--keystore",
     kind: kinds.fileOrNew,
     required: true,
     description: "file to create, readable by its owner only",
@@ -29,7 +28,7 @@ const newOptions = {
     kind: kinds.fileOrNew,
     description: "file whose first line is the password, made if missing; asked for by default",
   },
-} satisfies OptionTable;
+});
 
 /** Writes a key into a new keystore and prints its address. Nothing is written if that exists. */
 async function writeKey(
@@ -87,21 +86,19 @@ const importKey = (cost: number) =>
     },
   });
 
-const passwordOptions = {
+const passwordOptions = optionTable({
   keystore: { ...keystoreOptions.keystore, required: true },
   keystorePasswordFile: { ...keystorePasswordFile, description: "file with the present password" },
   newPasswordFile: {
-    flags: "--new-password-file",
     kind: kinds.fileOrNew,
     description: "file whose first line is the new password, made if missing; asked for by default",
   },
   output: {
-    flags: "--output",
     kind: kinds.fileOrNew,
     required: true,
     description: "file to create; the old one stays as it is",
   },
-} satisfies OptionTable;
+});
 
 const changePassword = (cost: number) =>
   command({
@@ -134,19 +131,18 @@ async function askNewPassword({ askSecret }: CommandContext): Promise<string> {
   throw new UsageError("The two passwords differ");
 }
 
-const showOptions = {
+const showOptions = optionTable({
   keystore: { ...keystoreOptions.keystore, required: true },
   keystorePasswordFile: {
     ...keystorePasswordFile,
     description: "file whose first line is the password; asked for by default",
   },
   reveal: {
-    flags: "--reveal",
     kind: kinds.flag,
     description: "print the private key too",
     default: "false",
   },
-} satisfies OptionTable;
+});
 
 const showKey = command({
   name: "key show",

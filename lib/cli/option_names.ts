@@ -2,7 +2,14 @@
  * Names of options outside the command line, computed from their flags: `--max-risk` of the solver is
  * the variable `RANGEMAKER_SOLVER_MAX_RISK` and the setting `max_risk` in section `[solver]`.
  */
-import { type CommandText, type OptionSpec, type OptionTable, UsageError } from "./option_table.ts";
+import {
+  type CommandText,
+  type OptionRows,
+  type OptionSpec,
+  type OptionTable,
+  optionTable,
+  UsageError,
+} from "./option_table.ts";
 import { SHARED_OPTIONS } from "./shared_options.ts";
 
 /** Start of every computed name. */
@@ -36,9 +43,9 @@ export type CommandName = (typeof COMMAND_NAMES)[number];
  *
  * @param command Its words, such as `solver backtest`.
  */
-export function optionsFor<T extends OptionTable>(command: string, table: T): T {
-  const owned = Object.entries(table).map(([key, spec]) => [key, { command, ...spec }]);
-  return Object.fromEntries(owned) as T; // each row has gained a field that its type allows
+export function optionsFor<T extends OptionRows>(command: string, rows: T) {
+  const owned = Object.entries(rows).map(([key, row]) => [key, { command, ...row }]);
+  return optionTable(Object.fromEntries(owned) as T); // each row has gained a field that its type allows
 }
 
 /**

@@ -5,7 +5,10 @@ import { redact } from "../redact.ts";
 
 /** One row of an option table. Without a default the option is optional, unless it is required. */
 export interface OptionSpec<K extends OptionKind = OptionKind> {
-  /** `-p, --port`. The help adds the kind's placeholder unless one is given: `--tape <file>`. */
+  /**
+   * `-p, --port`; {@link optionTable} adds what follows from the key. The help adds the kind's placeholder
+   * unless one is given: `--tape <file>`.
+   */
   flags: string;
   kind: K;
   /** Variable that the specification names; see `option_names.ts` for those that all options have. */
@@ -32,6 +35,20 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
  * key may be that name's plural, with an s.
  */
 export type OptionTable = Record<string, OptionSpec>;
+
+/** A table as it is written: without flags where the key says them. */
+export type OptionRows = Record<string, Omit<OptionSpec, "flags"> & { flags?: string }>;
+
+/** A table with all flags: those that are not given are made from the key, `--max-risk` of `maxRisk`. */
+export function optionTable<T extends OptionRows>(
+  rows: T,
+): { [K in keyof T]: T[K] & { flags: string } } {
+  const named = Object.entries(rows).map(([key, row]) => {
+    const flags = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    return [key, { flags, ...row }];
+  });
+  return Object.fromEntries(named); // the same keys, each with its row
+}
 
 export type ValueOf<S extends OptionSpec> = S extends { default: string } | { required: true }
   ? z.output<S["kind"]["schema"]>

@@ -10,12 +10,13 @@ import {
   type OptionsOf,
   type OptionSpec,
   type OptionTable,
+  optionTable,
   UsageError,
 } from "./option_table.ts";
 import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./option_names.ts";
 
 export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
-export { HelpRequest, UsageError };
+export { HelpRequest, optionTable, UsageError };
 
 export type Environment = (name: string) => string | undefined;
 

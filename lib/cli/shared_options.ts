@@ -2,7 +2,7 @@
 import { SIGNER_METHODS } from "../net/remote_signer.ts";
 import { addressSchema } from "../protocol/scalars.ts";
 import * as kinds from "./option_kinds.ts";
-import type { OptionSpec, OptionTable } from "./option_table.ts";
+import { type OptionSpec, optionTable } from "./option_table.ts";
 import { DAY_MS } from "../time.ts";
 
 /** A request that arrives just before its deadline must finish long before its key is deleted. */
@@ -17,9 +17,8 @@ export const configOption = {
 } satisfies OptionSpec;
 
 /** The logging options that every command takes. */
-export const loggingOptions = {
+export const loggingOptions = optionTable({
   jsonLogs: {
-    flags: "--json-logs",
     kind: kinds.flag,
     shared: true,
     description: "log JSON lines instead of text",
@@ -32,19 +31,17 @@ export const loggingOptions = {
     description: "debug, info, warning or error",
     default: "info",
   },
-} satisfies OptionTable;
+});
 
 /** Where a service listens, and under which names it answers. */
-export const listenOptions = {
+export const listenOptions = optionTable({
   host: {
-    flags: "--host",
     kind: kinds.host,
     shared: true,
     description: "address to listen on; 0.0.0.0 for every interface",
     default: "127.0.0.1",
   },
   allowedHosts: {
-    flags: "--allowed-hosts",
     kind: kinds.list,
     shared: true,
     description:
@@ -52,7 +49,7 @@ export const listenOptions = {
       "none on 127.0.0.1, all elsewhere",
     default: "",
   },
-} satisfies OptionTable;
+});
 
 /** Web pages that may call a service from a browser. */
 export const corsOriginsOption = {
@@ -84,21 +81,19 @@ export const trustProxyOption = {
 } satisfies OptionSpec;
 
 /** Limits on how often callers may send requests. */
-export const limiterOptions = {
+export const limiterOptions = optionTable({
   rateLimit: {
-    flags: "--rate-limit",
     kind: kinds.integer(0, 1_000_000),
     description: "requests a second from one address, on average over 3 s; 0 for no limit",
     default: "100",
   },
   rateLimitTotal: {
-    flags: "--rate-limit-total",
     kind: kinds.integer(0, 1_000_000),
     description: "requests a second from all addresses, on average over 3 s; 0 for no limit",
     default: "1000",
   },
   trustProxy: trustProxyOption,
-} satisfies OptionTable;
+});
 
 /** The core node's JSON-RPC. */
 export const rpcUrlOption = {
@@ -127,40 +122,35 @@ export const marketsOption = {
 } satisfies OptionSpec;
 
 /** The keystore options of a service that signs. */
-export const keystoreOptions = {
+export const keystoreOptions = optionTable({
   keystore: {
-    flags: "--keystore",
     kind: kinds.file,
     description: "encrypted JSON keystore (version 3) with the key",
   },
   keystorePasswordFile: {
-    flags: "--keystore-password-file",
     kind: kinds.file,
     description: "file whose first line is the password of the keystore",
   },
-} satisfies OptionTable;
+});
 
 /** The options of a service whose key may be elsewhere. */
-export const remoteSignerOptions = {
+export const remoteSignerOptions = optionTable({
   signerUrl: {
-    flags: "--signer-url",
     kind: kinds.httpUrl,
     description:
       "service that signs typed data over JSON-RPC, such as Web3Signer, in place of a key",
   },
   signerAddress: {
-    flags: "--signer-address",
     kind: { schema: addressSchema, placeholder: "address" },
     description: "account that the service signs as",
   },
   signerMethod: {
-    flags: "--signer-method",
     kind: kinds.choice(SIGNER_METHODS),
     description:
       "its method: eth_signTypedData for Web3Signer, account_… for Clef, …_v4 for wallets",
     default: "eth_signTypedData",
   },
-} satisfies OptionTable;
+});
 
 /** The database in which a service stores its intents. */
 export function databaseOption(defaultPath: string) {

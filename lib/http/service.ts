@@ -41,6 +41,23 @@ export interface ServiceDefinition {
   close?: () => void | Promise<void>;
 }
 
+/**
+ * Starts a service from parts that have to be closed when it stops, or at once if it does not start.
+ *
+ * @param start Gives the stack each part that it has opened. What it returns closes the stack when it stops.
+ */
+export async function startOrClose<T>(
+  start: (opened: AsyncDisposableStack) => Promise<T>,
+): Promise<T> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await start(opened);
+  } catch (thrown) {
+    await opened.disposeAsync();
+    throw thrown;
+  }
+}
+
 /** Starts listening. @throws {ListenError} If the address cannot be bound. */
 export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;

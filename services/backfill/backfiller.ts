@@ -50,7 +50,7 @@ export class Backfiller {
 
   /**
    * @param spans Aligned to slots of 100 ms.
-   * @throws {ExchangeHistoryError} @throws {BackfillRefusedError} @throws {NodeUnreachableError}
+   * @throws {ExchangeHistoryError} @throws {RangemakerError} @throws {NodeUnreachableError}
    */
   async fill(market: Market, spans: readonly TimeSpan[]): Promise<SpanReport[]> {
     const totalSlots = spans.reduce((sum, span) => sum + slotsIn(span), 0);
@@ -103,7 +103,10 @@ export class Backfiller {
       chainId,
     );
     const { error, filledSlots = 0 } = await client.sendTransaction(tx);
-    if (error !== undefined) throw new BackfillRefusedError(error.code, error.message);
+    if (error !== undefined) {
+      const { code, message } = error;
+      throw new RangemakerError(code, `Backfill refused with ${code}: ${message}`);
+    }
     return filledSlots;
   }
 }

@@ -52,12 +52,10 @@ export const options = optionsFor("backfill", {
   },
   markets: marketsOption,
   from: {
-    flags: "--from",
     kind: time,
     description: "start (inclusive), Unix milliseconds or ISO 8601",
   },
   to: {
-    flags: "--to",
     kind: time,
     description: "end (exclusive), Unix milliseconds or ISO 8601",
   },
@@ -70,13 +68,11 @@ export const options = optionsFor("backfill", {
   ...keystoreOptions,
   ...remoteSignerOptions,
   historyUrl: {
-    flags: "--history-url",
     kind: kinds.httpUrl,
     description: "trade history with the API of Binance",
     default: EXCHANGE_HISTORY_URL,
   },
   maxCarryMs: {
-    flags: "--max-carry-ms",
     kind: kinds.duration(0, CARRY_MAX_MS),
     description:
       `how long a trade's price fills later slots without a trade, at most ${CARRY_MAX_MS}`,

@@ -8,7 +8,7 @@ import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
-import { type RunningService, startService } from "../../lib/http/service.ts";
+import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { depositHandler, Depositor } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
@@ -26,20 +26,13 @@ export { type BridgeOptions, options };
  * @throws {StoreError} If the database cannot be used.
  * @throws {ListenError} If the port is not available.
  */
-export async function startBridge(
+export function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  const opened = new AsyncDisposableStack();
-  try {
-    return await start(options, clock, opened);
-  } catch (thrown) {
-    await opened.disposeAsync();
-    throw thrown;
-  }
+  return startOrClose((opened) => start(options, clock, opened));
 }
 
-/** @param opened Gets what has to be closed when the bridge stops, or if it does not start. */
 async function start(
   options: BridgeOptions,
   clock: Clock,

@@ -21,24 +21,20 @@ export const options = optionsFor("exchanges", {
   markets: marketsOption,
   corsOrigins: readerOriginsOption,
   seed: {
-    flags: "--seed",
     kind: kinds.seed,
     description: "seed of the simulation; the same seed gives the same prices",
     default: "1",
   },
   rate: {
-    flags: "--rate",
     kind: kinds.integer(1, 10_000),
     description: "average number of simulated trades a second per market and venue",
     default: "5",
   },
   tape: {
-    flags: "--tape",
     kind: kinds.file,
     description: "CSV of trades to replay in a loop: time_ms,trade_id,side,price,amount",
   },
   tapeMarket: {
-    flags: "--tape-market",
     kind: kinds.marketSymbol,
     description: "market of the tape; the other markets are simulated",
     default: "ETH/USDT",

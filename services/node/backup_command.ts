@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { command, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../lib/cli/options.ts";
+import { optionTable } from "../../lib/cli/options.ts";
 import { statOf } from "../../lib/files.ts";
 import { options as nodeOptions } from "./options.ts";
 import {
@@ -17,15 +17,14 @@ import {
 import { Database } from "./store/database.ts";
 import { requireUndamaged } from "./store/damage_check.ts";
 
-export const options = {
+export const options = optionTable({
   dataDir: { ...nodeOptions.dataDir, description: "directory of the chain" },
   to: {
-    flags: "--to",
     kind: { ...kinds.outputFile, access: "database" }, // also the files beside it
     description: "new file for the backup",
     required: true,
   },
-} satisfies OptionTable;
+});
 
 export const run = command({
   name: "node backup",

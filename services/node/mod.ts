@@ -3,7 +3,7 @@ import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { IN_MEMORY } from "../../lib/intents/database_url.ts";
 import { requireFreePort } from "../../lib/http/listener.ts";
-import { type RunningService, startService } from "../../lib/http/service.ts";
+import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
 import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
@@ -29,10 +29,19 @@ export interface RunningNode extends RunningService {
  * @throws {UsageError} If the markets file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {StorageError} If the data directory cannot be used.
  */
-export async function startNode(
+export function startNode(
   given: NodeOptions,
   clock: Clock = systemClock,
   monotonic: Clock = monotonicClock,
+): Promise<RunningNode> {
+  return startOrClose((opened) => start(given, clock, monotonic, opened));
+}
+
+async function start(
+  given: NodeOptions,
+  clock: Clock,
+  monotonic: Clock,
+  opened: AsyncDisposableStack,
 ): Promise<RunningNode> {
   const settings = resolveSettings(given, await readMarkets(given.markets));
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
@@ -47,8 +56,11 @@ export async function startNode(
     monotonic,
     development,
   );
-  const listen = (name: string, port: number, isReadOnly: boolean) =>
-    startService({
+  opened.defer(() => storage.close(node.chain.head));
+  const services: RunningService[] = [];
+  opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
+  const listen = (name: string, port: number, isReadOnly: boolean) => {
+    const service = startService({
       name,
       host: given.host,
       allowedHosts: given.allowedHosts,
@@ -64,35 +76,17 @@ export async function startNode(
       },
       drain: () => node.clients.closeAll(),
     });
-  const services: RunningService[] = [];
-  const stop = async () => {
-    await node.stop();
-    await Promise.all(services.map((service) => service.stop()));
-    await storage.close(node.chain.head);
+    services.push(service);
+    return service.url;
   };
-  const open = (...service: Parameters<typeof listen>) => {
-    const running = listen(...service);
-    services.push(running);
-    return running.url;
-  };
-  try {
-    const url = open("node", given.port, false);
-    const readUrl = open("read-node", given.readPort, true);
-    node.start();
-    let stopping: Promise<void> | undefined;
-    const stopOnce = () => stopping ??= stop();
-    return {
-      url,
-      wsUrl: webSocketUrl(url),
-      readUrl,
-      readWsUrl: webSocketUrl(readUrl),
-      stop: stopOnce,
-      [Symbol.asyncDispose]: stopOnce,
-    };
-  } catch (thrown) {
-    await stop();
-    throw thrown;
-  }
+  const url = listen("node", given.port, false);
+  const readUrl = listen("read-node", given.readPort, true);
+  opened.defer(() => node.stop());
+  node.start();
+  let stopping: Promise<void> | undefined;
+  const stop = () => stopping ??= opened.disposeAsync();
+  const urls = { url, wsUrl: webSocketUrl(url), readUrl, readWsUrl: webSocketUrl(readUrl) };
+  return { ...urls, stop, [Symbol.asyncDispose]: stop };
 }
 
 function developmentOf(dataDir: string | undefined, clock: Clock): Development {

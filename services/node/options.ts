@@ -85,7 +85,6 @@ export const options = optionsFor("node", {
   ...listenOptions,
   corsOrigins: readerOriginsOption,
   readPort: {
-    flags: "--read-port",
     kind: kinds.port,
     description: "second port without the write methods; 0 takes a free one",
     default: "8547",
@@ -98,21 +97,18 @@ export const options = optionsFor("node", {
     default: "localhost:8550",
   },
   oracleTimeoutMs: {
-    flags: "--oracle-timeout-ms",
     kind: kinds.duration(1, ORACLE_TIMEOUT_MAX_MS),
     setting: "oracle.timeout_ms",
     description: "how long a checkpoint waits for prices",
     default: "10",
   },
   maxStaleMs: {
-    flags: "--max-stale-ms",
     kind: kinds.duration(1),
     setting: "oracle.max_stale_ms",
     description: "maximum age of a price",
     default: "3000",
   },
   ringBufferSize: {
-    flags: "--ring-buffer-size",
     kind: ringBufferSize,
     setting: "oracle.ring_buffer_size",
     description: "price slots of 100 ms per market, a power of two",
@@ -121,31 +117,26 @@ export const options = optionsFor("node", {
   chainId: chainIdOption,
   markets: marketsOption,
   maxStartAheadMs: {
-    flags: "--max-start-ahead-ms",
     kind: kinds.duration(0),
     description: "how far ahead of its submission a window may start",
     default: START_AHEAD_MAX_MS.toString(),
   },
   minBet: {
-    flags: "--min-bet",
     kind: kinds.amount,
     description: "smallest bet of a new thesis, USDC with 6 decimals",
     default: "10000",
   },
   relayers: {
-    flags: "--relayers",
     kind: kinds.addresses,
     description:
       "accounts that may submit deposits, comma-separated; applies to an existing chain too",
   },
   admins: {
-    flags: "--admins",
     kind: kinds.addresses,
     description:
       "accounts that may backfill prices, comma-separated; applies to an existing chain too",
   },
   balances: {
-    flags: "--balances",
     kind: balances,
     description: "balance of an account at genesis, USDC with 6 decimals; repeatable",
     repeatable: true,
@@ -162,7 +153,6 @@ export const options = optionsFor("node", {
     description: "how long settled theses and receipts can be read; with --data-dir",
   },
   dev: {
-    flags: "--dev",
     kind: kinds.flag,
     description:
       "development methods, for anyone who reaches the node: core_faucet, and in memory " +

@@ -78,7 +78,6 @@ export const options = optionsFor("oracle", {
     repeatable: true,
   },
   maxSourceAgeMs: {
-    flags: "--max-source-age-ms",
     kind: kinds.duration(100, 3_600_000),
     description: "how long a source contributes after its price was last confirmed",
     // Below the node's max_stale_ms of 3000, so that a dead source leaves before the price is stale.

@@ -1,3 +1,4 @@
+import { mayTakeOneMore } from "../../lib/fair_share.ts";
 import type { CallerAddress } from "../../lib/http/caller_address.ts";
 
 /**
@@ -39,14 +40,11 @@ export class AddressCounts {
     return true;
   }
 
-  /**
-   * Whether one more is within the limits. Behind one peer an address may hold at most half of what is
-   * left, so that a few cannot take everything.
-   */
+  /** Whether one more is within the limits, and a fair share of what is left to those behind its peer. */
   hasRoom(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;
     const { key, peerKey } = address;
-    return key === peerKey || numberOf(this.#counts, key) < this.#freeOf(peerKey);
+    return key === peerKey || mayTakeOneMore(numberOf(this.#counts, key), this.#freeOf(peerKey));
   }
 
   isAtOwnLimit({ key, networks }: AddressKeys): boolean {

@@ -3,7 +3,7 @@ import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { listen } from "../../lib/http/listener.ts";
-import { type RunningService, startService } from "../../lib/http/service.ts";
+import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
 import { PEER_SHARE } from "./address_counts.ts";
 import { isHandshake } from "./clients/ws_clients.ts";
@@ -37,16 +37,9 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       `--reconnect-initial-ms must not be over --reconnect-max-ms: received ${reconnectInitialMs} and ${reconnectMaxMs}`,
     );
   }
-  const opened = new AsyncDisposableStack();
-  try {
-    return await start(options, opened);
-  } catch (thrown) {
-    await opened.disposeAsync();
-    throw thrown;
-  }
+  return await startOrClose((opened) => start(options, opened));
 }
 
-/** @param opened Gets what has to be stopped when the proxy stops, or if it does not start. */
 async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promise<RunningProxy> {
   const { host, allowedHosts, reusePort, metricsPort } = options;
   const registry = createRegistry();

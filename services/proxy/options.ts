@@ -13,7 +13,6 @@ import { itemsOf } from "../../lib/cli/option_kinds.ts";
 /** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
 export const options = optionsFor("proxy", {
   port: {
-    flags: "--port",
     kind: kinds.port,
     env: "PORT",
     description: "listening port; 0 takes a free one",
@@ -21,40 +20,34 @@ export const options = optionsFor("proxy", {
   },
   ...listenOptions,
   wsPort: {
-    flags: "--ws-port",
     kind: kinds.port,
     description:
       "second port for WebSockets only, several times as fast with thousands of clients; " +
       "0 takes a free one",
   },
   reusePort: {
-    flags: "--reuse-port",
     kind: kinds.flag,
     description: "let several proxies listen on the same ports, one for each core; Linux only",
     default: "false",
   },
   metricsPort: {
-    flags: "--metrics-port",
     kind: kinds.port,
     description:
       "further port for /metrics, /health and /ready of this process alone; 0 takes a free one",
   },
   writeNodeUrl: {
-    flags: "--write-node-url",
     kind: kinds.nodeUrl,
     env: "WRITE_NODE_URL",
     description: "write node for transactions",
     default: "http://localhost:8545",
   },
   readNodeUrl: {
-    flags: "--read-node-url",
     kind: kinds.nodeUrls,
     env: "READ_NODE_URL",
     description: "read node for queries, or several of one chain, comma-separated",
     default: "http://localhost:8547",
   },
   readNodeWsUrl: {
-    flags: "--read-node-ws-url",
     kind: kinds.wsUrls,
     env: "READ_NODE_WS_URL",
     description:
@@ -95,7 +88,6 @@ export const options = optionsFor("proxy", {
     default: "1000",
   },
   upstreamTimeoutMs: {
-    flags: "--upstream-timeout-ms",
     kind: kinds.duration(1, 600_000),
     description: "timeout of a call to a node",
     default: "30000",
@@ -149,12 +141,6 @@ export const options = optionsFor("proxy", {
       "further reads that always go over HTTP because their answers are large, comma-separated",
     default: "",
   },
-  coalesceReads: {
-    flags: "--coalesce-reads",
-    kind: kinds.toggle,
-    description: "send identical concurrent reads once",
-    default: "true",
-  },
   slowClients: {
     flags: "--slow-clients <lag|close>",
     kind: kinds.choice(["lag", "close"]),
@@ -163,13 +149,11 @@ export const options = optionsFor("proxy", {
     default: "lag",
   },
   subscribeTimeoutMs: {
-    flags: "--subscribe-timeout-ms",
     kind: kinds.duration(1, 600_000),
     description: "how long a subscribe call waits for a disconnected read node before it fails",
     default: "10000",
   },
   headSilenceMs: {
-    flags: "--head-silence-ms",
     kind: kinds.duration(1, 3_600_000),
     description:
       "time without a new head after which the head is read over HTTP; if the chain has moved " +
@@ -177,13 +161,11 @@ export const options = optionsFor("proxy", {
     default: "15000",
   },
   reconnectInitialMs: {
-    flags: "--reconnect-initial-ms",
     kind: kinds.duration(1, 600_000),
     description: "first delay before reconnecting to the read node; doubles with each attempt",
     default: "100",
   },
   reconnectMaxMs: {
-    flags: "--reconnect-max-ms",
     kind: kinds.duration(1, 600_000),
     description: "longest delay before reconnecting to the read node",
     default: String(SERVICE_WAIT_MAX_MS),

@@ -60,7 +60,6 @@ export class ProxyCore {
       plainReads: nodes.plainReads,
       readNodes: nodes.readNodes,
       maxBatch: options.maxBatch,
-      coalesceReads: options.coalesceReads,
       budget,
       metrics,
     });

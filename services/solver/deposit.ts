@@ -2,7 +2,7 @@
 import { command, ExitCode } from "../../lib/cli/command.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../lib/cli/options.ts";
+import { optionTable } from "../../lib/cli/options.ts";
 import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
@@ -13,21 +13,19 @@ import { options as solverOptions } from "./options.ts";
 
 const { privateKey, keystore, keystorePasswordFile, chainId } = solverOptions;
 
-const options = {
+const options = optionTable({
   bridgeUrl: {
-    flags: "--bridge-url",
     kind: kinds.httpUrl,
     required: true,
     description: "URL of the bridge",
   },
   amount: {
-    flags: "--amount",
     kind: kinds.amount,
     required: true,
     description: "USDC with 6 decimals: 1000000 is 1 USDC",
   },
   ...{ privateKey, keystore, keystorePasswordFile, chainId },
-} satisfies OptionTable;
+});
 
 /** The `solver deposit` subcommand: signs a deposit with the solver's key and sends it to the bridge. */
 export const run = command({

@@ -11,7 +11,7 @@ import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
-import { type RunningService, startService } from "../../lib/http/service.ts";
+import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
 import { executionLog } from "./execution_log.ts";
 import { decodeBet } from "./execution/execution.ts";
@@ -38,20 +38,13 @@ export { options, type SolverOptions };
  * @throws {StrategyError} If the pricing strategy cannot be used.
  * @throws {ListenError} If the port cannot be listened on.
  */
-export async function startSolver(
+export function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  const opened = new AsyncDisposableStack();
-  try {
-    return await start(options, clock, opened);
-  } catch (thrown) {
-    await opened.disposeAsync();
-    throw thrown;
-  }
+  return startOrClose((opened) => start(options, clock, opened));
 }
 
-/** @param opened Gets what has to be closed when the solver stops, or if it does not start. */
 async function start(
   options: SolverOptions,
   clock: Clock,

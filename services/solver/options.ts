@@ -67,57 +67,48 @@ export const options = optionsFor("solver", {
     default: "1.5",
   },
   maxRisk: {
-    flags: "--max-risk",
     kind: kinds.amount,
     description: "largest loss on one thesis (payout minus bet), USDC with 6 decimals",
     default: "10000000000",
   },
   maxExposure: {
-    flags: "--max-exposure",
     kind: kinds.amount,
     description:
       "largest loss on all open theses of all solvers on the database, USDC with 6 decimals; " +
       "no limit by default",
   },
   hedgeDelayMs: {
-    flags: "--hedge-delay-ms",
     kind: kinds.duration(0, HEDGE_DELAY_MS_MAX),
     description: "duration of the simulated hedge; with --hedge-url, the usual duration of a hedge",
     default: "50",
   },
   hedgeUrl: {
-    flags: "--hedge-url",
     kind: kinds.httpUrl,
     description: "service of your own that hedges executions: POST { quoteHash, quote, risk }",
   },
   hedgeTimeoutMs: {
-    flags: "--hedge-timeout-ms",
     kind: kinds.duration(1, HEDGE_DELAY_MS_MAX),
     description: "how long the service at --hedge-url may take to answer",
     default: "2000",
   },
   ...pricingOptions,
   historyUrl: {
-    flags: "--history-url",
     kind: kinds.httpUrl,
     description:
       "candles of the last week at the start, from an API like Binance's; none by default, as " +
       `simulated prices have no past; for real ones ${EXCHANGE_HISTORY_URL}; not with --pricing mock`,
   },
   maxStartAheadMs: {
-    flags: "--max-start-ahead-ms",
     kind: kinds.duration(0, DAY_MS * 365),
     description: "latest start of a window from now; not with --pricing mock",
     default: String(DAY_MS),
   },
   maxStartBehindMs: {
-    flags: "--max-start-behind-ms",
     kind: kinds.duration(0, DAY_MS),
     description: "earliest start of a window before now; not with --pricing mock",
     default: "60000",
   },
   maxDeadlineMs: {
-    flags: "--max-deadline-ms",
     kind: kinds.duration(1, DAY_MS),
     description: "longest life of a quote; not with --pricing mock",
     default: "300000",

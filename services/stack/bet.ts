@@ -25,12 +25,6 @@ export interface BetResult {
   solver: Account;
 }
 
-export class BetError extends RangemakerError {
-  constructor(message: string) {
-    super("BET", message);
-  }
-}
-
 const SYMBOL = "ETH/USDT";
 /** USDC with 6 decimals. */
 const DEPOSIT = 1_000_000_000n;
@@ -272,9 +266,9 @@ function requireTotal(who: string, account: Account, expected: bigint): void {
   assert(account.locked === 0n, `${who} still has ${account.locked} locked`);
 }
 
-/** @throws {BetError} With `message` unless `condition` is true. */
+/** @throws {RangemakerError} With `message` unless `condition` is true. */
 function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new BetError(message);
+  if (!condition) throw new RangemakerError("BET", message);
 }
 
 function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {

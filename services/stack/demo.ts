@@ -2,20 +2,19 @@ import { messageOf } from "../../lib/errors.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../lib/cli/options.ts";
+import { optionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { priceOptions, warnOfDevelopmentKeys } from "./mod.ts";
 import { describeStack, FREE_PORTS, STACK_PRICING, startStack } from "./stack.ts";
 
-const options = {
+const options = optionTable({
   ...priceOptions,
   keep: {
-    flags: "--keep",
     kind: kinds.flag,
     description: "keep everything running afterwards and print the URLs",
     default: "false",
   },
-} satisfies OptionTable;
+});
 
 /** `demo`: starts a stack on free ports and plays one bet; exit code 0 if every check passed. */
 export const run = command({

@@ -44,13 +44,11 @@ const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChec
 
 export const doctorOptions = optionsFor("doctor", {
   json: {
-    flags: "--json",
     kind: kinds.flag,
     description: "print one JSON document instead of lines",
     default: "false",
   },
   timeoutMs: {
-    flags: "--timeout-ms",
     kind: kinds.duration(100, 600_000),
     description: "timeout of each check",
     default: "10000",

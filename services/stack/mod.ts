@@ -1,7 +1,7 @@
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../lib/cli/options.ts";
+import { optionTable } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
 import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
@@ -9,30 +9,26 @@ import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
 import { describeStack, STACK_PRICING, startStack } from "./stack.ts";
 
 /** Options of both the stack and the demo: the source of prices. */
-export const priceOptions = {
+export const priceOptions = optionTable({
   seed: {
-    flags: "--seed",
     kind: kinds.seed,
     description: "seed of the simulated prices",
     default: "1",
   },
   tape: {
-    flags: "--tape",
     kind: kinds.file,
     description: "replay recorded ETH/USDT trades (CSV time_ms,trade_id,side,price,amount)",
   },
-} satisfies OptionTable;
+});
 
-export const options = {
+export const options = optionTable({
   ...priceOptions,
   live: {
-    flags: "--live",
     kind: kinds.flag,
     description: "take prices from the real exchanges",
     default: "false",
   },
   portOffset: {
-    flags: "--port-offset",
     kind: kinds.integer(0, PORT_OFFSET_MAX),
     description: "added to every port, so that several stacks can run side by side",
     default: "0",
@@ -40,7 +36,6 @@ export const options = {
   ...listenOptions,
   markets: marketsOption,
   corsOrigins: {
-    flags: "--cors-origins",
     kind: kinds.origins,
     description: "web pages besides the console that may call solver, bridge and proxy, " +
       "comma-separated; * for all; none by default",
@@ -63,7 +58,7 @@ export const options = {
     ...pricingOptions.volatilityHistoryMs,
     default: String(STACK_PRICING.volatilityHistoryMs),
   },
-} satisfies OptionTable;
+});
 
 export function warnOfDevelopmentKeys(): void {
   serviceLog("stack").warn(

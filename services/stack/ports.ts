@@ -47,17 +47,13 @@ export const FREE_PORTS: StackPorts = {
   solver: 0,
 };
 
-/** A stack cannot listen on its ports. */
-export class StackPortsError extends RangemakerError {
-  constructor(message: string) {
-    super("STACK_PORTS", message);
-  }
-}
+/** Code of the errors of a stack that cannot listen on its ports. */
+const STACK_PORTS = "STACK_PORTS";
 
 /**
  * Makes sure that all ports are free.
  *
- * @throws {StackPortsError} Naming each service whose port is taken, and the program that uses it.
+ * @throws {RangemakerError} Naming each service whose port is taken, and the program that uses it.
  */
 export async function requireFreePorts(host: string, ports: Partial<StackPorts>): Promise<void> {
   const busy = Object.entries(ports).filter(([, port]) => port !== 0 && isBusy(host, port));
@@ -67,7 +63,8 @@ export async function requireFreePorts(host: string, ports: Partial<StackPorts>)
     const service = key === "nodeRead" ? "read-node" : key; // its name in logs
     return `${port} of ${service} by ${owners[index]}`;
   });
-  throw new StackPortsError(
+  throw new RangemakerError(
+    STACK_PORTS,
     `Ports are taken: ${taken.join(", ")}: stop what listens there, or move this stack to other ` +
       "ports with --port-offset, such as --port-offset 100",
   );
@@ -82,6 +79,6 @@ function isBusy(hostname: string, port: number): boolean {
     const reason = thrown instanceof Deno.errors.NotCapable
       ? "the stack may listen on 127.0.0.1, localhost, ::1, or with 0.0.0.0 and :: on every interface"
       : messageOf(thrown);
-    throw new StackPortsError(`Cannot listen on --host ${hostname}: ${reason}`);
+    throw new RangemakerError(STACK_PORTS, `Cannot listen on --host ${hostname}: ${reason}`);
   }
 }

@@ -6,7 +6,7 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { listenOptions } from "../../lib/cli/shared_options.ts";
-import type { RunningService } from "../../lib/http/service.ts";
+import { startOrClose } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
 import {
@@ -88,36 +88,25 @@ export interface RunningStack extends AsyncDisposable {
  * already started are stopped and its error is thrown.
  *
  * @throws {UsageError} @throws {TapeError} @throws {StrategyError} If a file cannot be used.
- * @throws {StackPortsError} If ports are taken.
+ * @throws {RangemakerError} If ports are taken.
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
-  const started: RunningService[] = [];
-  const stop = async () => {
-    for (const service of started.splice(0).reverse()) await service.stop();
-  };
-  const track = async <S extends RunningService>(starting: S | Promise<S>): Promise<S> => {
-    const service = await starting;
-    started.push(service);
-    return service;
-  };
   await requireFiles(options);
   const { exchanges, ...others } = options.ports;
   await requireFreePorts(
     options.host ?? DEFAULT_HOST,
     options.live ? others : { exchanges, ...others },
   );
-  try {
-    const console = await startStackConsole(options, track);
+  return await startOrClose(async (opened) => {
+    const console = await startStackConsole(options, opened);
     const urls = {
       ...console?.urls,
-      ...await startAll(options, track, originsOf(console?.urls.console)),
+      ...await startAll(options, opened, originsOf(console?.urls.console)),
     };
     await console?.connect(urls);
+    const stop = () => opened.disposeAsync();
     return { urls, stop, [Symbol.asyncDispose]: stop };
-  } catch (thrown) {
-    await stop();
-    throw thrown;
-  }
+  });
 }
 
 /** Reads the files that services will read: a wrong one is found before anything is started. */
@@ -130,19 +119,16 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
   }
 }
 
-/** Waits until a service has started, and remembers it for the stop. */
-type Track = <S extends RunningService>(starting: S | Promise<S>) => Promise<S>;
-
 /** Starts the console; it gets the URLs of the services once they run. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, allowedHosts, page, markets }: StackOptions,
-  track: Track,
+  opened: AsyncDisposableStack,
 ): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
   const given = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
-  const { url } = await track(
-    startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
+  const { url } = opened.use(
+    await startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
   );
   return {
     urls: { console: url },
@@ -170,7 +156,7 @@ function originsOf(consoleUrl: string | undefined): string[] {
 
 async function startAll(
   options: StackOptions,
-  track: Track,
+  opened: AsyncDisposableStack,
   consoleOrigins: string[],
 ): Promise<StackUrls> {
   const { ports, seed, tape, live = false, dataDir, markets, pricing } = options;
@@ -182,22 +168,26 @@ async function startAll(
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   // Node, bridge and solver share one clock that can be moved; prices still come from the present.
   const clock = new ShiftedClock(systemClock);
-  const exchanges = live ? undefined : await track(startExchanges(withDefaults(exchangesOptions, {
-    ...listen,
-    ...readers,
-    markets,
-    port: ports.exchanges,
-    seed,
-    tape,
-  })));
-  const oracle = await track(startOracle(withDefaults(oracleOptions, {
-    ...listen,
-    ...readers,
-    markets,
-    port: ports.oracle,
-    minSources: MIN_SOURCES_SAFE,
-    ...(exchanges && { providerUrls: exchanges.providerUrls }),
-  })));
+  const exchanges = live ? undefined : opened.use(
+    await startExchanges(withDefaults(exchangesOptions, {
+      ...listen,
+      ...readers,
+      markets,
+      port: ports.exchanges,
+      seed,
+      tape,
+    })),
+  );
+  const oracle = opened.use(
+    await startOracle(withDefaults(oracleOptions, {
+      ...listen,
+      ...readers,
+      markets,
+      port: ports.oracle,
+      minSources: MIN_SOURCES_SAFE,
+      ...(exchanges && { providerUrls: exchanges.providerUrls }),
+    })),
+  );
   const nodeValues = withDefaults(nodeOptions, {
     ...listen,
     ...readers,
@@ -209,14 +199,16 @@ async function startAll(
     dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
     dev: true,
   });
-  const node = await track(startNode(nodeValues, clock));
-  const proxy = await track(startProxy(withDefaults(proxyOptions, {
-    ...listen,
-    ...users,
-    port: ports.proxy,
-    writeNodeUrl: node.url,
-    readNodeUrl: node.readUrl,
-  })));
+  const node = opened.use(await startNode(nodeValues, clock));
+  const proxy = opened.use(
+    await startProxy(withDefaults(proxyOptions, {
+      ...listen,
+      ...users,
+      port: ports.proxy,
+      writeNodeUrl: node.url,
+      readNodeUrl: node.readUrl,
+    })),
+  );
   const bridgeValues = withDefaults(bridgeOptions, {
     ...listen,
     ...users,
@@ -225,7 +217,7 @@ async function startAll(
     privateKey: new LocalSigner(DEV_ACCOUNTS.relayer.privateKey),
     database: databaseOf("bridge"),
   });
-  const bridge = await track(startBridge(bridgeValues, clock));
+  const bridge = opened.use(await startBridge(bridgeValues, clock));
   const solverValues = withDefaults(solverOptions, {
     ...pricing,
     ...listen,
@@ -239,7 +231,7 @@ async function startAll(
     ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
     database: databaseOf("solver"),
   });
-  const solver = await track(startSolver(solverValues, clock));
+  const solver = opened.use(await startSolver(solverValues, clock));
   return {
     ...(exchanges && { exchanges: exchanges.url }),
     oracle: oracle.url,

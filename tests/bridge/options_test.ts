@@ -27,7 +27,7 @@ Deno.test(
   "Bridge: every option has its effect",
   everyOption(options, (observe) =>
     withFolder(async (folder) => {
-      const node = FakeNode.start(CHAIN_ID);
+      await using node = FakeNode.start(CHAIN_ID);
       const clock = new FakeClock(Date.now());
       const given = {
         port: freePort(),
@@ -43,52 +43,46 @@ Deno.test(
         faultPoint: "trace",
       };
       await linesOfErrors(async (lines) => {
-        const { url, stop } = await startTestBridge(node.url, given, clock);
-        try {
-          const request = signedRequest({}, { chainId: CHAIN_ID });
-          const { status } = await post(`${url}/deposit`, request);
-          const isKeystores = async () =>
-            assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
-          await observe(given, {
-            port: () => assert.equal(new URL(url).port, String(given.port)),
-            host: () => assert.equal(new URL(url).hostname, given.host),
-            corsOrigins: () => assertAllowsPage(`${url}/info`),
-            allowedHosts: () => assertAnswersAsName(url),
-            rpcUrl: () => assert.equal(node.received.length, 1),
-            keystore: isKeystores,
-            keystorePasswordFile: isKeystores,
-            chainId: () => assert.equal(status, 200),
-            database: async () => assert((await Deno.stat(given.database)).size > 0),
-            faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
-            retain: async () => {
-              const deposit = `${url}/deposits/${user.address}/1`;
-              clock.advance(60_000 + given.retain - 10_000);
-              assert.equal(await statusOf(deposit), 200);
-              await eventually("the deposit is deleted", async () => {
-                clock.advance(10_000);
-                return await statusOf(deposit) === 404 || undefined;
-              }, 5_000);
-            },
-          });
-        } finally {
-          await stop();
-        }
+        await using running = await startTestBridge(node.url, given, clock);
+        const { url } = running;
+        const request = signedRequest({}, { chainId: CHAIN_ID });
+        const { status } = await post(`${url}/deposit`, request);
+        const isKeystores = async () =>
+          assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
+        await observe(given, {
+          port: () => assert.equal(new URL(url).port, String(given.port)),
+          host: () => assert.equal(new URL(url).hostname, given.host),
+          corsOrigins: () => assertAllowsPage(`${url}/info`),
+          allowedHosts: () => assertAnswersAsName(url),
+          rpcUrl: () => assert.equal(node.received.length, 1),
+          keystore: isKeystores,
+          keystorePasswordFile: isKeystores,
+          chainId: () => assert.equal(status, 200),
+          database: async () => assert((await Deno.stat(given.database)).size > 0),
+          faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
+          retain: async () => {
+            const deposit = `${url}/deposits/${user.address}/1`;
+            clock.advance(60_000 + given.retain - 10_000);
+            assert.equal(await statusOf(deposit), 200);
+            await eventually("the deposit is deleted", async () => {
+              clock.advance(10_000);
+              return await statusOf(deposit) === 404 || undefined;
+            }, 5_000);
+          },
+        });
       });
       for (const { given: limits, refused } of RATE_LIMITS) {
         const given = { ...limits, privateKey: relayer };
-        const { url, stop } = await startTestBridge(node.url, given);
-        try {
-          const counted = await refusalsOfTen(url, `/deposits/${user.address}`);
-          const isLimited = () => assert.deepEqual(counted, refused);
-          await observe(given, {
-            privateKey: async () => assert.equal(await depositorOf(url), relayer.address),
-            rateLimit: isLimited,
-            trustProxy: isLimited,
-            rateLimitTotal: isLimited,
-          });
-        } finally {
-          await stop();
-        }
+        await using running = await startTestBridge(node.url, given);
+        const { url } = running;
+        const counted = await refusalsOfTen(url, `/deposits/${user.address}`);
+        const isLimited = () => assert.deepEqual(counted, refused);
+        await observe(given, {
+          privateKey: async () => assert.equal(await depositorOf(url), relayer.address),
+          rateLimit: isLimited,
+          trustProxy: isLimited,
+          rateLimitTotal: isLimited,
+        });
       }
       const calls: SignerCall[] = [];
       const { address, privateKey } = DEV_ACCOUNTS.solver;
@@ -102,20 +96,16 @@ Deno.test(
           signerAddress: address,
           signerMethod: "account_signTypedData" as const,
         };
-        const { url, stop } = await startTestBridge(node.url, { ...given, chainId: CHAIN_ID });
-        try {
-          const request = signedRequest({ nonce: 7n }, { chainId: CHAIN_ID });
-          const { status } = await post(`${url}/deposit`, request);
-          await observe(given, {
-            signerUrl: () => assert.deepEqual([status, calls.length], [200, 1]),
-            signerAddress: async () => assert.equal(await depositorOf(url), address),
-            signerMethod: () => assert.equal(calls[0]?.method, given.signerMethod),
-          });
-        } finally {
-          await stop();
-        }
+        await using running = await startTestBridge(node.url, { ...given, chainId: CHAIN_ID });
+        const { url } = running;
+        const request = signedRequest({ nonce: 7n }, { chainId: CHAIN_ID });
+        const { status } = await post(`${url}/deposit`, request);
+        await observe(given, {
+          signerUrl: () => assert.deepEqual([status, calls.length], [200, 1]),
+          signerAddress: async () => assert.equal(await depositorOf(url), address),
+          signerMethod: () => assert.equal(calls[0]?.method, given.signerMethod),
+        });
       });
-      await node.stop();
     })),
 );
 

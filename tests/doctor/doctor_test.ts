@@ -400,26 +400,25 @@ Deno.test("doctor: reports clocks that differ, and fails if the node would refus
 });
 
 Deno.test("doctor: a WebSocket that opens and never answers fails after the timeout", async () => {
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
-    return Deno.upgradeWebSocket(request).response;
-  });
-  try {
-    const url = `ws://127.0.0.1:${server.addr.port}`;
-    const { level, text } = (await diagnose(["solver", "-w", url], {}, 200)).of("websocket");
-    assert.equal(level, "fail");
-    assert.equal(text, `${url}: did not accept a subscription within 200 ms`);
-  } finally {
-    await server.shutdown();
-  }
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => {
+      return Deno.upgradeWebSocket(request).response;
+    },
+  );
+  const url = `ws://127.0.0.1:${server.addr.port}`;
+  const { level, text } = (await diagnose(["solver", "-w", url], {}, 200)).of("websocket");
+  assert.equal(level, "fail");
+  assert.equal(text, `${url}: did not accept a subscription within 200 ms`);
 });
 
 Deno.test("doctor: a port used by another program fails, one used by the service itself is ok, and says why it failed", async () => {
   let answer = () => new Response("hello");
-  const stranger = Deno.serve(
+  await using stranger = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     () => answer(),
   );
-  const bridge = await startBridge(withDefaults(bridgeOptions, {
+  await using bridge = await startBridge(withDefaults(bridgeOptions, {
     port: 0,
     rpcUrl: deadUrl(),
     privateKey: new LocalSigner(keys.relayer),
@@ -427,28 +426,23 @@ Deno.test("doctor: a port used by another program fails, one used by the service
   }));
   const portOf = async (service: string, port: string | number) =>
     (await diagnose([service, "--port", String(port)], bridgeKey)).of("port");
-  try {
-    const taken = await portOf("bridge", stranger.addr.port);
-    assert.equal(taken.level, "fail");
-    assert.match(taken.text, /is used by another program, which answers \/health with "hello"$/);
-    assert.match(taken.remedy ?? "", /--port or RANGEMAKER_BRIDGE_PORT$/);
-    const own = await portOf("bridge", new URL(bridge.url).port);
-    assert.equal(own.level, "ok");
-    assert.match(own.text, /is used by this service, which is running: healthy$/);
-    answer = () =>
-      Response.json({ status: "failed", rpc: true, bridge: "0x", reason: "No space" }, {
-        status: 503,
-      });
-    const failed = await portOf("bridge", stranger.addr.port);
-    assert.match(`${failed.level} ${failed.text}`, /^fail .* which is running: failed$/);
-    assert.equal(failed.remedy, 'It answers: "No space"');
-    // A bridge is not a solver.
-    const other = await portOf("solver", new URL(bridge.url).port);
-    assert.equal(other.level, "fail");
-  } finally {
-    await bridge.stop();
-    await stranger.shutdown();
-  }
+  const taken = await portOf("bridge", stranger.addr.port);
+  assert.equal(taken.level, "fail");
+  assert.match(taken.text, /is used by another program, which answers \/health with "hello"$/);
+  assert.match(taken.remedy ?? "", /--port or RANGEMAKER_BRIDGE_PORT$/);
+  const own = await portOf("bridge", new URL(bridge.url).port);
+  assert.equal(own.level, "ok");
+  assert.match(own.text, /is used by this service, which is running: healthy$/);
+  answer = () =>
+    Response.json({ status: "failed", rpc: true, bridge: "0x", reason: "No space" }, {
+      status: 503,
+    });
+  const failed = await portOf("bridge", stranger.addr.port);
+  assert.match(`${failed.level} ${failed.text}`, /^fail .* which is running: failed$/);
+  assert.equal(failed.remedy, 'It answers: "No space"');
+  // A bridge is not a solver.
+  const other = await portOf("solver", new URL(bridge.url).port);
+  assert.equal(other.level, "fail");
 });
 
 Deno.test("doctor: reports stuck intents", () =>

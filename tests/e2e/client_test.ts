@@ -2,14 +2,7 @@ import assert from "node:assert/strict";
 import WebSocket from "ws";
 import config from "../../deno.json" with { type: "json" };
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import {
-  type ClientUrls,
-  isRangemakerError,
-  NetworkError,
-  QuoteError,
-  RangemakerClient,
-  ServiceError,
-} from "../../lib/client/mod.ts";
+import { type ClientUrls, RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
 import {
@@ -85,48 +78,6 @@ Deno.test("RangemakerClient: watches over a WebSocket that it is given, as Node 
     assert.deepEqual([states, watch.theses], [["live"], []]);
     watch.close();
     await assert.rejects(client.deposit(1n), { code: "WALLET_REQUIRED" });
-  });
-});
-
-Deno.test("RangemakerClient: a service that is down is a NetworkError", async () => {
-  await withUser(async (_client, { urls }, price) => {
-    const url = "http://127.0.0.1:2"; // nobody listens there
-    const client = clientOf({ ...urls, solver: url, bridge: url });
-    for (const call of [() => client.deposit(1n), () => client.quote(betAround(price))]) {
-      await assert.rejects(call, (thrown) => {
-        return thrown instanceof NetworkError && thrown.code === "SERVICE_UNREACHABLE" &&
-          thrown.retryable;
-      });
-    }
-  });
-});
-
-Deno.test("RangemakerClient: a bet that the chain refuses throws, with the chain's code", async () => {
-  await withUser(async (client, _stack, price) => {
-    const offer = await client.quote(betAround(price)); // nothing was deposited
-    await assert.rejects(client.execute(offer), (thrown) => {
-      return isRangemakerError(thrown) && !thrown.retryable &&
-        /^(INSUFFICIENT_BALANCE|BALANCE_TOO_LOW)$/.test(thrown.code);
-    });
-  });
-});
-
-Deno.test("RangemakerClient: a quote by another key than the solver's is refused", async () => {
-  await withUser(async (_client, stack, price) => {
-    // A go-between that names another solver in its health than the one that signs.
-    const forger = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
-      const { pathname } = new URL(request.url);
-      if (pathname === "/health") {
-        return Response.json({ solver: "0x000000000000000000000000000000000000dEaD" });
-      }
-      const { headers, body } = request;
-      return fetch(`${stack.urls.solver}${pathname}`, { method: "POST", headers, body });
-    });
-    const user = clientOf({ ...stack.urls, solver: `http://127.0.0.1:${forger.addr.port}` });
-    await assert.rejects(user.quote(betAround(price)), (thrown) => {
-      return thrown instanceof QuoteError && thrown.code === "QUOTE_SIGNER_MISMATCH";
-    });
-    await forger.shutdown();
   });
 });
 

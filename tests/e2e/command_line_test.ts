@@ -5,6 +5,7 @@ import { commands as entries } from "../../main.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program, runProgram } from "../support/process.ts";
+import { withFolder } from "../support/files.ts";
 
 const commands = Object.keys(entries);
 
@@ -71,25 +72,17 @@ for (const [args, line] of wrong) {
   });
 }
 
-Deno.test("rangemaker node: a taken port leaves no directory of a chain", async () => {
-  const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = taken.addr as Deno.NetAddr;
-  const folder = await Deno.makeTempDir();
-  for (
-    const ports of [["--port", `${port}`, "--read-port", "0"], [
-      "--port",
-      "0",
-      "--read-port",
-      `${port}`,
-    ]]
-  ) {
-    const { code, stderr } = await runHere(["node", "--data-dir", `${folder}/chain`, ...ports]);
-    assert.equal(code, 1, stderr);
-    assert.deepEqual([...Deno.readDirSync(folder)], [], stderr);
-  }
-  taken.close();
-  await Deno.remove(folder);
-});
+Deno.test("rangemaker node: a taken port leaves no directory of a chain", () =>
+  withFolder(async (folder) => {
+    using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port } = taken.addr as Deno.NetAddr;
+    for (const [writes, reads] of [[port, 0], [0, port]]) {
+      const ports = ["--port", `${writes}`, "--read-port", `${reads}`];
+      const { code, stderr } = await runHere(["node", "--data-dir", `${folder}/chain`, ...ports]);
+      assert.equal(code, 1, stderr);
+      assert.deepEqual([...Deno.readDirSync(folder)], [], stderr);
+    }
+  }));
 
 Deno.test("rangemaker: a port that a service of ours has is answered with its name", async () => {
   const running = new Program(["exchanges", "--port", "0"]);

@@ -6,6 +6,7 @@ import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { Program, runProgram } from "../support/process.ts";
+import { withFile, withFolder } from "../support/files.ts";
 
 /** A run's output must show none of the keys that were in use. */
 function assertNoKeys(text: string): void {
@@ -29,12 +30,11 @@ Deno.test("demo --tape: plays one bet on recorded trades", async () => {
     // The simulation starts elsewhere than at 1,600.
     return `${1_700_000_000_000 + 100 * index},${index},buy,${1_600 + Math.sin(index) / 10},1`;
   });
-  const tape = await Deno.makeTempFile({ suffix: ".csv" });
-  await Deno.writeTextFile(tape, [TAPE_HEADER, ...rows].join("\n"));
-  const { code, stdout, stderr } = await runProgram(["demo", "--tape", tape]);
-  assert.equal(code, 0, stdout + stderr);
-  assert.match(stdout, /^1\/6 .* ETH\/USDT (1599|1600)\./m);
-  await Deno.remove(tape);
+  await withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
+    const { code, stdout, stderr } = await runProgram(["demo", "--tape", tape]);
+    assert.equal(code, 0, stdout + stderr);
+    assert.match(stdout, /^1\/6 .* ETH\/USDT (1599|1600)\./m);
+  });
 });
 
 Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", async () => {
@@ -72,9 +72,8 @@ Deno.test("playBet: a step that fails ends it with the reason", async () => {
   assert.equal(lines.length, 1);
 });
 
-Deno.test("startStack: if one service cannot start, none is left running", async () => {
-  const dataDir = await Deno.makeTempDir();
-  await Deno.mkdir(`${dataDir}/solver.sqlite`);
-  await assert.rejects(startStack({ ports: FREE_PORTS, seed: 1, dataDir }), /solver\.sqlite/);
-  await Deno.remove(dataDir, { recursive: true });
-});
+Deno.test("startStack: if one service cannot start, none is left running", () =>
+  withFolder(async (dataDir) => {
+    await Deno.mkdir(`${dataDir}/solver.sqlite`);
+    await assert.rejects(startStack({ ports: FREE_PORTS, seed: 1, dataDir }), /solver\.sqlite/);
+  }));

@@ -15,7 +15,7 @@ import {
   startStack,
 } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import { marketsToml, withMarketsFile } from "../support/files.ts";
+import { marketsToml, withFolder, withMarketsFile } from "../support/files.ts";
 
 /** The number of markets that the specification counts its memory for. */
 const COUNT = 50;
@@ -87,9 +87,8 @@ Deno.test("stack --markets: a bet on a market of the file; the specification's a
   });
 });
 
-Deno.test("stack --markets: fifty markets have prices everywhere, and a place on the disk", async () => {
-  const dataDir = await Deno.makeTempDir();
-  try {
+Deno.test("stack --markets: fifty markets have prices everywhere, and a place on the disk", () =>
+  withFolder(async (dataDir) => {
     const pricing = { pricing: "barrier", volatilityHistoryMs: 1_000 } as const;
     await withMarkets(marketsToml(COUNT), { dataDir, pricing }, async ({ urls }, path) => {
       const { pairs } = await (await fetch(`${urls.solver}/pairs`)).json();
@@ -117,7 +116,4 @@ Deno.test("stack --markets: fifty markets have prices everywhere, and a place on
     const row = db.prepare("SELECT count(DISTINCT market) AS markets FROM prices").get();
     db.close();
     assert.equal(Object(row).markets, COUNT);
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
+  }));

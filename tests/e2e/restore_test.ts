@@ -97,7 +97,7 @@ class Deployment {
     }
   }
 
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.stop("node", "bridge", "solver");
     await this.#oracle.stop();
   }
@@ -182,19 +182,15 @@ async function work(deployment: Deployment, signed: Signed): Promise<void> {
 
 /** Files of all services after some work, a backup, and more work. @returns What was signed. */
 async function prepare(folder: string): Promise<Signed> {
-  const deployment = new Deployment(folder);
+  await using deployment = new Deployment(folder);
   const signed: Signed = { deposits: [], bets: [] };
-  try {
-    await deployment.start("node", "bridge", "solver");
-    await work(deployment, signed);
-    await deployment.stop("node", "bridge", "solver");
-    for (const command of backups) await deployment.shell(command);
-    await deployment.start("node", "bridge", "solver");
-    await work(deployment, signed);
-    assert.deepEqual(await deployment.chain(), everyDepositOnce(2 * BETS));
-  } finally {
-    await deployment.end();
-  }
+  await deployment.start("node", "bridge", "solver");
+  await work(deployment, signed);
+  await deployment.stop("node", "bridge", "solver");
+  for (const command of backups) await deployment.shell(command);
+  await deployment.start("node", "bridge", "solver");
+  await work(deployment, signed);
+  assert.deepEqual(await deployment.chain(), everyDepositOnce(2 * BETS));
   return signed;
 }
 
@@ -304,20 +300,16 @@ Deno.test({
         const name = `old ${drill.restored.join(" and ")}`;
         await t.step(name, () =>
           withFolder(async (copy) => {
-            const deployment = new Deployment(copy);
-            try {
-              await deployment.shell(`cp -r ${folder}/. .`);
-              await restore(deployment, drill);
-              for (const service of ["bridge", "solver"] as const) {
-                await deployment.untilHealth(service, undefined);
-                assert.ok(!await deployment.showsProblem(service, "CHAIN_REWOUND"));
-              }
-              assert.equal((await deployment.chain()).bets, drill.bets[0]);
-              await sendAllAgain(deployment, signed);
-              assert.deepEqual(await deployment.chain(), everyDepositOnce(drill.bets[1]));
-            } finally {
-              await deployment.end();
+            await using deployment = new Deployment(copy);
+            await deployment.shell(`cp -r ${folder}/. .`);
+            await restore(deployment, drill);
+            for (const service of ["bridge", "solver"] as const) {
+              await deployment.untilHealth(service, undefined);
+              assert.ok(!await deployment.showsProblem(service, "CHAIN_REWOUND"));
             }
+            assert.equal((await deployment.chain()).bets, drill.bets[0]);
+            await sendAllAgain(deployment, signed);
+            assert.deepEqual(await deployment.chain(), everyDepositOnce(drill.bets[1]));
           }));
       }
     }),
@@ -328,45 +320,41 @@ Deno.test({
   timeout: 120_000,
   fn: () =>
     withFolder(async (folder) => {
-      const deployment = new Deployment(folder);
+      await using deployment = new Deployment(folder);
       const signed: Signed = { deposits: [], bets: [] };
       const command = (list: readonly string[], text: string) =>
         deployment.shell(list.find((each) => each.includes(text)) ?? assert.fail(text));
-      try {
-        await deployment.start("node", "bridge");
-        await depositAll(deployment, signed);
-        await deployment.stop("node");
-        await deployment.shell("mkdir backup");
-        await command(backups, "data/node");
-        await deployment.start("node");
-        await depositAll(deployment, signed);
-        await deployment.stop("node", "bridge");
-        await deployment.shell("mv data/bridge.sqlite data/bridge-old.sqlite");
-        deployment.relayerKey = `0x${"77".repeat(32)}`;
-        await deployment.start("node", "bridge");
-        await depositAll(deployment, signed);
+      await deployment.start("node", "bridge");
+      await depositAll(deployment, signed);
+      await deployment.stop("node");
+      await deployment.shell("mkdir backup");
+      await command(backups, "data/node");
+      await deployment.start("node");
+      await depositAll(deployment, signed);
+      await deployment.stop("node", "bridge");
+      await deployment.shell("mv data/bridge.sqlite data/bridge-old.sqlite");
+      deployment.relayerKey = `0x${"77".repeat(32)}`;
+      await deployment.start("node", "bridge");
+      await depositAll(deployment, signed);
 
-        await deployment.stop("node");
-        await command(restores, "data/node");
-        await deployment.start("node");
-        await deployment.untilHealth("bridge", "CHAIN_REWOUND");
-        const [replay = ""] = repairs;
-        assert.match(
-          await deployment.shell(replay),
-          /None was there.*\n3 sent again, 0 were there/,
-        );
-        await deployment.untilHealth("bridge", undefined);
-        for (const last of ["3 sent again, 3 were there", "0 sent again, 6 were there"]) {
-          const text = await deployment.shell(replayEarlier);
-          assert.match(text, /^The database is that of 0x/);
-          assert.match(text, new RegExp(`\n${last}, 0 failed\n$`));
-        }
-        const credited = { balance: BigInt(signed.deposits.length) * DEPOSIT, bets: 0 };
-        assert.deepEqual(await deployment.chain(), credited);
-        await sendAllAgain(deployment, signed);
-        assert.deepEqual(await deployment.chain(), credited);
-      } finally {
-        await deployment.end();
+      await deployment.stop("node");
+      await command(restores, "data/node");
+      await deployment.start("node");
+      await deployment.untilHealth("bridge", "CHAIN_REWOUND");
+      const [replay = ""] = repairs;
+      assert.match(
+        await deployment.shell(replay),
+        /None was there.*\n3 sent again, 0 were there/,
+      );
+      await deployment.untilHealth("bridge", undefined);
+      for (const last of ["3 sent again, 3 were there", "0 sent again, 6 were there"]) {
+        const text = await deployment.shell(replayEarlier);
+        assert.match(text, /^The database is that of 0x/);
+        assert.match(text, new RegExp(`\n${last}, 0 failed\n$`));
       }
+      const credited = { balance: BigInt(signed.deposits.length) * DEPOSIT, bets: 0 };
+      assert.deepEqual(await deployment.chain(), credited);
+      await sendAllAgain(deployment, signed);
+      assert.deepEqual(await deployment.chain(), credited);
     }),
 });

@@ -7,15 +7,15 @@ import { CHAIN_ID, quoteRequest } from "../solver/support.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverAddress } from "viem/utils";
+import { withFolder } from "../support/files.ts";
 
 const name =
   "solver --keystore: signs quotes with the key of key new; a wrong password and a wrong file differ";
 
 // A keystore is slow to open on purpose.
-Deno.test(name, { timeout: 180_000 }, async () => {
-  const directory = await Deno.makeTempDir();
-  const path = (name: string) => `${directory}/${name}`;
-  try {
+Deno.test(name, { timeout: 180_000 }, () =>
+  withFolder(async (directory) => {
+    const path = (name: string) => `${directory}/${name}`;
     await Deno.writeTextFile(path("password"), "correct horse\n");
     await Deno.writeTextFile(path("wrong"), "battery staple\n");
     await Deno.writeTextFile(path("other.json"), '{"version":1}');
@@ -57,7 +57,4 @@ Deno.test(name, { timeout: 180_000 }, async () => {
       assert(stderr.includes(message), stderr);
       assert.equal(stderr.trim().split("\n").length, 1, stderr);
     }
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
-});
+  }));

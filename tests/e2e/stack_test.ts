@@ -12,6 +12,8 @@ import {
 } from "../../services/stack/ports.ts";
 import { type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { recordedContext } from "../support/command_context.ts";
+import { withFolder } from "../support/files.ts";
+import { resultOf } from "../support/http_answers.ts";
 
 /** Runs `stack` until it has said everything, and ends it. */
 async function runStack(args: readonly string[]) {
@@ -41,15 +43,6 @@ async function freeOffset(): Promise<number> {
   throw new Error("No offset is free");
 }
 
-async function rpc(url: string, method: string, params: unknown[]) {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  return (await response.json()).result;
-}
-
 Deno.test("stack --port-offset: moves every port; the accounts come with keys and a warning", async () => {
   const offset = await freeOffset();
   const { code, printed } = await runStack(["--port-offset", String(offset)]);
@@ -63,37 +56,32 @@ Deno.test("stack --port-offset: moves every port; the accounts come with keys an
 });
 
 Deno.test("stack: a taken port is one line with the service, its owner, and the option", async () => {
-  const running = await startStack({ ports: FREE_PORTS, seed: 1 });
-  const other = Deno.serve({ port: 0, onListen() {} }, () => new Response("hello"));
-  try {
-    const portOf = (url: string) => Number(new URL(url).port);
-    const { urls } = running;
-    const taken = {
-      exchanges: portOf(urls.exchanges ?? ""),
-      oracle: portOf(urls.oracle),
-      node: portOf(urls.node),
-      nodeRead: portOf(urls.nodeRead),
-      proxy: portOf(urls.proxy),
-      bridge: portOf(urls.bridge),
-      solver: other.addr.port,
-    };
-    await assert.rejects(requireFreePorts("127.0.0.1", taken), (thrown) => {
-      assert(thrown instanceof Error);
-      for (const name of ["exchanges", "oracle", "node", "proxy", "bridge"] as const) {
-        const owner = `${taken[name]} of ${name} by a running rangemaker ${name}`;
-        assert(thrown.message.includes(owner), thrown.message);
-      }
-      assert(
-        thrown.message.includes(`${taken.nodeRead} of read-node by a running rangemaker read-node`),
-      );
-      assert(thrown.message.includes(`${taken.solver} of solver by another program`));
-      assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
-      return true;
-    });
-  } finally {
-    await other.shutdown();
-    await running.stop();
-  }
+  await using running = await startStack({ ports: FREE_PORTS, seed: 1 });
+  await using other = Deno.serve({ port: 0, onListen() {} }, () => new Response("hello"));
+  const portOf = (url: string) => Number(new URL(url).port);
+  const { urls } = running;
+  const taken = {
+    exchanges: portOf(urls.exchanges ?? ""),
+    oracle: portOf(urls.oracle),
+    node: portOf(urls.node),
+    nodeRead: portOf(urls.nodeRead),
+    proxy: portOf(urls.proxy),
+    bridge: portOf(urls.bridge),
+    solver: other.addr.port,
+  };
+  await assert.rejects(requireFreePorts("127.0.0.1", taken), (thrown) => {
+    assert(thrown instanceof Error);
+    for (const name of ["exchanges", "oracle", "node", "proxy", "bridge"] as const) {
+      const owner = `${taken[name]} of ${name} by a running rangemaker ${name}`;
+      assert(thrown.message.includes(owner), thrown.message);
+    }
+    assert(
+      thrown.message.includes(`${taken.nodeRead} of read-node by a running rangemaker read-node`),
+    );
+    assert(thrown.message.includes(`${taken.solver} of solver by another program`));
+    assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
+    return true;
+  });
 });
 
 Deno.test("stack: a file that cannot be used is named before taken ports, and before anything starts", async () => {
@@ -119,14 +107,15 @@ Deno.test("stack --host: an address of another machine is one clear line", async
   assert.match(errors.join("\n"), /^Cannot listen on --host 192\.0\.2\.1: .*$/);
 });
 
-Deno.test("stack --data-dir: balances and bets survive a restart", async () => {
-  const dataDir = await Deno.makeTempDir();
-  const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
-  const balanceOf = async ({ nodeRead }: StackUrls) => {
-    const { balance } = await rpc(nodeRead, "core_getAccount", [DEV_ACCOUNTS.solver.address]);
-    return balance;
-  };
-  try {
+Deno.test("stack --data-dir: balances and bets survive a restart", () =>
+  withFolder(async (dataDir) => {
+    const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
+    const balanceOf = async ({ nodeRead }: StackUrls) => {
+      const { balance } = await resultOf(nodeRead, "core_getAccount", [
+        DEV_ACCOUNTS.solver.address,
+      ]);
+      return balance;
+    };
     const first = await startStack(options);
     const before = await balanceOf(first.urls);
     await playBet(first.urls, systemClock, () => {});
@@ -138,10 +127,7 @@ Deno.test("stack --data-dir: balances and bets survive a restart", async () => {
     for (const name of ["bridge.sqlite", "solver.sqlite", "node/chain.sqlite"]) {
       assert((await Deno.stat(`${options.dataDir}/${name}`)).size > 0, name);
     }
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
+  }));
 
 Deno.test("stack --pricing, --host: the solver prices as asked, the services listen there", async () => {
   const offset = await freeOffset();

@@ -8,23 +8,13 @@ import { type Bet, RangemakerClient } from "../../lib/client/mod.ts";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { resultOf } from "../support/http_answers.ts";
 
 /** Ten minutes, none of which anybody waits for. */
 const WINDOW_MS = 600_000;
 
 /** From the quote to the outcome, for the fastest bet: others may have waited for a busy machine. */
 const SETTLED_WITHIN_MS = 1_000;
-
-async function rpc(url: string, method: string, params: unknown[]) {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
-  const { result, error } = await response.json();
-  assert.equal(error, undefined, error?.message);
-  return result;
-}
 
 Deno.test("stack: bets of ten minutes are settled within a second, again and again", async () => {
   await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
@@ -34,7 +24,7 @@ Deno.test("stack: bets of ten minutes are settled within a second, again and aga
   const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet, clock });
   /** Calls a method that moves the time of the chain, and moves the client with it. */
   const travel = async (method: string, params: unknown) => {
-    const { now } = await rpc(proxy, method, [params]);
+    const { now } = await resultOf(proxy, method, [params]);
     clock.shift(now - clock.now());
   };
   const betOn = (price: bigint): Bet => ({
@@ -46,8 +36,8 @@ Deno.test("stack: bets of ten minutes are settled within a second, again and aga
     endTime: clock.now() + WINDOW_MS,
   });
   const { price } = await waitForPrices(stack.urls, client, systemClock);
-  await rpc(proxy, "core_faucet", [wallet.address, "50000000"]);
-  const snapshot = await rpc(proxy, "core_snapshot", []);
+  await resultOf(proxy, "core_faucet", [wallet.address, "50000000"]);
+  const snapshot = await resultOf(proxy, "core_snapshot", []);
   const tookMs: number[] = [];
   const play = async (path: bigint) => {
     const startedMs = performance.now();
@@ -70,7 +60,7 @@ Deno.test("stack: bets of ten minutes are settled within a second, again and aga
     await travel("core_revert", snapshot);
     assert.equal((await client.account()).balance, 50_000_000n);
     for (const id of [won, lost]) {
-      assert.equal(await rpc(proxy, "core_getThesis", [id]), null);
+      assert.equal(await resultOf(proxy, "core_getThesis", [id]), null);
     }
   }
   assert(Math.min(...tookMs) < SETTLED_WITHIN_MS, `${tookMs} ms`);

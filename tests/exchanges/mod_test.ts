@@ -3,6 +3,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
 import { eventually } from "../support/eventually.ts";
+import { withFile } from "../support/files.ts";
 
 /** Runs with stand-ins on a free port and ends them. */
 async function withExchanges(
@@ -13,11 +14,10 @@ async function withExchanges(
   await run(exchanges);
 }
 
-Deno.test("Exchanges: a tape's trades come over the socket and are in the history", async () => {
-  const tape = await Deno.makeTempFile({ suffix: ".csv" });
-  await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.79,2\n`);
-  try {
-    await withExchanges({ tape }, async ({ providerUrls, historyUrl }) => {
+Deno.test("Exchanges: a tape's trades come over the socket and are in the history", () => {
+  const text = `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.79,2\n`;
+  return withFile(text, (tape) =>
+    withExchanges({ tape }, async ({ providerUrls, historyUrl }) => {
       assert.match(providerUrls.provider_a, /^ws:\/\/127\.0\.0\.1:\d+\/binance\/stream$/);
       const socket = new WebSocket(providerUrls.provider_a);
       const prices = new Set<string>();
@@ -41,10 +41,7 @@ Deno.test("Exchanges: a tape's trades come over the socket and are in the histor
       ]);
       socket.close();
       await closed;
-    });
-  } finally {
-    await Deno.remove(tape);
-  }
+    }));
 });
 
 Deno.test("Exchanges: a client that sends bytes gets an error: text is expected", async () => {

@@ -42,7 +42,7 @@ const attacks: Record<string, string> = {
 Deno.test("Hostile: a call that parsers read differently is refused, and reaches no node", async (t) => {
   const { options, methods } = laxNode();
   await withProxy(async ({ url, wsUrl }) => {
-    const client = await RpcSocket.open(wsUrl);
+    await using client = await RpcSocket.open(wsUrl);
     for (const [name, attack] of Object.entries(attacks)) {
       await t.step(name, async () => {
         const refused = await post(url, attack);
@@ -56,7 +56,6 @@ Deno.test("Hostile: a call that parsers read differently is refused, and reaches
         assert(!methods.some((method) => /send|unsubscribe/.test(String(method))), `${methods}`);
       });
     }
-    await client.close();
   }, options);
 });
 

@@ -80,17 +80,12 @@ Deno.test("Task doctor: may not run programs or load libraries, and uses the fil
   assert.deepEqual(grantsOf("doctor", "write"), ["/"]);
 });
 
-Deno.test("Tasks key and backtest: may use files only, without network and programs", () => {
-  for (const task of ["key", "backtest"] as const) {
+Deno.test("Tasks key, backtest and completion: may use files only, and only key may write them", () => {
+  for (const task of ["key", "backtest", "completion"] as const) {
+    const files = ["--allow-read=/", ...task === "key" ? ["--allow-write=/"] : []];
     const granted = tasks[task]?.match(/--allow-\S+/g);
-    const files = ["--allow-read=/", "--allow-write=/"];
     assert.deepEqual(granted, ["--allow-env=RANGEMAKER_*,INIT_CWD", ...files], task);
   }
-});
-
-Deno.test("Task completion: may only read its options and the settings file", () => {
-  const granted = tasks.completion?.match(/--allow-\S+/g);
-  assert.deepEqual(granted, ["--allow-env=RANGEMAKER_*,INIT_CWD", "--allow-read=/"]);
 });
 
 Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the exchanges too", () => {

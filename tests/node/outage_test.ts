@@ -46,27 +46,6 @@ function fill(test: TestChain, from: number, to: number, price = INSIDE) {
   return test.chain.submit(backfill({ timestamp: test.now, startTime: from, prices }));
 }
 
-Deno.test("price oracle spec, States and Limits: theses are accepted up to a price age of 3000 ms", () => {
-  const test = fundedChain();
-  test.run(30, null);
-  open(test, 1_000);
-  assert.equal(test.missing.length, 0);
-  test.clock.advance(1);
-  const refused = test.chain.submit(rfqSubmit({ timestamp: test.now }));
-  assert.equal(refused.error?.code, "ORACLE_STALE");
-  assert.equal(test.chain.oraclePrices.view(test.now)["ETH/USDT"]?.state, "stale");
-  test.clock.advance(99);
-  test.price();
-  open(test, 1_000);
-});
-
-Deno.test("price oracle spec, States: a failing pull records the last known price while it is fresh", () => {
-  const test = fundedChain();
-  open(test, 3_000);
-  test.run(31, null);
-  assert.equal(statusOf(test), "won");
-});
-
 Deno.test("Outage: nothing is recorded once prices are stale, and the hole is named", () => {
   const test = fundedChain();
   const start = test.now;

@@ -4,7 +4,6 @@ import { parseOptions, UsageError } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
 import { type NodeOptions, options, ORACLE_SETTINGS } from "../../services/node/options.ts";
 import { type NodeSettings, resolveSettings } from "../../services/node/settings.ts";
-import { runHere } from "../support/command_context.ts";
 import { actors } from "./support/actors.ts";
 
 const user = actors.user.address;
@@ -157,19 +156,6 @@ Deno.test("Settings: a file that does not exist is refused", () => {
     name: "UsageError",
     message: /^Settings file no-such-file\.toml cannot be read: /,
   });
-});
-
-Deno.test("Settings: a wrong file ends the command with one line and exit code 2", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".toml" });
-  await Deno.writeTextFile(path, "[oracle]\nring_buffer_size = 1000\n");
-  const { code, stderr, stdout } = await runHere(["node", "--config", path]);
-  await Deno.remove(path);
-  assert.equal(code, 2);
-  assert.equal(stdout, "");
-  assert.match(
-    stderr,
-    /^Invalid oracle\.ring_buffer_size in settings file .*: Expected a power .*$/,
-  );
 });
 
 const badFlags: string[][] = [

@@ -56,7 +56,9 @@ Deno.test(
   { ignore: !hasProgram("openssl", "version") },
   () =>
     withCertificate(async ({ authority, cert, key }) => {
-      const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 }));
+      await using exchanges = await startExchanges(
+        withDefaults(exchangesOptions, { port: 0, rate: 50 }),
+      );
       const address = { hostname: "127.0.0.1", port: 0 };
       using tls = Deno.listenTls({ ...address, cert, key });
       using proxy = Deno.listen(address);
@@ -83,6 +85,5 @@ Deno.test(
         assert.deepEqual([got, proxied > 0], [code, isProxied], stdout + stderr);
         if (code !== 0) assert.match(stdout + stderr, /certificate/);
       }
-      await exchanges.stop();
     }),
 );

@@ -45,7 +45,7 @@ Deno.test("Proxy: with --reuse-port several share their ports, each with metrics
 
 Deno.test("Proxy: if a port is in use without --reuse-port, or by others, the start fails and leaves nothing running", async () => {
   const overrides = { port: 0, metricsPort: 0, wsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
-  const first = await startProxy(withDefaults(options, overrides));
+  await using first = await startProxy(withDefaults(options, overrides));
   const port = Number(new URL(first.url).port);
   const inUse = [{ port }, { metricsPort: port }, { wsPort: port }, { port, reusePort: true }];
   for (const taken of inUse) {
@@ -54,5 +54,4 @@ Deno.test("Proxy: if a port is in use without --reuse-port, or by others, the st
       ListenError,
     );
   }
-  await first.stop();
 });

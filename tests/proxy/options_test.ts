@@ -33,7 +33,6 @@ Deno.test(
       writeMethods: ["eth_mine"],
       maxBodyBytes: 2_000,
       httpMethods: ["eth_gasPrice"],
-      coalesceReads: false,
     } satisfies Partial<ProxyOptions>;
     const values = withDefaults(options, given);
     const proxy = await startProxy(values);
@@ -81,15 +80,6 @@ Deno.test(
             await (await post(url, call(1, method))).body?.cancel();
           }
           assert.deepEqual(read.requests.map(({ over }) => over), ["http", "ws"]);
-        },
-        coalesceReads: async () => {
-          const same = () =>
-            post(url, call(1, "core_getAccount", ["a"])).then(({ body }) => body?.cancel());
-          await Promise.all([same(), same(), same()]);
-          assert.equal(
-            read.requests.filter(({ text }) => text.includes("core_getAccount")).length,
-            3,
-          );
         },
       });
     } finally {

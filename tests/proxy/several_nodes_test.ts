@@ -98,7 +98,7 @@ async function ask(url: string, message: unknown) {
 
 Deno.test("Several read nodes: when the one that the hub follows is gone, clients keep their ids and see each head once", () =>
   withNodes(async ({ url, wsUrl, nodes }) => {
-    const client = await RpcSocket.open(wsUrl);
+    await using client = await RpcSocket.open(wsUrl);
     const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     const numbers = () =>
       client.notifications(id).map((head) => Number((head as { number: string }).number));
@@ -119,7 +119,6 @@ Deno.test("Several read nodes: when the one that the hub follows is gone, client
       assert.equal((await ask(url, call(1, "eth_chainId"))).result.method, "eth_chainId");
     }
     assert.deepEqual(numbers(), expected);
-    await client.close();
   }));
 
 Deno.test("Several read nodes: one that closes with 1013 is out until it keeps up again, one over --read-node-max-lag behind for longer", () =>
@@ -127,7 +126,7 @@ Deno.test("Several read nodes: one that closes with 1013 is out until it keeps u
     assert(first);
     const of = ({ node }: ChainNode, name: string) =>
       metric(`proxy_read_node_${name}{node="127.0.0.1:${node.port}"}`);
-    const client = await RpcSocket.open(wsUrl);
+    await using client = await RpcSocket.open(wsUrl);
     const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     await first.node.until(() => first.node.subscriptions.length === 1);
     first.node.dropSockets(1013);
@@ -147,13 +146,12 @@ Deno.test("Several read nodes: one that closes with 1013 is out until it keeps u
     const health = await (await fetch(`${url}/health`)).text();
     assert.match(health, new RegExp(`:${lagging.node.port} does not serve: it is 2 blocks behind`));
     assert.equal(next.node.subscriptions.length, 1, "the other one still leads");
-    await client.close();
   }, { readNodeMaxLag: 1 }));
 
 Deno.test("Several read nodes: one that claims 1,000 blocks too many is removed, and no client gets such a head", () =>
   withNodes(async ({ wsUrl, nodes: [liar, ...honest] }) => {
     assert(liar);
-    const client = await RpcSocket.open(wsUrl);
+    await using client = await RpcSocket.open(wsUrl);
     const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     const numbers = () => client.notifications(id).map(({ number }) => Number(number));
     liar.announce();
@@ -168,7 +166,6 @@ Deno.test("Several read nodes: one that claims 1,000 blocks too many is removed,
     leader.announce();
     await eventually("its head", () => numbers().length === 2 || undefined);
     assert.deepEqual(numbers(), [101, 103]);
-    await client.close();
   }));
 
 Deno.test("Several read nodes: each needs its WebSocket, where one is given", async () => {

@@ -73,7 +73,7 @@ Deno.test(
   () =>
     withProxy(async ({ wsUrl, read }) => {
       const BURST = 100 * CAPACITY;
-      const fast = await RpcSocket.open(wsUrl);
+      await using fast = await RpcSocket.open(wsUrl);
       const id = (await fast.call("eth_subscribe", ["newHeads"])).result;
       const all: unknown[] = [];
       for (let burst = 0; burst < 3; burst += 1) {
@@ -85,7 +85,6 @@ Deno.test(
         await fast.waitFor((frame) => isNumber(frame.params?.result, all.length - 1));
       }
       assert.deepEqual(fast.notifications(id), all);
-      await fast.close();
     }, { proxy: { broadcastCapacity: CAPACITY } }),
 );
 

@@ -85,7 +85,6 @@ export function routerTo(
     plainReads: { ask: (read) => askOverHttp(nodes.read, read, id += 1) },
     readNodes: readNodesOf("a"),
     maxBatch: 10,
-    coalesceReads: false,
     budget: new ByteBudget(Infinity),
     metrics: new ProxyMetrics(new Registry()),
     ...overrides,

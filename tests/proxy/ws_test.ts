@@ -10,7 +10,7 @@ Deno.test.each(BOTH_PORTS)(
   "Proxy, WebSocket: calls and batches are routed as over HTTP, also with subscribes among them (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, write }) => {
-      const client = await RpcSocket.open(wsUrl);
+      await using client = await RpcSocket.open(wsUrl);
       assert.deepEqual((await client.call("core_getAccount", ["a"])).result, {
         method: "core_getAccount",
         params: ["a"],
@@ -29,7 +29,6 @@ Deno.test.each(BOTH_PORTS)(
       assert.equal(write.requests.length, 1);
       read.notify(["newHeads"], 1);
       await client.waitFor((frame) => frame.params?.subscription === batch[1]?.result);
-      await client.close();
     }),
 );
 
@@ -64,9 +63,8 @@ for (const clientPort of ["main port", "WebSocket port"] as const) {
           const metrics = await (await fetch(`${url}/metrics`)).text();
           return /^proxy_ws_connections_active 0$/m.test(metrics) || undefined;
         });
-        const client = await RpcSocket.open(wsUrl);
+        await using client = await RpcSocket.open(wsUrl);
         assert.equal(typeof (await client.call("eth_subscribe", ["newHeads"])).result, "string");
-        await client.close();
       }, { clientPort, proxy: { maxWsClients: 5 } }),
   });
 }

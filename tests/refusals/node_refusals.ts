@@ -205,7 +205,7 @@ async function refuseTooMuch(refusals: Refusals, node: RunningNode): Promise<voi
   const answers = await (await fetch(node.url, { method: "POST", body })).json();
   const tooLong = says("200 -32005 BATCH_TOO_LONG", "Answers of the batch", "in another batch");
   refusals.check(answers.at(-1), tooLong, "rpc.discover");
-  const socket = await RpcSocket.open(node.wsUrl);
+  await using socket = await RpcSocket.open(node.wsUrl);
   const subscribe = callOf("eth_subscribe", ["newHeads"]);
   const batches = SUBSCRIPTIONS_PER_CLIENT_MAX / BATCH;
   for (let sent = 0; sent < batches; sent++) {
@@ -215,7 +215,6 @@ async function refuseTooMuch(refusals: Refusals, node: RunningNode): Promise<voi
   const answer = await socket.call("eth_subscribe", ["newHeads"], 2);
   const full = says("200 -32005 TOO_MANY_SUBSCRIPTIONS", "4096 subscriptions", "end some first");
   refusals.check(answer, full, "newHeads");
-  await socket.close();
 }
 
 /** The terms of a bet whose quote is used again. */

@@ -64,18 +64,15 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
 
 /** Everything that the stand-ins refuse in words of their own. */
 async function refuseAtExchanges(refusals: Refusals): Promise<void> {
-  const { url, providerUrls, stop } = await startExchanges(withDefaults(options, { port: 0 }));
-  try {
-    await refusals.ask(url, noRoute);
-    const path = new URL(providerUrls.provider_b).pathname;
-    const advice = "connect with a WebSocket client";
-    await refusals.ask(url, { path, ...says("426 UPGRADE_REQUIRED", path, advice) });
-    const headers = { upgrade: "websocket", connection: "Upgrade" };
-    const broken = says("400 INVALID_REQUEST", "sec-websocket-key", advice);
-    await refusals.ask(url, { path, headers, ...broken });
-  } finally {
-    await stop();
-  }
+  await using running = await startExchanges(withDefaults(options, { port: 0 }));
+  const { url, providerUrls } = running;
+  await refusals.ask(url, noRoute);
+  const path = new URL(providerUrls.provider_b).pathname;
+  const advice = "connect with a WebSocket client";
+  await refusals.ask(url, { path, ...says("426 UPGRADE_REQUIRED", path, advice) });
+  const headers = { upgrade: "websocket", connection: "Upgrade" };
+  const broken = says("400 INVALID_REQUEST", "sec-websocket-key", advice);
+  await refusals.ask(url, { path, headers, ...broken });
 }
 
 const noRoute = { path: "/nothing", ...says("404 NOT_FOUND", "GET /nothing", "GET /") };

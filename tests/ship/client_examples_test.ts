@@ -4,6 +4,7 @@ import * as client from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
+import { withFile } from "../support/files.ts";
 
 const FILES = ["mod", "chain_reader", "client", "context", "errors", "offer", "theses"]
   .map((name) => `lib/client/${name}.ts`)
@@ -112,16 +113,12 @@ Deno.exit(0); // an example that watches leaves that to its reader to end
 Deno.test("Client: all examples run", { timeout: 120_000 }, () =>
   withStack(async ({ urls }) => {
     await waitForPrices(urls, new client.RangemakerClient({ urls, chainId: 1337 }), systemClock);
-    const file = await Deno.makeTempFile({ suffix: ".js" });
-    try {
-      await Deno.writeTextFile(file, programOf(JSON.stringify(urls)));
+    await withFile(programOf(JSON.stringify(urls)), async (file) => {
       const args = ["run", "--no-prompt", "--allow-all", "--config", fileUrl("deno.json").pathname];
       const { code, text, stdout } = await run(Deno.execPath(), [...args, file]);
       assert.equal(code, 0, text);
       const count = documented.flatMap(({ examples }) => examples).length;
       assert(count >= 18, `${count} examples`);
       assert.equal(stdout.trim().split("\n").at(-1), `${count} ran`);
-    } finally {
-      await Deno.remove(file);
-    }
+    }, ".js");
   }, { pricing: "mock" })); // their ranges cannot be left

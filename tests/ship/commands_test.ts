@@ -13,6 +13,7 @@ import { patternOf } from "./documents.ts";
 import { type DocumentedCommand, DOCUMENTS, type Passage, passagesOf } from "./documents.ts";
 import { Shell } from "./shell.ts";
 import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
+import { withFolder } from "../support/files.ts";
 
 /** What a command of a document is run with. */
 interface Place {
@@ -36,7 +37,7 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
   [/^(npx --yes deno@2\.9\.6|deno) task demo$/, (_command, { demo }) => demo],
   // The default ports may be taken here: the greeting is that of the stack that the test started.
   [/^npx --yes deno@2\.9\.6 task stack$/, (_command, { greeting }) => Promise.resolve(greeting)],
-  [/^deno task backtest --tape trades\.csv --svg pictures$/, backtest],
+  [/^deno task backtest --tape trades\.csv$/, backtest],
   [/^deno run --allow-all tests\/bench\/\w+\.ts$/, benchmark],
   [/^deno install --frozen=false$/, install],
   [/^deno task doctor bridge --port 3001$/, (command, { shell }) => shell.diagnose(command)],
@@ -75,22 +76,20 @@ function denoUncovered(...args: string[]): Promise<string> {
 }
 
 /** In a folder of its own, with a simulated tape. */
-async function backtest(command: string): Promise<string> {
-  const folder = await Deno.makeTempDir();
-  const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
-  await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
-  const here = command.replaceAll(/\b(\w+\.csv|pictures)\b/g, `${folder}/$&`).split(" ");
-  const output = await denoUncovered(
-    "run",
-    "-A",
-    "main.ts",
-    "solver",
-    "backtest",
-    ...here.slice(3),
-  );
-  assert((await Deno.stat(`${folder}/pictures/brier.svg`)).isFile);
-  await Deno.remove(folder, { recursive: true });
-  return output;
+function backtest(command: string): Promise<string> {
+  return withFolder(async (folder) => {
+    const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
+    await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
+    const here = command.replaceAll(/\b\w+\.csv\b/g, `${folder}/$&`).split(" ");
+    return await denoUncovered(
+      "run",
+      "-A",
+      "main.ts",
+      "solver",
+      "backtest",
+      ...here.slice(3),
+    );
+  });
 }
 
 /** With as few deposits, quotes and executions as do. */
@@ -99,16 +98,16 @@ function benchmark(command: string): Promise<string> {
 }
 
 /** On a copy: the lock file that is committed is the one that comes out. */
-async function install(command: string): Promise<string> {
-  const folder = await Deno.makeTempDir();
-  for (const name of ["deno.json", "deno.lock"]) {
-    await Deno.copyFile(fileUrl(name), `${folder}/${name}`);
-  }
-  const { code, text } = await run(Deno.execPath(), command.split(" ").slice(1), { cwd: folder });
-  assert.equal(code, 0, text);
-  assert.equal(await Deno.readTextFile(`${folder}/deno.lock`), readText("deno.lock"));
-  await Deno.remove(folder, { recursive: true });
-  return text;
+function install(command: string): Promise<string> {
+  return withFolder(async (folder) => {
+    for (const name of ["deno.json", "deno.lock"]) {
+      await Deno.copyFile(fileUrl(name), `${folder}/${name}`);
+    }
+    const { code, text } = await run(Deno.execPath(), command.split(" ").slice(1), { cwd: folder });
+    assert.equal(code, 0, text);
+    assert.equal(await Deno.readTextFile(`${folder}/deno.lock`), readText("deno.lock"));
+    return text;
+  });
 }
 
 const tasks: Record<string, string> = config.tasks;

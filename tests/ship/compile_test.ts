@@ -8,6 +8,7 @@ import { Buffer } from "node:buffer";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { fileUrl, run } from "./support.ts";
+import { withFolder } from "../support/files.ts";
 
 const metadataSchema = z.object({
   argv: z.array(z.string()),
@@ -40,12 +41,11 @@ interface Compilation {
   names: string[];
 }
 
-async function withExecutables(
+function withExecutables(
   { target, runtime, names }: Compilation,
   test: (folder: string) => Promise<void>,
 ): Promise<void> {
-  const outdir = await Deno.makeTempDir();
-  try {
+  return withFolder(async (outdir) => {
     const args = ["task", "compile", `--outdir=${outdir}`, `--target=${target}`, ...names];
     const { code, text } = await run(Deno.execPath(), args, {
       cwd: fileUrl(".").pathname,
@@ -53,9 +53,7 @@ async function withExecutables(
     });
     assert.equal(code, 0, text);
     await test(`${outdir}/${target}`);
-  } finally {
-    await Deno.remove(outdir, { recursive: true });
-  }
+  });
 }
 
 /** Bundles the whole program. */

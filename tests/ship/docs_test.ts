@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { parseMarkets } from "../../lib/cli/markets_file.ts";
 import { type OptionTable, parseOptions, withDefaults } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
+import { completedCommands } from "../../lib/cli/completion/tree.ts";
 import type { CommandName } from "../../lib/cli/option_names.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
@@ -23,6 +24,7 @@ import type { RunningStack } from "../../services/stack/stack.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { DOCUMENTS } from "./documents.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
+import { withFile } from "../support/files.ts";
 
 /** The metrics of a service as rows of a table, from what it serves. */
 async function metricRows(url: string): Promise<string[][]> {
@@ -108,10 +110,8 @@ Deno.test("docs/operating.md: the markets file is read", () => {
   assert.deepEqual(list[1]?.exchangeSymbols, { provider_c: "XDG/USDT" });
 });
 
-Deno.test("docs/operating.md: the settings file is accepted by every service, the node's has the defaults", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".toml" });
-  await Deno.writeTextFile(path, tomlOf("docs/operating.md")[0] ?? "");
-  try {
+Deno.test("docs/operating.md: the settings file is accepted by every service, the node's has the defaults", () =>
+  withFile(tomlOf("docs/operating.md")[0] ?? "", async (path) => {
     for (const [name, table] of Object.entries(OPTION_TABLES)) {
       const { definition } = (await commands[name as CommandName].open()).run; // tables have these names
       const read = <T extends OptionTable>(table: T) =>
@@ -122,26 +122,15 @@ Deno.test("docs/operating.md: the settings file is accepted by every service, th
       const defaults = resolveSettings(withDefaults(nodeOptions, {}));
       assert.deepEqual(resolveSettings(given), { ...defaults, isDevGenesis: false });
     }
-  } finally {
-    await Deno.remove(path);
-  }
-});
+  }));
 
-/** The text of all files of a folder that are not tests. */
-function sourceBelow(folder: string): string {
-  return [...Deno.readDirSync(fileUrl(folder))].map(({ name, isDirectory }) => {
-    if (isDirectory) return sourceBelow(`${folder}${name}/`);
-    return name.endsWith(".ts") ? readText(folder + name) : "";
-  }).join("\n");
-}
-
-const source = sourceBelow("lib/") + sourceBelow("services/");
 const prose = DOCUMENTS.map(readText).join("\n");
 
 // Those within a command are parsed by `commands_test.ts`, if the command is one of this program.
-Deno.test("Documents: every option that they name by itself is one", () => {
-  const others = ["--help", "--version", "--allow-net", "--allow-env", "--allow-read", "--jobs"];
-  const own = source.match(/(?<=flags: "(?:-\w, )?)--[\w-]+/g) ?? [];
+Deno.test("Documents: every option that they name by itself is one", async () => {
+  const others = ["--allow-net", "--allow-env", "--allow-read", "--jobs"]; // of Deno and of the suite
+  const own = (await completedCommands(commands))
+    .flatMap(({ options }) => options.flatMap(({ flags }) => flags));
   const named = [...prose.matchAll(/`(--[a-z][a-z-]*)/g)].map(([, option = ""]) => option);
   const unknown = new Set(named).difference(new Set([...others, ...own]));
   assert.deepEqual(unknown, new Set());

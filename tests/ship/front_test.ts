@@ -162,14 +162,14 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
     ignore: !hasProgram(program, version) || !hasProgram("openssl", "version") ||
       !hasProgram("curl"),
     async fn() {
-      const stack = await startStack({
+      await using stack = await startStack({
         ports: FREE_PORTS,
         seed: 1,
         allowedHosts: NAMES,
         pricing: STACK_PRICING,
       });
       const reached: { path: string; forwardedFor: string | null }[] = [];
-      const echo = Deno.serve(
+      await using echo = Deno.serve(
         { hostname: "127.0.0.1", port: 0, onListen() {} },
         async (request) => {
           const { pathname: path } = new URL(request.url);
@@ -184,84 +184,79 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
         Number(new URL(stack.urls[name]).port);
       const all = { "8546": portOf("proxy"), "3000": portOf("solver"), "3001": portOf("bridge") };
       const services = { ...all, "3000": port, "3001": port };
-      try {
-        if (hasMounts) {
-          await withFront(program as keyof typeof FRONTS, all, async ({ playBet }) => {
-            assert.match(await playBet(), /^(won|lost) \d+n\n$/);
-          });
-        }
-        await withFront(
-          program as keyof typeof FRONTS,
-          services,
-          async ({ send, getOverHttp2 }) => {
-            const json = ["Content-Type: application/json"];
-            const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
-            const answer = await send("rpc.example", "POST /", json, call);
-            assert.equal(answer.status, 200, answer.text);
-            const handshake = await send("rpc.example", "GET /ws", [
-              ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
-              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-            ]);
-            assert.equal(handshake.status, 101, handshake.text);
-            assert.equal(await getOverHttp2("/ws"), "2 426");
-            assert.equal(await getOverHttp2("/health"), "2 200");
-            // The answer there is for those who look for the program by hand.
-            assert.equal(await getOverHttp2("/"), "2 404");
-            const preflight = [
-              "Origin: https://app.example",
-              "Access-Control-Request-Method: POST",
-            ];
-            assert.equal((await send("rpc.example", "OPTIONS /", preflight)).status, 204);
-
-            const forged = [...json, "X-Forwarded-For: 203.0.113.9"];
-            assert.equal((await send("solver.example", "POST /quote", forged, "{}")).status, 200);
-            assert.equal((await send("bridge.example", "POST /deposit", forged, "{}")).status, 200);
-            assert.deepEqual(reached.splice(0), [
-              { path: "/quote", forwardedFor: "127.0.0.1" },
-              { path: "/deposit", forwardedFor: "127.0.0.1" },
-            ]);
-
-            for (const name of NAMES) {
-              for (const path of SPELLINGS) {
-                const { text } = await send(name, `GET ${path}`);
-                assert.doesNotMatch(
-                  text,
-                  /process_start_time|# HELP|echo/,
-                  `${name} ${path}: ${text}`,
-                );
-              }
-            }
-            assert.deepEqual(reached, []);
-
-            // Some fronts close the connection while the body is sent.
-            await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
-              .catch(() => {});
-            // It shows the URL of the node.
-            await send("bridge.example", "GET /info");
-            assert.deepEqual(reached, []);
-
-            await echo.shutdown();
-            await stack.stop();
-            const page = ["Origin: https://app.example"];
-            for (
-              const [name, path, body] of [
-                ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
-                ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
-                ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+: try again"\}\}$/],
-              ] as const
-            ) {
-              const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
-              assert(status === 502 || status === 503, text);
-              assert.match(text, /^content-type: application\/json/im);
-              assert.match(text, /^access-control-allow-origin: \*/im);
-              assert.match(text, body);
-            }
-          },
-        );
-      } finally {
-        await echo.shutdown();
-        await stack.stop();
+      if (hasMounts) {
+        await withFront(program as keyof typeof FRONTS, all, async ({ playBet }) => {
+          assert.match(await playBet(), /^(won|lost) \d+n\n$/);
+        });
       }
+      await withFront(
+        program as keyof typeof FRONTS,
+        services,
+        async ({ send, getOverHttp2 }) => {
+          const json = ["Content-Type: application/json"];
+          const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+          const answer = await send("rpc.example", "POST /", json, call);
+          assert.equal(answer.status, 200, answer.text);
+          const handshake = await send("rpc.example", "GET /ws", [
+            ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+          ]);
+          assert.equal(handshake.status, 101, handshake.text);
+          assert.equal(await getOverHttp2("/ws"), "2 426");
+          assert.equal(await getOverHttp2("/health"), "2 200");
+          // The answer there is for those who look for the program by hand.
+          assert.equal(await getOverHttp2("/"), "2 404");
+          const preflight = [
+            "Origin: https://app.example",
+            "Access-Control-Request-Method: POST",
+          ];
+          assert.equal((await send("rpc.example", "OPTIONS /", preflight)).status, 204);
+
+          const forged = [...json, "X-Forwarded-For: 203.0.113.9"];
+          assert.equal((await send("solver.example", "POST /quote", forged, "{}")).status, 200);
+          assert.equal((await send("bridge.example", "POST /deposit", forged, "{}")).status, 200);
+          assert.deepEqual(reached.splice(0), [
+            { path: "/quote", forwardedFor: "127.0.0.1" },
+            { path: "/deposit", forwardedFor: "127.0.0.1" },
+          ]);
+
+          for (const name of NAMES) {
+            for (const path of SPELLINGS) {
+              const { text } = await send(name, `GET ${path}`);
+              assert.doesNotMatch(
+                text,
+                /process_start_time|# HELP|echo/,
+                `${name} ${path}: ${text}`,
+              );
+            }
+          }
+          assert.deepEqual(reached, []);
+
+          // Some fronts close the connection while the body is sent.
+          await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
+            .catch(() => {});
+          // It shows the URL of the node.
+          await send("bridge.example", "GET /info");
+          assert.deepEqual(reached, []);
+
+          await echo.shutdown();
+          await stack.stop();
+          const page = ["Origin: https://app.example"];
+          for (
+            const [name, path, body] of [
+              ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
+              ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
+              ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+: try again"\}\}$/],
+            ] as const
+          ) {
+            const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
+            assert(status === 502 || status === 503, text);
+            assert.match(text, /^content-type: application\/json/im);
+            assert.match(text, /^access-control-allow-origin: \*/im);
+            assert.match(text, body);
+          }
+        },
+      );
     },
   });
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { runGate, runStep, type Step } from "../../.ci/gate.ts";
 import { joinReports, judge, readReport } from "../../.ci/verdict.ts";
 import { fileUrl, run } from "./support.ts";
+import { withFolder } from "../support/files.ts";
 
 const testcase = (name: string, inner = "") =>
   `<testcase name="${name}" classname="./tests/a_test.ts" time="0.1">\n${inner}</testcase>`;
@@ -116,18 +117,17 @@ Deno.test("Gate: the report of several runs has the tests of all, and none if on
 });
 
 /** Runs `.ci/run` on a machine on which nothing can be installed, with something in place of npx. */
-async function runBare(npx: string): Promise<{ code: number; stdout: string }> {
-  const folder = await Deno.makeTempDir();
-  const programs = { npx, npm: "exit 1", "apt-get": "exit 1", setpriv: "exit 1" };
-  await Deno.mkdir(`${folder}/.ci`);
-  await Deno.copyFile(fileUrl(".ci/run"), `${folder}/.ci/run`);
-  for (const [name, line] of Object.entries(programs)) {
-    await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/bash\n${line}\n`, { mode: 0o755 });
-  }
-  const env = { PATH: `${folder}:${Deno.env.get("PATH")}` };
-  const { code, stdout } = await run(`${folder}/.ci/run`, [], { cwd: folder, env });
-  await Deno.remove(folder, { recursive: true });
-  return { code, stdout };
+function runBare(npx: string): Promise<{ code: number; stdout: string }> {
+  return withFolder(async (folder) => {
+    const programs = { npx, npm: "exit 1", "apt-get": "exit 1", setpriv: "exit 1" };
+    await Deno.mkdir(`${folder}/.ci`);
+    await Deno.copyFile(fileUrl(".ci/run"), `${folder}/.ci/run`);
+    for (const [name, line] of Object.entries(programs)) {
+      await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/bash\n${line}\n`, { mode: 0o755 });
+    }
+    const env = { PATH: `${folder}:${Deno.env.get("PATH")}` };
+    return await run(`${folder}/.ci/run`, [], { cwd: folder, env });
+  });
 }
 
 const WRITES_SUMMARY = 'for a; do case $a in --summary=*) echo "$SUMMARY" > "${a#*=}"; esac; done';
@@ -156,15 +156,14 @@ Deno.test(".ci/run: a program that cannot be installed or started is reported as
 const cwd = fileUrl(".").pathname;
 
 /** Runs Deno while coverage is collected, then the report on that. */
-async function coverageOf(args: string[]): Promise<{ code: number; text: string }> {
-  const folder = await Deno.makeTempDir();
-  const env = { DENO_COVERAGE_DIR: folder };
-  const { code, text } = await run(Deno.execPath(), args, { cwd, env });
-  assert.equal(code, 0, text);
-  const task = ["task", "--quiet", "coverage", folder];
-  const result = await run(Deno.execPath(), task, { cwd });
-  await Deno.remove(folder, { recursive: true });
-  return result;
+function coverageOf(args: string[]): Promise<{ code: number; text: string }> {
+  return withFolder(async (folder) => {
+    const env = { DENO_COVERAGE_DIR: folder };
+    const { code, text } = await run(Deno.execPath(), args, { cwd, env });
+    assert.equal(code, 0, text);
+    const task = ["task", "--quiet", "coverage", folder];
+    return await run(Deno.execPath(), task, { cwd });
+  });
 }
 
 const version = ["run", "--allow-all", "main.ts", "--version"];

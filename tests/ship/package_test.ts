@@ -122,27 +122,26 @@ class BrowserWallet {
 
 /** Opens the page of the examples in Chromium, and bets on it. @returns What the page showed. */
 async function betOnPage(url: string, wallet: BrowserWallet): Promise<string[]> {
-  const browser = await launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
-  try {
-    const page = await browser.newPage();
-    await page.exposeFunction("askWallet", (request: unknown) => wallet.answer(request));
-    await page.evaluateOnNewDocument(`globalThis.ethereum = {
+  await using browser = await launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox"],
+  });
+  const page = await browser.newPage();
+  await page.exposeFunction("askWallet", (request: unknown) => wallet.answer(request));
+  await page.evaluateOnNewDocument(`globalThis.ethereum = {
       async request(args) {
         const { result, error } = await askWallet(args);
         if (error) throw Object.assign(new Error("refused"), error);
         return result;
       },
     };`);
-    await page.goto(url);
-    await page.click("#bet");
-    const ended = "/: | is (won|lost)$/.test(document.querySelector('li:last-child')?.textContent)";
-    await page.waitForFunction(ended, { timeout: 30_000 });
-    return z.array(z.string()).parse(
-      await page.$$eval("li", (items) => items.map(({ textContent }) => textContent)),
-    );
-  } finally {
-    await browser.close();
-  }
+  await page.goto(url);
+  await page.click("#bet");
+  const ended = "/: | is (won|lost)$/.test(document.querySelector('li:last-child')?.textContent)";
+  await page.waitForFunction(ended, { timeout: 30_000 });
+  return z.array(z.string()).parse(
+    await page.$$eval("li", (items) => items.map(({ textContent }) => textContent)),
+  );
 }
 
 Deno.test("npm packages: checked, small, typed, and play a bet in every runtime", {
@@ -257,7 +256,7 @@ async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
     bundle: true,
     write: false,
   });
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
     const isScript = new URL(request.url).pathname.endsWith(".js");
     const body = isScript ? script?.text : readText("docs/examples/page/index.html");
     const type = isScript ? "text/javascript" : "text/html";
@@ -265,17 +264,13 @@ async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
   });
   const wallet = new BrowserWallet();
   let quotes = 0;
-  try {
-    const shown = await betOnPage(`http://127.0.0.1:${server.addr.port}/`, wallet);
-    // Signed again each time the price has moved.
-    assert.match(
-      shown.join("\n"),
-      /^You are 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n(Sign to bet 10 USDC; it pays 1\d\.\d+ if you win\n)+Thesis (\d+) is open\nThesis \2 is (won|lost)$/,
-    );
-    quotes = shown.filter((line) => line.startsWith("Sign to bet")).length;
-  } finally {
-    await server.shutdown();
-  }
+  const shown = await betOnPage(`http://127.0.0.1:${server.addr.port}/`, wallet);
+  // Signed again each time the price has moved.
+  assert.match(
+    shown.join("\n"),
+    /^You are 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n(Sign to bet 10 USDC; it pays 1\d\.\d+ if you win\n)+Thesis (\d+) is open\nThesis \2 is (won|lost)$/,
+  );
+  quotes = shown.filter((line) => line.startsWith("Sign to bet")).length;
   const methods = wallet.requests.map(({ method }) => method);
   assert(methods.includes("wallet_addEthereumChain"), methods.join());
   const signings = wallet.requests.filter(({ method }) => method === "eth_signTypedData_v4");

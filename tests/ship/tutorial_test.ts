@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { patternOf } from "./documents.ts";
 import { fileUrl, hasVolatility, readText, run, withStack } from "./support.ts";
+import { withFolder } from "../support/files.ts";
 
 /** A program that the reader saves, or a command that the reader runs, with its output. */
 type Step = { file: string; program: string } | { command: string; output: string };
@@ -30,9 +31,8 @@ function stepsOf(tutorial: string): Step[] {
 /** Commands whose effect is tested elsewhere, or that do not end. */
 const NOT_RUN_HERE = /^(deno task (-q )?stack|curl |SOLVER_PRIVATE_KEY=)|127\.0\.0\.1:3010$/;
 
-Deno.test("docs/tutorial.md: every program runs, and prints what the tutorial says", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
+Deno.test("docs/tutorial.md: every program runs, and prints what the tutorial says", () =>
+  withFolder(async (folder) => {
     await withStack(async ({ urls }) => {
       await hasVolatility(urls);
       const relocated = (text: string) =>
@@ -64,7 +64,4 @@ Deno.test("docs/tutorial.md: every program runs, and prints what the tutorial sa
         assert.equal((mode ?? assert.fail("No mode")) & 0o777, 0o600, key);
       }
     });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));

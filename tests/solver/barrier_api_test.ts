@@ -4,6 +4,7 @@ import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { solverInfoSchema } from "../../lib/protocol/answers.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
@@ -11,6 +12,7 @@ import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, quoteOnPrices, SPOT } from "./prices.ts";
 import { CHAIN_ID, quoteRequest, user, withSolver } from "./support.ts";
 import { DAY_MS } from "../../lib/time.ts";
+import { thesisOf } from "./theses.ts";
 
 function around(spot: number): Record<string, string> {
   return {
@@ -54,7 +56,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates contain the detai
     assert.match(await (await fetch(`${url}/metrics`)).text(), /^solver_calibration_windows/m);
   }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
 
-Deno.test("Solver with --pricing barrier: a better price is refused with both payouts; an executed bet makes the next one pay less", () =>
+Deno.test("Solver with --pricing barrier: a better price is refused with both payouts; an executed bet makes the next one pay less and is counted with its outcome", () =>
   withSolver(
     async ({ url }, node) => {
       giveHistory(node);
@@ -92,6 +94,13 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
       const { skew } = pricingSchema.parse((await quoteOnPrices(url, node, request)).pricing);
       const risk = Number(quote.payout - quote.betAmount);
       assert.ok(Math.abs(skew - 0.5 * risk / 1e9) < 1e-9, `${skew}`);
+      const { betAmount, payout } = quote;
+      const terms = { betAmount, payout, quoteHash: hashQuote(quote, CHAIN_ID) };
+      node.feed.publish("theses", toWire(thesisOf(1, { ...terms, status: "won" })));
+      const outcome = /^solver_predicted_bets_total{predicted="[^"]+",outcome="held"} 1$/m;
+      await eventually("its outcome beside what was predicted", async () => {
+        return outcome.test(await (await fetch(`${url}/metrics`)).text()) || undefined;
+      });
     },
     { pricing: "barrier", volatilityHistoryMs: 1_000, maxExposure: 1_000_000_000n },
   ));

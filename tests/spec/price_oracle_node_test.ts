@@ -34,27 +34,25 @@ async function historySince({ client, stepped }: SteppedParts, from: number) {
 Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a checkpoint", async () => {
   const clock = new FakeClock();
   const asked: string[] = [];
-  const oracle = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
-    asked.push(`${request.method} ${new URL(request.url).pathname}`);
-    return Response.json(pricesBody(clock.now()));
-  });
+  await using oracle = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => {
+      asked.push(`${request.method} ${new URL(request.url).pathname}`);
+      return Response.json(pricesBody(clock.now()));
+    },
+  );
   const oracleUrl = `127.0.0.1:${oracle.addr.port}`;
-  const stepped = await SteppedNode.start(
+  await using stepped = await SteppedNode.start(
     withDefaults(options, { port: 0, readPort: 0, oracleUrl, dataDir: ":memory:" }),
     clock,
   );
-  try {
-    await stepped.run(7);
-    assert.deepEqual(asked, Array(7).fill("GET /prices"));
-  } finally {
-    await stepped.stop();
-    await oracle.shutdown();
-  }
+  await stepped.run(7);
+  assert.deepEqual(asked, Array(7).fill("GET /prices"));
 });
 
 for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
   Deno.test(`price oracle, Limits, pull timeout 10 ms: after ${waitMs} ms the node ${outcome}`, async () => {
-    const oracle = startFakeOracle();
+    await using oracle = startFakeOracle();
     const clock = new FakeClock();
     const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()];
     oracle.answer = () => {
@@ -67,7 +65,6 @@ for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
     answer.resolve(Response.json({ prices: {} }));
     const result = await pulling;
     assert.equal("body" in result ? "waits" : "gives up", outcome);
-    await oracle.stop();
   });
 }
 

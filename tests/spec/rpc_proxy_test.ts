@@ -87,7 +87,7 @@ Deno.test("RPC proxy, Proxy metrics: each has its type, and its value after a re
   const { urls } = stack;
   await rpc(urls.proxy, "core_getAccount", [newWallet().address]);
   await rpc(urls.proxy, "core_sendTransaction", [{}]);
-  const client = await RpcSocket.open(urls.proxyWs);
+  await using client = await RpcSocket.open(urls.proxyWs);
   await client.call("eth_subscribe", ["newHeads"]);
   await client.waitFor((frame) => frame.method === "eth_subscription");
   for (const [name, type, sample] of METRICS) {
@@ -97,7 +97,6 @@ Deno.test("RPC proxy, Proxy metrics: each has its type, and its value after a re
       return lines.find((line) => line.startsWith(name) && sample.test(line.slice(name.length)));
     });
   }
-  await client.close();
 });
 
 for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subscriptions"]) {

@@ -44,13 +44,12 @@ for (const method of ["eth_subscribe", "eth_unsubscribe"]) {
   scene(
     `RPC proxy, Routing, ${method}: goes to the read node through the hub`,
     async ({ wsUrl, read, write }) => {
-      const client = await RpcSocket.open(wsUrl);
+      await using client = await RpcSocket.open(wsUrl);
       const id = (await client.call("eth_subscribe", ["newHeads"])).result;
       if (method === "eth_unsubscribe") await client.call(method, [id]);
       await read.until(() => read.calls.some((sent) => sent.method === method));
       assert.deepEqual([write.calls.length, write.connections], [0, 0]);
       assert.equal(read.requests.length + write.requests.length, 0, "and not past the hub");
-      await client.close();
     },
   );
 }
@@ -152,7 +151,7 @@ for (const leave of ["unsubscribes", "disconnects"] as const) {
 scene(
   `${SECTION}: each subscription has its own upstream id, and only that one ends`,
   async ({ wsUrl, read }) => {
-    const client = await RpcSocket.open(wsUrl);
+    await using client = await RpcSocket.open(wsUrl);
     const heads = (await client.call("eth_subscribe", HEADS)).result;
     const logs = (await client.call("eth_subscribe", LOGS)).result;
     assert.notEqual(heads, logs);
@@ -160,7 +159,6 @@ scene(
     await read.until(() => read.subscriptions.length === 1);
     assert.deepEqual(read.subscriptions, [JSON.stringify(LOGS)]);
     assert.deepEqual(read.calls.at(-1)?.params, [heads]);
-    await client.close();
   },
 );
 

@@ -1,10 +1,25 @@
 /** Runs a test with an empty folder. */
-export async function withFolder(test: (folder: string) => Promise<void>): Promise<void> {
+export async function withFolder<T>(test: (folder: string) => Promise<T>): Promise<T> {
   const folder = await Deno.makeTempDir();
   try {
-    await test(folder);
+    return await test(folder);
   } finally {
     await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Runs a test with a file of this text, whose name may have to end in some way. */
+export async function withFile<T>(
+  text: string,
+  test: (path: string) => T | Promise<T>,
+  suffix = "",
+): Promise<T> {
+  const path = await Deno.makeTempFile({ suffix });
+  try {
+    await Deno.writeTextFile(path, text);
+    return await test(path);
+  } finally {
+    await Deno.remove(path);
   }
 }
 
@@ -23,15 +38,9 @@ export function marketsToml(count: number): string {
 }
 
 /** Runs a test with such a file. */
-export async function withMarketsFile(
+export function withMarketsFile(
   text: string,
   test: (path: string) => Promise<void>,
 ): Promise<void> {
-  const path = await Deno.makeTempFile({ suffix: ".toml" });
-  try {
-    await Deno.writeTextFile(path, text);
-    await test(path);
-  } finally {
-    await Deno.remove(path);
-  }
+  return withFile(text, test, ".toml");
 }

@@ -28,6 +28,14 @@ export async function post(url: string, body: unknown): Promise<Answer> {
   };
 }
 
+/** One JSON-RPC call over HTTP that succeeds. */
+export async function resultOf(url: string, method: string, params: unknown[] = []) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const { result, error } = await (await fetch(url, { method: "POST", body })).json();
+  assert.equal(error, undefined, error?.message);
+  return result;
+}
+
 /** Asserts the failure envelope. @returns Its error. */
 export async function assertFailure(
   answer: Promise<{ status: number; body: unknown }>,

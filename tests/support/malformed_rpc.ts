@@ -77,13 +77,12 @@ async function playOverHttp(url: string, [, body, status, answer]: RpcRow): Prom
 }
 
 async function playOverWebSocket(wsUrl: string, [, body, , answer]: RpcRow): Promise<void> {
-  const client = await RpcSocket.open(wsUrl);
+  await using client = await RpcSocket.open(wsUrl);
   client.send(body);
   if (answer !== null) await client.waitFor(() => true);
   await client.call("eth_chainId", [], "last"); // what was to be answered has been answered by now
   const others = client.messages.filter(({ id }) => id !== "last").map(brief);
   assert.deepEqual(others, answer === null ? [] : [answer]);
-  await client.close();
 }
 
 /** Sends each row to an endpoint over HTTP and over a WebSocket of its own, as a step of a test. */

@@ -105,4 +105,8 @@ export class RpcSocket {
     this.socket.close();
     await this.closed;
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 }

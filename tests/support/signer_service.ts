@@ -44,13 +44,12 @@ export async function withSignerService(
   answer: (call: SignerCall) => Promise<unknown>,
   test: (url: string) => Promise<void>,
 ): Promise<void> {
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    const call = callSchema.parse(await request.json());
-    return Response.json({ jsonrpc: "2.0", id: 1, ...Object(await answer(call)) });
-  });
-  try {
-    await test(`http://127.0.0.1:${server.addr.port}`);
-  } finally {
-    await server.shutdown();
-  }
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    async (request) => {
+      const call = callSchema.parse(await request.json());
+      return Response.json({ jsonrpc: "2.0", id: 1, ...Object(await answer(call)) });
+    },
+  );
+  await test(`http://127.0.0.1:${server.addr.port}`);
 }

@@ -27,6 +27,12 @@ export const CALLS_PER_BATCH_MAX = 100;
  */
 export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 
+const BATCH_TOO_LONG = new RangemakerError(
+  "BATCH_TOO_LONG",
+  "Answers of the batch are too long: send this call in another batch",
+  { retryable: true },
+);
+
 /** Bounds of a message: a batch of 100 bets has half as many parts. */
 const REQUEST_BOUNDS = { depth: 64, parts: 5_000 };
 
@@ -114,7 +120,7 @@ export class Dispatcher {
       if (batch.isRefused) answer = failureText(idOf(item), new NodeBusyError());
       else if (chars < BATCH_ANSWER_CHARS_MAX) {
         answer = await this.#answerItem(item, { ...caller, batch });
-      } else answer = failureText(idOf(item), new BatchTooLongError());
+      } else answer = failureText(idOf(item), BATCH_TOO_LONG);
       if (answer === undefined) continue;
       chars += answer.length;
       answers.push(answer);
@@ -210,14 +216,6 @@ const RPC_CODES: Readonly<Record<string, number>> = {
   NODE_BUSY: RpcCode.limitExceeded,
   BATCH_TOO_LONG: RpcCode.limitExceeded,
 };
-
-export class BatchTooLongError extends RangemakerError {
-  constructor() {
-    super("BATCH_TOO_LONG", "Answers of the batch are too long: send this call in another batch", {
-      retryable: true,
-    });
-  }
-}
 
 /** The error part of an answer, from anything that was thrown. */
 export function rpcErrorBody(thrown: unknown): RpcErrorBody {

@@ -1,9 +1,10 @@
 import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { mayTakeOneMore } from "../../../lib/fair_share.ts";
 
 /**
- * Tasks that may wait in each lane. One caller gets half of the places, a second one a quarter (see
- * {@link WaitingTasks.hasRoom}): enough for two proxies with 1,024 open requests each. To wait costs
+ * Tasks that may wait in each lane. One caller gets half of the places, a second one a quarter: enough
+ * for two proxies with 1,024 open requests each. To wait costs
  * less than a refusal, after which callers ask again at once; and since callers take turns, the tasks of
  * one do not delay another.
  */
@@ -130,8 +131,7 @@ class WaitingTasks {
   }
 
   /**
-   * Whether one more task of a caller may wait: only while more places are free than the caller's
-   * tasks take. So one caller takes half of the places at most, and another one always finds some.
+   * Whether one more task of a caller may wait.
    *
    * @param names The groups of the caller, the widest first, and the caller last. The members of a group
    *   share the places that are left to it by the same rule.
@@ -143,7 +143,7 @@ class WaitingTasks {
     for (const name of names) {
       const group = groups.get(name);
       const own = group?.size ?? 0;
-      if (own >= room) return false;
+      if (!mayTakeOneMore(own, room)) return false;
       // Half of what is left: each place the group takes is also one fewer free.
       room = (room - own) / 2;
       groups = group === undefined ? NO_GROUPS : group.#groups;

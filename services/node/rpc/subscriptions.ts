@@ -15,16 +15,6 @@ export interface ThesesFilter {
 /** Subscriptions per connection. A proxy has those of all its clients on one connection. */
 export const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
 
-/** The connection has {@link SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions already. */
-export class TooManySubscriptionsError extends RangemakerError {
-  constructor() {
-    super(
-      "TOO_MANY_SUBSCRIPTIONS",
-      `A connection may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions: end some first`,
-    );
-  }
-}
-
 /**
  * Messages sent at once, about 10 ms. When thousands of theses settle at one checkpoint, the others
  * follow in further turns of the event loop, so that sockets take them and checkpoints are not late.
@@ -191,11 +181,14 @@ export class Subscriber {
    * Subscribes. Nothing is sent before {@link announce}, so that the client receives the id first.
    * A client that has disconnected, whose last calls still run, gets an id and nothing else.
    *
-   * @throws {TooManySubscriptionsError}
+   * @throws {RangemakerError} `TOO_MANY_SUBSCRIPTIONS` beyond {@link SUBSCRIPTIONS_PER_CLIENT_MAX}.
    */
   subscribe(kind: SubscriptionKind, filter: ThesesFilter = {}): string {
     if (this.#kinds.size >= SUBSCRIPTIONS_PER_CLIENT_MAX) {
-      throw new TooManySubscriptionsError();
+      throw new RangemakerError(
+        "TOO_MANY_SUBSCRIPTIONS",
+        `A connection may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions: end some first`,
+      );
     }
     const id = this.#newId();
     if (this.#isGone) return id;

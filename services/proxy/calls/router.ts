@@ -37,8 +37,6 @@ export interface RouterOptions {
   /** Sends plain reads. @throws {ProxyError} As {@link NodePort.post}. */
   plainReads: { ask(read: Read): Promise<CallAnswer> };
   maxBatch: number;
-  /** Send equal reads in flight once. */
-  coalesceReads: boolean;
   /** Counts replies that wait to be split. */
   budget: ByteBudget;
   metrics: ProxyMetrics;
@@ -56,14 +54,13 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
  */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #inFlight: InFlightReads | undefined;
+  readonly #inFlight = new InFlightReads();
   readonly #largeReplies: LargeReplyQueue;
   #lastId = randomFirstId();
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#largeReplies = new LargeReplyQueue(options.budget);
-    this.#inFlight = options.coalesceReads ? new InFlightReads() : undefined;
   }
 
   /** Answers one message; never rejects for an error of a caller or a node. */
@@ -94,7 +91,7 @@ export class Router {
       }
       const read = this.#readOf(call, hasLargeAnswer, context);
       const ask = () => this.#options.plainReads.ask(read);
-      const answer = await (this.#inFlight?.share(read.envelopeTail, ask) ?? ask());
+      const answer = await this.#inFlight.share(read.envelopeTail, ask);
       return { status: answer.status, body: withCallerId(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -126,7 +123,7 @@ export class Router {
       return { status: reply.status, body: answerForClient(call, node, body) };
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
-      this.#inFlight?.forget();
+      this.#inFlight.forget();
     }
   }
 
@@ -216,7 +213,7 @@ export class Router {
         call.id === undefined ? undefined : failureText(call.id, failureForClient(call, thrown))
       );
     } finally {
-      if (!isPlain) this.#inFlight?.forget();
+      if (!isPlain) this.#inFlight.forget();
     }
   }
 }

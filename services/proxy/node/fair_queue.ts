@@ -1,7 +1,9 @@
+import { mayTakeOneMore } from "../../../lib/fair_share.ts";
+
 export interface FairQueueLimits {
   slots: number;
   perCaller: number;
-  /** Most items that wait. One caller may have as many waiting as slots are left. */
+  /** Most items that wait, of which each caller may have a fair share. */
   waitingMax: number;
 }
 
@@ -34,7 +36,7 @@ export class FairQueue<T> {
   wait(caller: string, item: T): boolean {
     const queue = this.#waiting.get(caller);
     const free = this.#limits.waitingMax - this.#waitingInAll;
-    if ((queue?.length ?? 0) >= free) return false;
+    if (!mayTakeOneMore(queue?.length ?? 0, free)) return false;
     if (queue === undefined) this.#waiting.set(caller, [item]);
     else queue.push(item);
     this.#waitingInAll += 1;

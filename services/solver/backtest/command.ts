@@ -1,6 +1,4 @@
 /** `rangemaker solver backtest`: how good the models are on recorded prices, and what they earn. */
-import { dirname } from "node:path";
-import { messageOf } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
 import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
@@ -11,7 +9,6 @@ import { MockStrategy } from "../pricing/mock_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";
 import { bridgedSlots } from "./candle_bridge.ts";
 import { openCandles } from "./candle_file.ts";
-import { drawReport } from "./charts.ts";
 import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
 import { loadStrategy } from "../pricing/load_strategy.ts";
 import type { Maker } from "./maker.ts";
@@ -49,10 +46,7 @@ export const run = command({
   options,
   examples: [
     ["rangemaker solver backtest --tape trades.csv", "short boxes on trades"],
-    [
-      "rangemaker solver backtest --candles btc-1m.csv --svg pictures",
-      "1 m to 24 h, with pictures",
-    ],
+    ["rangemaker solver backtest --candles btc-1m.csv", "1 m to 24 h"],
     ["rangemaker solver backtest --candles btc-1m.csv --strategy ./mine.ts", "a strategy of yours"],
   ],
   async run(options, context) {
@@ -62,13 +56,6 @@ export const run = command({
     });
     context.progress("");
     describeReport(report).forEach(context.print);
-    if (options.svg !== undefined) {
-      for (const { name, svg } of drawReport(report)) {
-        const path = `${options.svg}/${name}.svg`;
-        await write(path, svg);
-        context.print(`Picture written to ${path}`);
-      }
-    }
     return ExitCode.ok;
   },
 });
@@ -167,13 +154,4 @@ async function createParticipants(
     focus: tested.filter(({ name }) => name !== "mock").map(({ name }) => name),
     tested: new Set(tested.map(({ name }) => name)),
   };
-}
-
-async function write(path: string, text: string): Promise<void> {
-  try {
-    await Deno.mkdir(dirname(path), { recursive: true });
-    await Deno.writeTextFile(path, text);
-  } catch (thrown) {
-    throw new BacktestError(`Picture ${path} cannot be written: ${messageOf(thrown)}`);
-  }
 }

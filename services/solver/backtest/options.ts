@@ -1,6 +1,6 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../../lib/cli/options.ts";
+import { optionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
 import {
   chargeOptions,
@@ -33,7 +33,7 @@ const stepMs = {
 } satisfies kinds.OptionKind;
 
 /** Options of the backtest. */
-export const options = {
+export const options = optionTable({
   tape: {
     flags: "-t, --tape",
     description: "trades as CSV: time_ms,trade_id,side,price,amount",
@@ -45,76 +45,59 @@ export const options = {
     kind: kinds.file,
   },
   strategy: {
-    flags: "--strategy",
     description: "also test the strategy that this TypeScript file exports",
     kind: kinds.module,
   },
-  svg: {
-    flags: "--svg",
-    description: "also write pictures into this folder: brier.svg, calibration.svg, gains.svg",
-    kind: kinds.directory,
-  },
   durationsMs: {
-    flags: "--durations-ms",
     description:
       "how long boxes last, separated by commas; by default 5 s to 30 s for trades, 1 m to 24 h for candles",
     kind: numbers(kinds.duration(LIMITS.minDurationMs, LIMITS.maxDurationMs).schema),
   },
   widths: {
-    flags: "--widths",
     description: "half widths of boxes, in deviations of the mean move, separated by commas",
     kind: numbers(widthSchema),
     default: "0.6,1,1.5,2.25,3.5",
   },
   offsets: {
-    flags: "--offsets",
     description: "how far boxes are off the price, as shares of the half width",
     kind: numbers(offsetSchema),
     default: "0",
   },
   startAheadMs: {
-    flags: "--start-ahead-ms",
     description: "how long before their start boxes are quoted",
     kind: numbers(kinds.duration(0, DAY_MS).schema),
     default: "0",
   },
   stepMs: {
-    flags: "--step-ms",
     description:
       "time from one row of boxes to the next, a multiple of 100; by default 1 s for trades, 5 m for candles",
     kind: stepMs,
   },
   fitShare: {
-    flags: "--fit-share",
     description: "first part of the data, for fits; the rest is reported",
     kind: share,
     default: "0.5",
   },
   leadMs: {
-    flags: "--lead-ms",
     description: "also a user who sees prices this much earlier; 0 for none",
     kind: kinds.duration(0, 3_600_000),
     default: "0",
   },
   waitMs: {
-    flags: "--wait-ms",
     description: "also a user who waits this long for the best moment to execute; 0 for none",
     kind: kinds.duration(0, 300_000),
     default: "300000",
   },
   priceAgeMs: {
-    flags: "--price-age-ms",
     description: "age of the price that strategies see",
     kind: kinds.duration(0, 3_600_000),
     default: "0",
   },
   volatility: {
-    flags: "--volatility",
     description: "annualised volatility where it is known, in place of the estimate",
     kind: volatility,
   },
   seed: {
-    flags: "--seed",
     description: "seed of the mock's payouts and of the paths within candles",
     kind: kinds.seed,
     default: "1",
@@ -123,4 +106,4 @@ export const options = {
   ...volatilityOptions,
   minDurationMs: pricingOptions.minDurationMs,
   minWidthTicks: pricingOptions.minWidthTicks,
-} satisfies OptionTable;
+});

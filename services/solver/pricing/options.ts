@@ -1,6 +1,6 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
-import type { OptionSpec, OptionTable } from "../../../lib/cli/options.ts";
+import { type OptionSpec, optionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
 import { STRATEGY_NAMES } from "./strategy.ts";
 import { DAY_MS } from "../../../lib/time.ts";
@@ -43,22 +43,20 @@ const strategy = {
 } satisfies kinds.OptionKind;
 
 /** Options of the maker's charges. */
-export const chargeOptions = {
+export const chargeOptions = optionTable({
   margin: {
-    flags: "--margin",
     description: "barrier: share of the fair payout that the solver keeps",
     kind: share,
     default: "0.05",
   },
   userLeadMs: {
-    flags: "--user-lead-ms",
     description:
       "barrier: how much earlier than the solver a user may see prices; where that pays, " +
       "an execution waits that long before its price is checked again",
     kind: kinds.duration(0, 60_000),
     default: "3000",
   },
-} satisfies OptionTable;
+});
 
 /** The option of the maker's charge for similar bets in its book. */
 const skewOption = {
@@ -71,23 +69,21 @@ const skewOption = {
 } satisfies OptionSpec;
 
 /** Options of the volatility estimate. */
-export const volatilityOptions = {
+export const volatilityOptions = optionTable({
   volatilityFloor: {
-    flags: "--volatility-floor",
     description: "barrier: minimum annualised volatility",
     kind: volatility,
     default: "0.1",
   },
   volatilityHistoryMs: {
-    flags: "--volatility-history-ms",
     description: "barrier: price history needed before the first quote",
     kind: kinds.duration(1_000, HISTORY_MS_MAX),
     default: "60000",
   },
-} satisfies OptionTable;
+});
 
 /** All pricing options of the solver. */
-export const pricingOptions = {
+export const pricingOptions = optionTable({
   pricing: {
     flags: "--pricing <strategy>",
     description: "mock: 1.05 to 1.10 times the bet at random; barrier: by a model of the price; " +
@@ -99,21 +95,18 @@ export const pricingOptions = {
   skew: skewOption,
   ...volatilityOptions,
   maxPriceAgeMs: {
-    flags: "--max-price-age-ms",
     description: "barrier: oldest price that quotes are made from",
     kind: kinds.duration(1, 60_000),
     default: "2000",
   },
   minDurationMs: {
-    flags: "--min-duration-ms",
     description: "barrier: shortest window that is quoted",
     kind: kinds.duration(LIMITS.minDurationMs, LIMITS.maxDurationMs),
     default: "1000",
   },
   minWidthTicks: {
-    flags: "--min-width-ticks",
     description: "barrier: narrowest range that is quoted, in smallest price moves seen",
     kind: kinds.integer(0, 1_000_000),
     default: "4",
   },
-} satisfies OptionTable;
+});

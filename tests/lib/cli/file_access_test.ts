@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseOptions } from "../../../lib/cli/options.ts";
+import { withFile } from "../../support/files.ts";
 
 const lib = new URL("../../../lib/cli/", import.meta.url);
 
@@ -22,10 +23,8 @@ console.log(JSON.stringify(
 ));
 `;
 
-async function accessLeft(flags: readonly string[], values: Record<string, string>) {
-  const program = await Deno.makeTempFile({ suffix: ".ts" });
-  try {
-    await Deno.writeTextFile(program, PROGRAM);
+function accessLeft(flags: readonly string[], values: Record<string, string>) {
+  return withFile(PROGRAM, async (program) => {
     const config = new URL("../../deno.json", lib).pathname;
     const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: [
@@ -41,9 +40,7 @@ async function accessLeft(flags: readonly string[], values: Record<string, strin
     }).output();
     const decoder = new TextDecoder();
     return JSON.parse(decoder.decode(stdout) || "null") ?? decoder.decode(stderr);
-  } finally {
-    await Deno.remove(program);
-  }
+  }, ".ts");
 }
 
 const files = { tape: "/t/tape.csv", svg: "/p/x.svg", database: "/db/bridge.sqlite" };

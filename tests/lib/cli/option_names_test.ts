@@ -11,6 +11,7 @@ import {
 } from "../../../lib/cli/option_names.ts";
 import { commands } from "../../../main.ts";
 import { runHere } from "../../support/command_context.ts";
+import { withFile } from "../../support/files.ts";
 
 const table = optionsFor("solver", {
   maxRisk: { flags: "--max-risk", kind: kinds.integer(1), description: "risk", default: "5" },
@@ -35,16 +36,6 @@ const text = {
 
 const parse = (env: Record<string, string>, argv: string[] = []) =>
   parseOptions(text, table, argv, (name) => env[name]);
-
-async function withFile<T>(content: string, test: (path: string) => T): Promise<T> {
-  const path = await Deno.makeTempFile();
-  try {
-    await Deno.writeTextFile(path, content);
-    return test(path);
-  } finally {
-    await Deno.remove(path);
-  }
-}
 
 Deno.test("variablesOf: the command's own, the shared one, then the specification's", () => {
   assert.deepEqual(variablesOf(table.maxRisk), ["RANGEMAKER_SOLVER_MAX_RISK"]);

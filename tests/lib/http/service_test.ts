@@ -26,17 +26,15 @@ Deno.test("startService: the error of a foreign address does not mention the por
 
 Deno.test("listen: on every interface it says so, and its URL is one that can be called", async () => {
   for (const [host, bound] of [["0.0.0.0", "0.0.0.0"], ["::", "[::]"]] as const) {
-    const listener = listen(host, 0, () => new Response("here"));
+    await using listener = listen(host, 0, () => new Response("here"));
     const { port } = new URL(listener.url);
     assert.equal(listener.isOnEveryInterface, true);
     assert.equal(listener.boundUrl, `http://${bound}:${port}`);
     assert.equal(await (await fetch(listener.url)).text(), "here");
-    await listener.stop();
   }
-  const own = listen("127.0.0.1", 0, () => new Response("here"));
+  await using own = listen("127.0.0.1", 0, () => new Response("here"));
   assert.equal(own.isOnEveryInterface, false);
   assert.equal(own.boundUrl, own.url);
-  await own.stop();
 });
 
 Deno.test("startService: stops in order, once, however often it is asked", async () => {

@@ -23,9 +23,8 @@ async function useStore(database: string): Promise<void> {
     await store.finish(recorded.intent, COMMITTED, 3);
   }
   await store.close();
-  const other = await openIntentStore(database, "solver");
+  await using other = await openIntentStore(database, "solver");
   await other.insert(intent("of another service", 2));
-  await other.close();
 }
 
 const found = {

@@ -5,6 +5,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { actors } from "../support/actors.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
+import { withFolder } from "../../support/files.ts";
 
 const user = actors.user.address;
 const DEV_METHODS = ["core_faucet", "core_snapshot", "core_revert", "core_advance"];
@@ -21,7 +22,7 @@ async function discovered(socket: RpcSocket): Promise<string[]> {
 
 Deno.test("Node: development methods are off unless it was started for them", () =>
   withSteppedNode(async ({ node, client, clock }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const before = await client.getHead();
     for (const [index, method] of DEV_METHODS.entries()) {
       const { error } = await socket.call(method, PARAMS[index]);
@@ -35,12 +36,11 @@ Deno.test("Node: development methods are off unless it was started for them", ()
     assert.deepEqual(await client.getHead(), before);
     assert.equal((await client.getAccount(user)).balance, 0n);
     assert.equal(clock.now(), before.timestampMs);
-    await socket.close();
   }, { relayers }));
 
 Deno.test("Node --dev: the read port refuses development methods like other writes", () =>
   withSteppedNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.readWsUrl);
+    await using socket = await RpcSocket.open(node.readWsUrl);
     for (const [index, method] of DEV_METHODS.entries()) {
       const { error } = await socket.call(method, PARAMS[index]);
       assert.deepEqual(
@@ -48,12 +48,11 @@ Deno.test("Node --dev: the read port refuses development methods like other writ
         `Method not available on a read port: ${method}; send it to the write node`,
       );
     }
-    await socket.close();
   }, { dev: true }));
 
 Deno.test("Node --dev: faucet, snapshot, jump and revert, and what subscribers see", () =>
   withSteppedNode(async ({ node, client, stepped }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const faucet = await socket.call("core_faucet", [user, "5000000"]);
     assert.equal(Object(faucet.result).status, "committed");
     const { result: id } = await socket.call("core_snapshot");
@@ -82,12 +81,11 @@ Deno.test("Node --dev: faucet, snapshot, jump and revert, and what subscribers s
       [head.number, head.timestampMs],
       [head.number + 1, head.timestampMs + 100],
     ]);
-    await socket.close();
   }, { dev: true, relayers }));
 
 Deno.test("Node --dev: after a jump checkpoints go on every 100 ms", () =>
   withSteppedNode(async ({ node, client, clock, stepped }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     await socket.call("core_advance", [{ ms: 12_345 }]);
     const { number, timestampMs } = await client.getHead();
     assert.equal(timestampMs, stepped.now + 12_300);
@@ -101,12 +99,11 @@ Deno.test("Node --dev: after a jump checkpoints go on every 100 ms", () =>
       number: number + 1,
       timestampMs: timestampMs + 100,
     });
-    await socket.close();
   }, { dev: true }));
 
 Deno.test("Node --dev: invalid parameters name what is wrong and change nothing", () =>
   withSteppedNode(async ({ node, client }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const before = await client.getHead();
     const invalid: [string, unknown[], RegExp][] = [
       ["core_faucet", [user], /Invalid params: amount: .* received nothing/],
@@ -133,17 +130,15 @@ Deno.test("Node --dev: invalid parameters name what is wrong and change nothing"
       assert.match(error!.message, message);
     }
     assert.deepEqual(await client.getHead(), before);
-    await socket.close();
   }, { dev: true }));
 
-Deno.test("Node --dev --data-dir: the faucet is durable, the other methods are refused", async () => {
-  const dataDir = await Deno.makeTempDir();
-  const clock = new FakeClock();
-  const options = { dev: true, relayers, dataDir };
-  try {
+Deno.test("Node --dev --data-dir: the faucet is durable, the other methods are refused", () =>
+  withFolder(async (dataDir) => {
+    const clock = new FakeClock();
+    const options = { dev: true, relayers, dataDir };
     await withSteppedNode(
       async ({ node }) => {
-        const socket = await RpcSocket.open(node.wsUrl);
+        await using socket = await RpcSocket.open(node.wsUrl);
         await socket.call("core_faucet", [user, "5000000"]);
         for (const [index, method] of DEV_METHODS.entries()) {
           if (index === 0) continue;
@@ -156,7 +151,6 @@ Deno.test("Node --dev --data-dir: the faucet is durable, the other methods are r
           );
         }
         assert.deepEqual(await discovered(socket), ["core_faucet"]);
-        await socket.close();
       },
       options,
       clock,
@@ -169,7 +163,4 @@ Deno.test("Node --dev --data-dir: the faucet is durable, the other methods are r
       { ...options, dev: false },
       clock,
     );
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
+  }));

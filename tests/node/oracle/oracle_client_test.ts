@@ -21,11 +21,10 @@ Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
 });
 
 Deno.test("OracleClient: brings the body of GET /prices", async () => {
-  const oracle = startFakeOracle();
+  await using oracle = startFakeOracle();
   const body = pricesBody(1);
   oracle.answer = () => Response.json(body);
   assert.deepEqual(await new OracleClient(oracle.url, 900, systemClock).pull(), { body });
-  await oracle.stop();
 });
 
 Deno.test("OracleClient: a late answer is handed over after the timeout", async () => {
@@ -63,7 +62,7 @@ Deno.test("OracleClient: a failing oracle is an error, whichever way it fails", 
 Deno.test("OracleClient: an answer that stops half way is aborted in the end", async () => {
   const clock = new FakeClock();
   const begun = Promise.withResolvers<void>();
-  const half = listen("127.0.0.1", 0, () => {
+  await using half = listen("127.0.0.1", 0, () => {
     const stream = new ReadableStream<Uint8Array>({
       start(controller) {
         controller.enqueue(new TextEncoder().encode('{"prices":'));
@@ -78,11 +77,10 @@ Deno.test("OracleClient: an answer that stops half way is aborted in the end", a
   clock.advance(10);
   assert.equal(Object(await pulling).failure, "timeout");
   clock.advance(LATE_ANSWER_MAX_MS - 10);
-  await half.stop();
 });
 
 Deno.test("OracleClient: closing it aborts the requests that still wait", async () => {
-  const oracle = startFakeOracle();
+  await using oracle = startFakeOracle();
   const clock = new FakeClock();
   const asked = Promise.withResolvers<AbortSignal>();
   const late = Promise.withResolvers<Response>();
@@ -98,5 +96,4 @@ Deno.test("OracleClient: closing it aborts the requests that still wait", async 
   client.close();
   await eventually("the request is aborted", () => signal.aborted || undefined);
   late.resolve(Response.json({}));
-  await oracle.stop();
 });

@@ -34,7 +34,7 @@ Deno.test("Node: the read port serves the same state without the write methods",
       const { error } = await call(node.readUrl, method, [tx]);
       assert.equal(error?.code, -32601);
     }
-    const socket = await RpcSocket.open(node.readWsUrl);
+    await using socket = await RpcSocket.open(node.readWsUrl);
     assert.equal((await socket.call("core_sendTransaction", [tx])).error?.code, -32601);
     const transactions = await socket.subscribe("transactions");
     const receipt = await client.sendTransaction(depositNow());
@@ -44,51 +44,6 @@ Deno.test("Node: the read port serves the same state without the write methods",
     assert.deepEqual(seen.result, receipt);
     const simulated = await call(node.readUrl, "core_simulateTransaction", [tx]);
     assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
-    await socket.close();
-  }));
-
-Deno.test("Node: a transaction of the wrong shape, signature or time is a JSON-RPC error", () =>
-  withNode(async ({ node, client }) => {
-    const tx = toWire(depositNow());
-    const badShapes: unknown[] = [
-      [],
-      [null],
-      ["tx"],
-      [tx, tx],
-      { tx },
-      [{ ...tx, type: "Mint" }],
-      [{ ...tx, timestamp: "now" }],
-      [{ ...tx, timestamp: 1e300 }],
-      [{ ...tx, from: "0x12" }],
-      [{ ...tx, amount: 5 }],
-      [{ ...tx, amount: "0" }],
-      [{ ...tx, amount: (2n ** 64n).toString() }],
-      [{ ...tx, externalTxHash: "0x" }],
-      [{ ...tx, signature: "zz" }],
-      [{ ...toWire(rfqSubmit({ timestamp: 1 })), payout: "999999" }],
-      [{ ...toWire(rfqSubmit({ timestamp: 1 })), betAmount: "0" }],
-    ];
-    for (const params of badShapes) {
-      const { error } = await call(node.url, "core_sendTransaction", params);
-      assert.equal(error?.code, -32602, JSON.stringify(params));
-    }
-    const forged = await call(node.url, "core_sendTransaction", [{ ...tx, amount: "7" }]);
-    assert.equal(forged.error?.code, -32003);
-    const { code, digest, recovered, expected } = Object(forged.error?.data);
-    assert.deepEqual([code, expected], ["INVALID_SIGNATURE", actors.relayer.address]);
-    assert.match(`${digest} ${recovered}`, /^0x[0-9a-f]{64} 0x[0-9a-fA-F]{40}$/);
-    const old = deposit({
-      timestamp: Date.now() - 61_000,
-      user: user.address,
-      amount: 1n,
-      externalTxHash: hashOf(9),
-    });
-    const late = await call(node.url, "core_sendTransaction", [toWire(old)]);
-    assert.deepEqual([late.error?.code, Object(late.error?.data).code], [
-      -32003,
-      "TIMESTAMP_OUT_OF_RANGE",
-    ]);
-    assert.equal((await client.getAccount(user.address)).balance, 0n);
   }));
 
 Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", async () => {
@@ -118,18 +73,11 @@ function withMembers(count: number): string {
   return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":{${members}}}`;
 }
 
-Deno.test("Node: unknown methods, wrong parameters and costly messages get the standard's errors, and the node keeps working", () =>
+Deno.test("Node: methods that every object has and costly messages get the standard's errors, and the node keeps working", () =>
   withNode(async ({ node }) => {
     const bodies: [body: string, status: number, code: number][] = [
       ['{"jsonrpc":"2.0","id":1,"method":"__proto__"}', 200, -32601],
       ['{"jsonrpc":"2.0","id":1,"method":"constructor"}', 200, -32601],
-      ['{"jsonrpc":"2.0","id":1,"method":"core_getThesis","params":[0]}', 200, -32602],
-      ['{"jsonrpc":"2.0","id":1,"method":"core_getThesis","params":["1"]}', 200, -32602],
-      ['{"jsonrpc":"2.0","id":1,"method":"core_settleThesis","params":[1]}', 200, -32602],
-      ['{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":["0x1"]}', 200, -32602],
-      ['{"jsonrpc":"2.0","id":1,"method":"core_getTheses","params":[{"limit":0}]}', 200, -32602],
-      ['{"jsonrpc":"2.0","id":1,"method":"core_getTheses","params":[{"cursor":"x"}]}', 200, -32602],
-      ['{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}', 200, -32601],
       ["[".repeat(50_000), 400, -32005],
       [withMembers(4_900), 200, -32602],
       [withMembers(5_000), 400, -32005],
@@ -170,19 +118,18 @@ Deno.test("Node: a batch is answered in its order, each call on its own", () =>
 
 Deno.test("Node: a request without an id is carried out and never answered", () =>
   withNode(async ({ node, client }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     socket.send('{"jsonrpc":"2.0","method":"net_version"}');
     const params = [toWire(depositNow())];
     socket.send(JSON.stringify({ jsonrpc: "2.0", method: "core_sendTransaction", params }));
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
     assert.equal(socket.messages.length, 1);
     assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
-    await socket.close();
   }));
 
 Deno.test("Node: eth_subscribe answers with the id before the first notification", () =>
   withNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const ids = [
       await socket.subscribe("newHeads"),
       await socket.subscribe("newHeads"),
@@ -199,22 +146,20 @@ Deno.test("Node: eth_subscribe answers with the id before the first notification
     assert.equal((await socket.call("eth_subscribe", ["logs"])).error?.code, -32602);
     const heads = socket.notifications(ids[0]!);
     assert.match(String(heads[0]?.number), /^0x[0-9a-f]+$/);
-    await socket.close();
   }));
 
 Deno.test("Node: a binary frame is read as text, and broken frames are answered", () =>
   withNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     socket.send(new TextEncoder().encode('{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'));
     await socket.waitFor(({ result }) => result === "0x539");
     socket.send("}{");
     await socket.waitFor(({ error }) => error?.code === -32700);
-    await socket.close();
   }));
 
 Deno.test("Node: a frame that is too long gets an error with its id, and its socket stays open", () =>
   withNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.wsUrl);
+    await using socket = await RpcSocket.open(node.wsUrl);
     const padding = "x".repeat(REQUEST_CHARS_MAX);
     const cases: [start: string, id: unknown][] = [
       ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
@@ -234,7 +179,6 @@ Deno.test("Node: a frame that is too long gets an error with its id, and its soc
       assert.match(error?.message ?? "", /1048576 characters: received 1048[0-9]{3}/);
     }
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
-    await socket.close();
   }));
 
 Deno.test("Node: lists come in pages by cursor", () =>

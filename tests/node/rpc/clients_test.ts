@@ -55,7 +55,7 @@ Deno.test("Node: a client that reads nothing is disconnected, and nobody else wa
     const batch = textFrame(JSON.stringify(Array(100).fill(subscribe)));
     for (let batches = 0; batches < 5; batches++) await slow.write(batch);
 
-    const other = await RpcSocket.open(node.wsUrl);
+    await using other = await RpcSocket.open(node.wsUrl);
     const heads = await other.subscribe("newHeads");
     await eventually("the slow client is counted", async () => {
       return await slowClients(node.url) === 1 ? true : undefined;
@@ -72,7 +72,6 @@ Deno.test("Node: a client that reads nothing is disconnected, and nobody else wa
       "heads go on when it is gone, too",
       () => other.notifications(heads).length > gone + 10 ? true : undefined,
     );
-    await other.close();
   }));
 
 /** Clients of a node that answers `echo` at once, and `costly` when its queue is open. */
@@ -121,7 +120,7 @@ async function withClients(
 
 Deno.test("Clients: a burst far over the queue reaches a client that reads", () =>
   withClients(async ({ url, subscriptions, slow }) => {
-    const socket = await RpcSocket.open(url);
+    await using socket = await RpcSocket.open(url);
     const id = String((await socket.call("subscribe")).result);
     const events = 4 * SENDS_PER_TURN;
     const text = "x".repeat(8 * UNSENT_PER_CLIENT_MAX / events);
@@ -130,7 +129,6 @@ Deno.test("Clients: a burst far over the queue reaches a client that reads", () 
     const numbers = socket.notifications(id).map((result) => parseInt(String(result)));
     assert.deepEqual(numbers, Array.from({ length: events }, (_, n) => n));
     assert.equal(slow(), 0);
-    await socket.close();
   }));
 
 Deno.test("Clients: one that reads nothing is disconnected when a burst has lasted too long, or is too large", async () => {
@@ -161,11 +159,10 @@ Deno.test("Clients: one that reads nothing is disconnected when a burst has last
 
 Deno.test("Clients: a client may send any number of requests one after the other", () =>
   withClients(async ({ url }) => {
-    const socket = await RpcSocket.open(url);
+    await using socket = await RpcSocket.open(url);
     for (let sent = 0; sent < 3 * REQUESTS_UNDER_WAY_MAX; sent++) {
       assert.deepEqual((await socket.call("echo", [sent])).result, [sent]);
     }
-    await socket.close();
   }));
 
 for (const excess of [0, 2]) {
@@ -173,7 +170,7 @@ for (const excess of [0, 2]) {
   const sent = REQUESTS_UNDER_WAY_MAX + excess;
   Deno.test(`Clients: ${sent} requests under way at once ${then}`, () =>
     withClients(async ({ url, queue }) => {
-      const socket = await RpcSocket.open(url);
+      await using socket = await RpcSocket.open(url);
       const open = Promise.withResolvers<void>();
       const closed = queue.pausedDuring(() => open.promise);
       for (let id = 1_001; id <= 1_000 + sent; id++) {
@@ -189,13 +186,12 @@ for (const excess of [0, 2]) {
       await closed;
       await socket.waitFor(() => socket.messages.length === sent);
       assert.deepEqual((await socket.call("echo", [1])).result, [1], "the socket stays open");
-      await socket.close();
     }));
 }
 
 Deno.test("Clients: long answers that a client does not read become errors, and its subscriptions stay", () =>
   withClients(async ({ url, subscriptions, slow }) => {
-    const socket = await RpcSocket.open(url);
+    await using socket = await RpcSocket.open(url);
     await socket.call("subscribe");
     const calls = 12;
     for (let id = 1; id <= calls; id++) {
@@ -207,7 +203,6 @@ Deno.test("Clients: long answers that a client does not read become errors, and 
     assert(errors.length > 0 && errors.length < calls, `${errors.length} errors`);
     assert.match(errors[0]?.error?.message ?? "", /bytes wait to be read/);
     assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 1]);
-    await socket.close();
   }));
 
 Deno.test("Clients: a client that reads too slowly loses its subscriptions at once, and is counted once", () =>

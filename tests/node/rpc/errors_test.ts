@@ -6,7 +6,7 @@ import {
   UnknownThesisError,
 } from "../../../services/node/chain/errors.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
-import { BatchTooLongError, rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
+import { rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
 import { NodeBusyError } from "../../../services/node/rpc/serial_queue.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
@@ -23,7 +23,6 @@ Deno.test("rpcErrorBody: an error that a caller can cause has its code and detai
       offMs: 2,
     }],
     [new NodeBusyError(), limitExceeded, { code: "NODE_BUSY" }],
-    [new BatchTooLongError(), limitExceeded, { code: "BATCH_TOO_LONG" }],
   ];
   for (const [thrown, code, data] of cases) {
     const { message } = thrown;

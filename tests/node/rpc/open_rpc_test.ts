@@ -9,6 +9,7 @@ import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { nodeMethods } from "../../../lib/protocol/methods/all.ts";
 import { openRpcDocument } from "../../../services/node/rpc/open_rpc.ts";
 import { actors } from "../support/actors.ts";
+import { resultOf } from "../../support/http_answers.ts";
 import { withNode } from "../support/running_node.ts";
 
 /** The document of a node without development methods. */
@@ -22,11 +23,6 @@ function resultCheck(name: string, { methods, components } = nodeDocument()) {
   const method = methods.find((method) => method.name === name) ?? assert.fail(name);
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   return ajv.compile({ ...method.result.schema, components });
-}
-
-async function call(url: string, method: string, params: unknown[] = []) {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  return (await (await fetch(url, { method: "POST", body })).json()).result;
 }
 
 /** Asserts that a document fits the standard's own schema. */
@@ -78,7 +74,7 @@ Deno.test("OpenRPC: a node answers each read as the document says, that of rpc.d
     };
     for (const url of [node.url, node.readUrl]) {
       for (const [method, params] of Object.entries(calls)) {
-        const result = await call(url, method, params);
+        const result = await resultOf(url, method, params);
         const check = resultCheck(method);
         assert(result !== undefined && check(result), `${method}: ${JSON.stringify(check.errors)}`);
         if (method === "rpc.discover") {
@@ -97,7 +93,7 @@ const DEV_CALLS: [method: string, params: unknown[], names: string[]][] = [
 
 Deno.test("OpenRPC: a development node's document has the development methods, on both ports", () =>
   withNode(async ({ node }) => {
-    const documents = [node.url, node.readUrl].map((url) => call(url, "rpc.discover"));
+    const documents = [node.url, node.readUrl].map((url) => resultOf(url, "rpc.discover"));
     const [document, onReadPort] = await Promise.all(documents);
     assert.deepEqual(onReadPort, document);
     requireStandard(document);
@@ -107,7 +103,7 @@ Deno.test("OpenRPC: a development node's document has the development methods, o
       const described = methods.find(({ name }) => name === method) ?? assert.fail(method);
       assert.deepEqual(described.params.map(({ name }) => name), names);
       const check = resultCheck(method, document);
-      const result = await call(node.url, method, params);
+      const result = await resultOf(node.url, method, params);
       assert(result !== undefined && check(result), `${method}: ${JSON.stringify(check.errors)}`);
     }
   }, { dev: true, relayers: [DEV_ACCOUNTS.relayer.address] }));

@@ -2,18 +2,17 @@
 import assert from "node:assert/strict";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { marketsToml, withMarketsFile } from "../../support/files.ts";
+import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
 const ETH_ONLY = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${ETH.base}"\nquote = "${ETH.quote}"\n`;
 
-Deno.test("Node --data-dir: a market with an open thesis cannot be removed, one without can", async () => {
-  const dataDir = await Deno.makeTempDir();
-  const clock = new FakeClock();
-  const funds = { user: actors.user.address, amount: 5_000_000n, externalTxHash: hashOf(1) };
-  try {
+Deno.test("Node --data-dir: a market with an open thesis cannot be removed, one without can", () =>
+  withFolder(async (dataDir) => {
+    const clock = new FakeClock();
+    const funds = { user: actors.user.address, amount: 5_000_000n, externalTxHash: hashOf(1) };
     await withSteppedNode(
       async ({ client, stepped }) => {
         const timestamp = stepped.now;
@@ -57,10 +56,6 @@ Deno.test("Node --data-dir: a market with an open thesis cannot be removed, one 
       );
     });
     await withMarketsFile(marketsToml(2), async (markets) => {
-      const node = await startNode(testOptions({ dataDir, markets }), clock, clock.monotonic);
-      await node.stop();
+      await (await startNode(testOptions({ dataDir, markets }), clock, clock.monotonic)).stop();
     });
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
+  }));

@@ -40,5 +40,6 @@ export function startFakeOracle(now: () => number = Date.now) {
     oracle.requests += 1;
     return oracle.answer(request);
   });
-  return Object.assign(oracle, { url: listener.url, stop: () => listener.stop() });
+  const stop = () => listener.stop();
+  return Object.assign(oracle, { url: listener.url, stop, [Symbol.asyncDispose]: stop });
 }

@@ -38,24 +38,18 @@ export async function withNode(
   test: (parts: NodeUnderTest) => Promise<void>,
   given: Partial<NodeOptions> = {},
 ): Promise<void> {
-  const oracle = startFakeOracle();
-  const node = await startNode(testOptions({ oracleUrl: oracle.url, ...given }));
-  try {
-    await hasPrices(node);
-    await test({ node, client: new CoreClient({ url: node.url }), oracle });
-  } finally {
-    await node.stop();
-    await oracle.stop();
-  }
+  await using oracle = startFakeOracle();
+  await using node = await startNode(testOptions({ oracleUrl: oracle.url, ...given }));
+  await hasPrices(node);
+  await test({ node, client: new CoreClient({ url: node.url }), oracle });
 }
 
 /** Resolves once the node has a fresh price of every market. */
 export async function hasPrices(node: RunningNode): Promise<void> {
-  const socket = await RpcSocket.open(node.wsUrl);
+  await using socket = await RpcSocket.open(node.wsUrl);
   const subscription = await socket.subscribe("prices");
   await socket.waitFor(({ params }) =>
     params?.subscription === subscription &&
     MARKETS.every(({ symbol }) => Object(params.result[symbol]).state === "fresh")
   );
-  await socket.close();
 }

@@ -65,6 +65,10 @@ export class SteppedNode {
     await this.node.stop();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   async #nextHeadMs(): Promise<number> {
     const heads = () => this.#socket.notifications(this.#heads);
     await this.#socket.waitFor(() => heads().length > this.#seenHeads);
@@ -89,14 +93,9 @@ export async function withSteppedNode(
   given: Partial<NodeOptions> = {},
   clock: FakeClock = new FakeClock(),
 ): Promise<void> {
-  const oracle = startFakeOracle(() => clock.now());
+  await using oracle = startFakeOracle(() => clock.now());
   const options = testOptions({ oracleUrl: oracle.url, ...given });
-  const stepped = await SteppedNode.start(options, clock);
-  try {
-    await stepped.run(1);
-    await test({ stepped, node: stepped.node, client: stepped.client, clock, oracle });
-  } finally {
-    await stepped.stop();
-    await oracle.stop();
-  }
+  await using stepped = await SteppedNode.start(options, clock);
+  await stepped.run(1);
+  await test({ stepped, node: stepped.node, client: stepped.client, clock, oracle });
 }

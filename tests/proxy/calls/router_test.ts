@@ -31,7 +31,7 @@ function scene(overrides: Partial<RouterOptions> = {}) {
     },
   });
   const nodes = { read: node("read"), write: node("write") };
-  const router = routerTo(nodes, { budget, coalesceReads: true, ...overrides });
+  const router = routerTo(nodes, { budget, ...overrides });
   const askText = (text: string, caller: Partial<MessageContext> = {}) =>
     router.answer(text, { forwardedFor: "x", key: "x", ...caller });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
@@ -359,48 +359,46 @@ Deno.test("Router: an unexpected error is thrown", async () => {
 });
 
 Deno.test("Router: plain reads are sent as such, each with its node and whether it fits a shared socket", async () => {
-  for (const coalesceReads of [true, false]) {
-    const asked: Read[] = [];
-    const plainReads = {
-      ask(read: Read): Promise<CallAnswer> {
-        asked.push(read);
-        return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
-      },
-    };
-    const readNodes = severalNodes();
-    const { posted, ask } = scene({ plainReads, coalesceReads, readNodes });
-    const rest = JSON.stringify(call(1, "eth_call", [""])).length -
-      '{"jsonrpc":"2.0","id":1'.length;
-    const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
-    const rows: [message: unknown, read?: Partial<Read>][] = [
-      [call(1, "eth_chainId"), { node: 0, fitsSocket: true }],
-      [long(16 * 1_024), { node: 0, fitsSocket: true }],
-      [long(16 * 1_024 + 1), { node: 0, fitsSocket: false }],
-      [call(1, "eth_newFilter")],
-      [call(1, "core_sendTransaction")],
-      [call(1, "eth_call", [{}, "0x5"]), { node: 0, fitsSocket: true }],
-      [call(1, "eth_call", [{}, "0x9"]), { node: 1, fitsSocket: true }],
-      [call(1, "eth_getLogs"), { node: 0, fitsSocket: false }],
-      [call(1, "eth_getBlockByNumber", ["latest", false]), { node: 0, fitsSocket: true }],
-      [call(1, "eth_getBlockByNumber", ["latest", true]), { node: 0, fitsSocket: false }],
-      [[call(1, "eth_gasPrice")]],
-      [notification("eth_gasPrice")],
-    ];
-    for (const [message, wanted] of rows) {
-      const before = [asked.length, posted.length];
-      const answer = ask(message);
-      const sent = [asked.length - (before[0] ?? 0), posted.length - (before[1] ?? 0)];
-      const isRead = wanted !== undefined;
-      assert.deepEqual(sent, isRead ? [1, 0] : [0, 1], JSON.stringify(message).slice(0, 99));
-      if (!isRead) continue;
-      const { node, fitsSocket } = asked.at(-1) ?? assert.fail();
-      assert.deepEqual({ node, fitsSocket }, wanted);
-      assert.equal((await answer).body, '{"id":1}');
-    }
-    const { method, envelopeTail: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
-    assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
-    assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
+  const asked: Read[] = [];
+  const plainReads = {
+    ask(read: Read): Promise<CallAnswer> {
+      asked.push(read);
+      return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
+    },
+  };
+  const readNodes = severalNodes();
+  const { posted, ask } = scene({ plainReads, readNodes });
+  const rest = JSON.stringify(call(1, "eth_call", [""])).length -
+    '{"jsonrpc":"2.0","id":1'.length;
+  const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
+  const rows: [message: unknown, read?: Partial<Read>][] = [
+    [call(1, "eth_chainId"), { node: 0, fitsSocket: true }],
+    [long(16 * 1_024), { node: 0, fitsSocket: true }],
+    [long(16 * 1_024 + 1), { node: 0, fitsSocket: false }],
+    [call(1, "eth_newFilter")],
+    [call(1, "core_sendTransaction")],
+    [call(1, "eth_call", [{}, "0x5"]), { node: 0, fitsSocket: true }],
+    [call(1, "eth_call", [{}, "0x9"]), { node: 1, fitsSocket: true }],
+    [call(1, "eth_getLogs"), { node: 0, fitsSocket: false }],
+    [call(1, "eth_getBlockByNumber", ["latest", false]), { node: 0, fitsSocket: true }],
+    [call(1, "eth_getBlockByNumber", ["latest", true]), { node: 0, fitsSocket: false }],
+    [[call(1, "eth_gasPrice")]],
+    [notification("eth_gasPrice")],
+  ];
+  for (const [message, wanted] of rows) {
+    const before = [asked.length, posted.length];
+    const answer = ask(message);
+    const sent = [asked.length - (before[0] ?? 0), posted.length - (before[1] ?? 0)];
+    const isRead = wanted !== undefined;
+    assert.deepEqual(sent, isRead ? [1, 0] : [0, 1], JSON.stringify(message).slice(0, 99));
+    if (!isRead) continue;
+    const { node, fitsSocket } = asked.at(-1) ?? assert.fail();
+    assert.deepEqual({ node, fitsSocket }, wanted);
+    assert.equal((await answer).body, '{"id":1}');
   }
+  const { method, envelopeTail: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
+  assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
+  assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
 });
 
 Deno.test("Router: a node gets the parsed envelope and the caller's parameters, byte for byte", async () => {

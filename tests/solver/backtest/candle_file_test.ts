@@ -4,16 +4,7 @@ import { BacktestError } from "../../../services/solver/backtest/slots.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 import { openCandles } from "../../../services/solver/backtest/candle_file.ts";
 import { candlesText, START_MS } from "./support.ts";
-
-async function withFile(text: string, test: (path: string) => Promise<void>): Promise<void> {
-  const path = await Deno.makeTempFile({ suffix: ".csv" });
-  try {
-    await Deno.writeTextFile(path, text);
-    await test(path);
-  } finally {
-    await Deno.remove(path);
-  }
-}
+import { withFile } from "../../support/files.ts";
 
 async function readAll(path: string): Promise<Candle[]> {
   const all: Candle[] = [];
