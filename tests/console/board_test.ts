@@ -14,6 +14,7 @@ import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { violationsEverywhere } from "./accessibility.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 import { consolePage } from "../support/console_page.ts";
+import { eventually } from "../support/eventually.ts";
 
 const FOLDER = new URL("../../docs/images/", import.meta.url);
 const takesPictures = Deno.env.get("UPDATE_DOCS") === "1";
@@ -149,7 +150,10 @@ async function playBets(client: RangemakerClient): Promise<void> {
   const watch = await client.watch();
   const place = async (lastsMs: number, startsInMs: number, stakeUsdc?: number) => {
     const market = MARKETS[Math.floor(random() * MARKETS.length)] ?? assert.fail();
-    const { price } = (await client.prices())[market.symbol] ?? assert.fail();
+    const { price } = await eventually(
+      `a price of ${market.symbol}`,
+      async () => (await client.prices())[market.symbol],
+    );
     const points = stakeUsdc === undefined ? Math.floor(2 + 8 * random()) : 4;
     const reach = price * BigInt(points) / 10_000n;
     const startTime = systemClock.now() + startsInMs;

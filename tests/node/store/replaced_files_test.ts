@@ -78,14 +78,19 @@ Deno.test("Data directory: a lost log or database is refused; without the lock f
 
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
   withFolder(async (path) => {
+    const refusal = {
+      code: "DATA_DIR",
+      message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
+    };
+    const journal = `${path}/chain.journal`;
+    Deno.writeTextFileSync(journal, "");
+    assert.throws(() => new DiskChain(path, new FakeClock()), refusal);
+    Deno.removeSync(journal);
     await new DiskChain(path, new FakeClock()).close();
     const database = new Database(`${path}/${DATABASE}`);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID - 1}`);
     database.close();
-    assert.throws(() => new DiskChain(path, new FakeClock()), {
-      code: "DATA_DIR",
-      message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
-    });
+    assert.throws(() => new DiskChain(path, new FakeClock()), refusal);
   }));
 
 Deno.test("Data directory: once another program has changed the database, nothing is acknowledged any more", () =>
