@@ -197,13 +197,13 @@ export class IntentStore extends ServiceStore {
    *
    * @returns The current intent. If another process was first, it has that process's transaction.
    */
-  setTransaction(
+  async setTransaction(
     intent: Intent,
     transaction: SignedTransactionText,
     nowMs: number,
   ): Promise<Intent> {
     const next = { ...intent, transaction, state: "submitted" as const, updatedAtMs: nowMs };
-    return this.#advance(intent, next);
+    return (await this.#advance(intent, next)).intent;
   }
 
   /**
@@ -219,9 +219,13 @@ export class IntentStore extends ServiceStore {
    * Gives an unfinished intent its final state, if it still has the transaction it was read with.
    * A failure releases its reservation.
    *
-   * @returns The intent as it is now: the first final state stays.
+   * @returns The intent as it is now, since the first final state stays, and whether it is this one.
    */
-  finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
+  finish(
+    intent: Intent,
+    outcome: IntentOutcome,
+    nowMs: number,
+  ): Promise<{ intent: Intent; isFirst: boolean }> {
     const reserved = outcome.state === "committed" && intent.reserved;
     return this.#advance(intent, { ...intent, ...outcome, reserved, updatedAtMs: nowMs });
   }
@@ -253,10 +257,10 @@ export class IntentStore extends ServiceStore {
     return await this.change(INTENT_SQL.deleteFinished, values);
   }
 
-  /** Changes an unfinished intent. @returns The intent as it is now. */
-  async #advance(read: Intent, next: Intent): Promise<Intent> {
-    const isChanged = await this.#replace(UNFINISHED, read, next);
-    return isChanged ? next : await this.get(read.key);
+  /** Changes an unfinished intent. @returns The intent as it is now, and whether this changed it. */
+  async #advance(read: Intent, next: Intent): Promise<{ intent: Intent; isFirst: boolean }> {
+    const isFirst = await this.#replace(UNFINISHED, read, next);
+    return { intent: isFirst ? next : await this.get(read.key), isFirst };
   }
 
   /**

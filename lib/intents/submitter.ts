@@ -275,12 +275,12 @@ export class Submitter {
 
   async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {
     const { store, clock, handler } = this.#options;
-    const finished = await store.finish(intent, outcome, clock.now());
+    const { intent: finished, isFirst } = await store.finish(intent, outcome, clock.now());
     if (!isFinal(finished.state)) {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    handler.onFinishedHere?.(finished);
+    if (isFirst) handler.onFinishedHere?.(finished);
     return finished;
   }
 }

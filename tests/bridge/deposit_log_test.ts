@@ -55,7 +55,7 @@ Deno.test("depositLog: the end of a deposit is a line with its fields, and so is
       const times = { expiresAtMs: 5, createdAtMs: 1 };
       const key = depositKey(user, nonce);
       const { intent } = await store.insert({ key, subject: user, payload, transaction, ...times });
-      depositLog.finished(await store.finish(intent, end, 2));
+      depositLog.finished((await store.finish(intent, end, 2)).intent);
     };
     const signed = { txHash, text: "{}" };
     await endOf(1n, signed, { state: "committed", receipt: null, failure: null });

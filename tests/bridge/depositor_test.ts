@@ -38,9 +38,9 @@ async function withDepositor(
     intents: {
       store,
       transactions: new TransactionBuilder(relayer, CHAIN_ID, clock),
-      submit(intent: Intent) {
+      async submit(intent: Intent) {
         submitted.push(intent);
-        return store.finish(intent, outcome, clock.now());
+        return (await store.finish(intent, outcome, clock.now())).intent;
       },
       requireChain: () => chain,
       get clockProblem() {

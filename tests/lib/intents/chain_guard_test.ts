@@ -70,7 +70,7 @@ class World {
     const receipt: Receipt = { txHash, status: "committed", blockNumber: this.head };
     this.receipts.set(txHash, receipt);
     const outcome = { ...COMMITTED, receipt: JSON.stringify(receipt) };
-    return await this.store.finish(intent, outcome, this.clock.now());
+    return (await this.store.finish(intent, outcome, this.clock.now())).intent;
   }
 }
 

@@ -15,8 +15,8 @@ class World {
   readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly retried: string[] = [];
   isNodeLost = false;
-  submit = (intent: Intent): Promise<Intent> => {
-    return this.store.finish(intent, COMMITTED, this.clock.now());
+  submit = async (intent: Intent): Promise<Intent> => {
+    return (await this.store.finish(intent, COMMITTED, this.clock.now())).intent;
   };
   readonly loop = retryLoop(this, {
     node: { url: "http://user:SECRET@node" },

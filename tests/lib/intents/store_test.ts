@@ -88,7 +88,7 @@ const contract: Record<string, StoreTest> = {
   async "resolved writes are still there after a reopen"(store, database) {
     await store.insert(newIntent("a"));
     const { intent } = await store.insert(newIntent("b"));
-    const finished = await store.finish(intent, committed, 5);
+    const { intent: finished } = await store.finish(intent, committed, 5);
     await store.close();
     await using again = await openIntentStore(database, "test");
     assert.equal((await again.find("a"))?.state, "accepted");
@@ -105,9 +105,9 @@ const contract: Record<string, StoreTest> = {
       failure: { code: "GONE", message: "no", details },
     };
     const { intent } = await store.insert(newIntent("a"));
-    const finished = await store.finish(intent, lost, 5);
+    const { intent: finished } = await store.finish(intent, lost, 5);
     const { intent: second } = await store.insert(newIntent("b"));
-    const kept = await store.finish(second, committed, 5);
+    const { intent: kept } = await store.finish(second, committed, 5);
     assert(await store.replaceCommitted(kept, { ...lost, transaction: kept.transaction }, 6));
     await using again = await openIntentStore(database, "test");
     assert.deepEqual(await again.find("a"), finished);
@@ -123,17 +123,19 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await other.find("a"), submitted);
     const noted = await store.recordAttempt("a", 4);
     assert.deepEqual(await other.find("a"), noted);
-    const finished = await store.finish(noted, { ...committed, failure: failed.failure }, 5);
+    const outcome = { ...committed, failure: failed.failure };
+    const { intent: finished } = await store.finish(noted, outcome, 5);
     assert.deepEqual(await other.find("a"), finished);
   },
 
   async "the first final state stays"(store) {
     const { intent } = await store.insert(newIntent("a"));
-    const first = await store.finish(intent, committed, 7);
+    const { intent: first, isFirst } = await store.finish(intent, committed, 7);
+    assert.equal(isFirst, true);
     assert.equal(first.state, "committed");
     assert.equal(first.receipt, '{"ok":true}');
     assert.equal(first.updatedAtMs, 7);
-    assert.deepEqual(await store.finish(intent, failed, 8), first);
+    assert.deepEqual(await store.finish(intent, failed, 8), { intent: first, isFirst: false });
     assert.deepEqual(await store.recordAttempt("a", 9), first);
     const newer = { txHash: hash(2), text: "2" };
     assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
@@ -167,9 +169,10 @@ const contract: Record<string, StoreTest> = {
     const newer = { txHash: hash(2), text: "2" };
     const renewed = await store.setTransaction(intent, newer, 3);
     assert.deepEqual(renewed.transaction, newer);
-    assert.deepEqual(await store.finish(intent, failed, 4), renewed);
-    assert.deepEqual(await store.finish({ ...intent, transaction: null }, failed, 4), renewed);
-    assert.equal((await store.finish(renewed, committed, 5)).state, "committed");
+    const refused = { intent: renewed, isFirst: false };
+    assert.deepEqual(await store.finish(intent, failed, 4), refused);
+    assert.deepEqual(await store.finish({ ...intent, transaction: null }, failed, 4), refused);
+    assert.equal((await store.finish(renewed, committed, 5)).intent.state, "committed");
   },
 
   async "of two that replace the same transaction the first wins"(store) {

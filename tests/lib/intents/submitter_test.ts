@@ -182,6 +182,7 @@ Deno.test("Submitter: two processes on one store finish an intent once, with the
     const both = await Promise.all([world.submitter.submit(intent), other.submit(intent)]);
     assert.deepEqual(both[0], both[1]);
     assert.equal(world.node.receipts.size, 1);
+    assert.deepEqual(world.events, ["final committed"]); // one of them has counted it
     await other.stop();
   }));
 
