@@ -270,12 +270,17 @@ export function secretVariables(table: OptionTable): string[] {
 export const USER_FOLDER_VARIABLE = "INIT_CWD";
 
 /** A path resolved from the user's folder. Other values stay as they are. */
-function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
+function fromUserFolder(
+  value: unknown,
+  { kind: { access, completes } }: OptionSpec,
+  env: Environment,
+) {
   if (access === "database" && POSTGRES_URL.test(String(value))) {
     return withPassword(String(value), readSecretVariable(PASSWORD_VARIABLE, env));
   }
   const isPath = access === "read" || access === "write" || access === "readWrite" ||
-    access === "database" && !POSTGRES_URL.test(String(value));
+    access === "database" && !POSTGRES_URL.test(String(value)) ||
+    access === "modules" && !completes?.includes(String(value));
   if (!isPath || value === IN_MEMORY || typeof value !== "string") return value;
   return inUserFolder(value, env);
 }

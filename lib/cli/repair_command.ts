@@ -135,7 +135,10 @@ async function repairAll(
       if (receipt?.status === "committed") return "present";
       const outcome = await repair(intents, intent, options.chainId, clock);
       if (outcome === "present") return outcome;
-      await store.replaceCommitted(intent, outcome.result, clock.now());
+      if (!await store.replaceCommitted(intent, outcome.result, clock.now())) {
+        print(`${intent.key} was changed by another process meanwhile: stop it and run this again`);
+        return "failed";
+      }
       print(outcome.line);
       return "repaired";
     } catch (thrown) {

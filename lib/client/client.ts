@@ -101,7 +101,8 @@ export class RangemakerClient extends ChainReader {
   /**
    * Deposits USDC with 6 decimals.
    *
-   * @param nonce A number never used before. After a lost answer, repeat the call with the same one.
+   * @param nonce A number never used before. After a lost answer, repeat the call with the same one: what
+   *   was deposited already is refused as `NONCE_USED`, with its `txHash` in `details`.
    * @returns The hash of the deposit transaction.
    * @throws {ChainError} If node or bridge have another chain; nothing was signed.
    * @example
@@ -264,8 +265,8 @@ export class RangemakerClient extends ChainReader {
   /**
    * The outcome of one thesis of anybody, as soon as there is one.
    *
-   * @throws {WatchError} `WATCH_TIMEOUT` if there is none within `timeoutMs`; `UNKNOWN_THESIS` if the
-   * chain has no such thesis.
+   * @throws {WatchError} `WATCH_TIMEOUT` if there is none within `timeoutMs` of the connection,
+   *   `NOT_CONNECTED` if there was none within as long; `UNKNOWN_THESIS` if the chain has no such thesis.
    * @example
    * ```ts
    * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"
@@ -275,7 +276,7 @@ export class RangemakerClient extends ChainReader {
     requireThesisId("thesisId", thesisId);
     const known = await waitForThesis(this.context, thesisId, timeoutMs);
     if (!isUnsettled(known.status)) return known;
-    const watch = await this.watch({}, known.user);
+    const watch = await openWatch(this.context, {}, { user: known.user }, timeoutMs);
     try {
       const isOutcome = ({ id, status }: Thesis) => id === thesisId && !isUnsettled(status);
       return await watch.until(isOutcome, timeoutMs);

@@ -185,20 +185,27 @@ export class ThesisWatch {
     for (const waiter of [...this.#waiters]) waiter.reject(closed);
   }
 
-  /** The first read after a connect takes all theses, later ones those that may still change. */
+  /** The first read after a connect takes all theses, later ones those that are open or were so. */
   async #read(signal: AbortSignal): Promise<void> {
-    if (this.#state === "live") return await this.#refresh(signal);
-    const filter = { ...this.#party, limit: THESES_PER_PAGE };
-    const read = (cursor?: string) => this.#context.node.getTheses({ ...filter, cursor });
-    for await (const page of pagesOf(read)) {
+    const { node } = this.#context;
+    const isFirst = this.#state !== "live";
+    const unsettled = this.theses.filter(({ status }) => isUnsettled(status));
+    const filter = {
+      ...this.#party,
+      limit: THESES_PER_PAGE,
+      ...!isFirst && { status: "open" } as const,
+    };
+    const found = new Set<number>();
+    for await (const page of pagesOf((cursor) => node.getTheses({ ...filter, cursor }))) {
       if (signal.aborted) return;
-      page.theses.forEach((thesis) => this.#update(thesis));
+      for (const thesis of page.theses) {
+        found.add(thesis.id);
+        this.#update(thesis);
+      }
     }
-  }
-
-  async #refresh(signal: AbortSignal): Promise<void> {
-    for (const { id } of this.theses.filter(({ status }) => isUnsettled(status))) {
-      const thesis = await this.#context.node.getThesis(id);
+    if (isFirst) return;
+    for (const { id } of unsettled.filter(({ id }) => !found.has(id))) {
+      const thesis = await node.getThesis(id);
       if (signal.aborted) return;
       if (thesis !== null) this.#update(thesis);
     }
@@ -221,16 +228,17 @@ export class ThesisWatch {
   }
 }
 
-/** Opens a watch of a party's theses. */
+/** Opens a watch of a party's theses. @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, 10 s at most. */
 export async function openWatch(
   context: Context,
   handlers: WatchHandlers,
   party: ThesisParty,
+  timeoutMs = OPEN_TIMEOUT_MS,
 ): Promise<ThesisWatch> {
   requireWebSocket(context.connect);
   const watch = new ThesisWatch(context, handlers, party);
   try {
-    await watch.open(OPEN_TIMEOUT_MS);
+    await watch.open(Math.min(timeoutMs, OPEN_TIMEOUT_MS));
   } catch (thrown) {
     watch.close();
     throw thrown;

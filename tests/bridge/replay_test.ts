@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { runHere } from "../support/command_context.ts";
 import { post } from "../support/http_answers.ts";
@@ -8,7 +9,11 @@ import { signedRequest, startTestBridge, user } from "./support.ts";
 
 /** A committed deposit of 25 USDC, and a node that was restored from a backup without it. */
 async function withLostDeposit(
-  test: (node: FakeNode, replay: () => ReturnType<typeof runHere>) => Promise<void>,
+  test: (
+    node: FakeNode,
+    replay: () => ReturnType<typeof runHere>,
+    database: string,
+  ) => Promise<void>,
 ): Promise<void> {
   await withFolder(async (folder) => {
     await using node = FakeNode.start();
@@ -19,7 +24,7 @@ async function withLostDeposit(
     node.rewind();
     const { privateKey } = DEV_ACCOUNTS.relayer;
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-    await test(node, () => runHere(["bridge", "replay", ...options]));
+    await test(node, () => runHere(["bridge", "replay", ...options]), database);
   });
 }
 
@@ -49,6 +54,22 @@ Deno.test("bridge replay: names a deposit that the node refuses, and exits with 
     const { code, stdout } = await replay();
     const lines = [
       `${user.address}:1 failed: Refused by the test: do as it says`,
+      "0 sent again, 0 were there, 1 failed",
+    ];
+    assert.deepEqual([code, stdout.split("\n")], [1, lines]);
+  }));
+
+Deno.test("bridge replay: a deposit that another process changes meanwhile is not counted as sent again", () =>
+  withLostDeposit(async (node, replay, database) => {
+    node.behaviour = (apply) => {
+      const other = new DatabaseSync(database);
+      other.exec("UPDATE intents SET tx_hash = '0x'");
+      other.close();
+      return apply();
+    };
+    const { code, stdout } = await replay();
+    const lines = [
+      `${user.address}:1 was changed by another process meanwhile: stop it and run this again`,
       "0 sent again, 0 were there, 1 failed",
     ];
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);

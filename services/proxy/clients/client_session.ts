@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
-import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, RateCheck } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
@@ -58,10 +58,10 @@ export class ClientSession {
     }
     const bytes = text.length > SMALL_BYTES ? text.length : 0;
     if (bytes > 0 && !budget.fitsLarge(bytes)) {
-      return this.#refuse("buffered_bytes", "The proxy holds too many large messages: try again");
+      return this.#refuse(text, "buffered_bytes", "The proxy holds too many large messages: try again");
     }
     if (!openRequests.tryAdd(address)) {
-      return this.#refuse("requests_per_address", "Too many open requests from this address");
+      return this.#refuse(text, "requests_per_address", "Too many open requests from this address");
     }
     budget.add(bytes);
     try {
@@ -91,7 +91,7 @@ export class ClientSession {
     try {
       const waitS = checkRate && await checkRate(address);
       if (waitS !== undefined) {
-        return this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
+        return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
       const { forwardedFor, key } = address;
       const { body } = await router.answer(text, { forwardedFor, key, subscriptions });
@@ -115,9 +115,10 @@ export class ClientSession {
     this.#options.hub.disconnect(this.#client);
   }
 
-  #refuse(limit: Limit, message: string): void {
+  /** Refuses a message that is not read; under its id, since a client waits for that. */
+  #refuse(text: string, limit: Limit, message: string): void {
     this.#options.metrics.countRefusal(limit);
-    this.#answer(failureText("null", limitExceeded(429, message)));
+    this.#answer(failureText(JSON.stringify(idAtStart(text)), limitExceeded(429, message)));
   }
 
   /** The answer to a subscription call; undefined for any other call. */

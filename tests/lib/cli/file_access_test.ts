@@ -69,6 +69,12 @@ Deno.test("parseOptions: a relative path that the user gives starts where the us
     svg: { flags: "--svg", kind: kinds.outputFile, description: "" },
     dataDir: { flags: "--data-dir", kind: kinds.directory, description: "", default: "data/node" },
     database: { flags: "--database", kind: kinds.database, description: "" },
+    pricing: {
+      flags: "--pricing",
+      kind: { ...kinds.module, completes: ["mock"] },
+      description: "",
+      default: "mock",
+    },
   } satisfies OptionTable;
   const text = { name: "sample", description: "", examples: [] };
   const env: Record<string, string> = { INIT_CWD: "/home/user", TAPE: "../tape.csv" };
@@ -79,7 +85,9 @@ Deno.test("parseOptions: a relative path that the user gives starts where the us
     svg: "/tmp/x.svg",
     dataDir: "/home/user/node",
     database: "/home/user/b.sqlite",
+    pricing: "mock",
   });
+  assert.equal(parse("--pricing", "./mine.ts").pricing, "/home/user/mine.ts");
   assert.equal(parse().dataDir, "/home/user/data/node");
   assert.equal(parse("--database", ":memory:").database, ":memory:");
   assert.equal(parse("--database", "postgres://db/x").database, "postgres://db/x");

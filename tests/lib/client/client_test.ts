@@ -231,6 +231,16 @@ Deno.test("settled: a thesis that does not appear is unknown, and asking again d
   }, { clock: { now: Date.now } });
 });
 
+Deno.test("settled: without a connection it gives up after its own timeout, not that of a watch", () => {
+  const network = new FakeNetwork();
+  const open = toWire(thesisOf(7, { user: wallet.address }));
+  return withClient({ core_getThesis: () => open }, async (client) => {
+    const timeoutMs = 50;
+    const error = { code: "NOT_CONNECTED", details: { timeoutMs } };
+    await assert.rejects(client.settled(7, timeoutMs), error);
+  }, { connect: network.connect, clock: systemClock });
+});
+
 Deno.test("watch, watchPrices: a runtime without WebSocket needs the option connect", async () => {
   const { WebSocket } = globalThis;
   Reflect.deleteProperty(globalThis, "WebSocket");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Thesis, ThesisStatus } from "../../../lib/client/mod.ts";
 import { ThesisWatch, type WatchHandlers } from "../../../lib/client/theses.ts";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import type { ThesisFilter } from "../../../lib/net/core_reader.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
@@ -22,14 +23,20 @@ class FakeTheses {
   readonly reads: unknown[] = [];
   gate: Promise<void> = Promise.resolve();
 
-  async getTheses({ cursor, ...filter }: { cursor?: string | undefined }) {
+  async getTheses({ cursor, ...filter }: ThesisFilter) {
     this.reads.push(filter);
+    const { status } = filter;
+    const fitting = this.theses.filter((thesis) =>
+      status === undefined || thesis.status === status
+    );
     const from = Number(cursor ?? 0);
-    const theses = this.theses.slice(from, from + this.pageSize);
     const end = from + this.pageSize;
     await this.gate;
     if (this.isAway) throw new NodeUnreachableError("http://node", "away");
-    return { theses, nextCursor: end < this.theses.length ? String(end) : null };
+    return {
+      theses: fitting.slice(from, end),
+      nextCursor: end < fitting.length ? String(end) : null,
+    };
   }
 
   getThesis(id: number) {
@@ -143,19 +150,19 @@ Deno.test("ThesisWatch: the same id with another hash is a thesis of a new chain
   watch.close();
 });
 
-Deno.test("ThesisWatch: reads unsettled theses again every 30 s, since a proxy may lose notifications", async () => {
+Deno.test("ThesisWatch: reads open theses, and what became of others, every 30 s, since a proxy may lose notifications", async () => {
   const { clock, network, node, events, watch, accept } = setUp();
-  node.theses = [thesis(1, "won"), thesis(2, "open")];
+  node.theses = [thesis(1, "won"), thesis(2, "open"), thesis(3, "open")];
   const opened = watch.open(5_000);
   await accept();
   await opened;
-  node.theses = [thesis(1, "won"), thesis(2, "lost")];
+  node.theses = [thesis(1, "won"), thesis(2, "lost"), thesis(3, "open"), thesis(4, "open")];
   clock.advance(20_000);
   network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
   clock.advance(10_000);
   await nextTurn();
-  assert.deepEqual(node.reads, [{ user, limit: 100 }, 2]);
-  assert.equal(events.at(-1), "2 lost");
+  assert.deepEqual(node.reads, [{ user, limit: 100 }, { user, limit: 100, status: "open" }, 2]);
+  assert.deepEqual(events.slice(4), ["4 open", "2 lost"]);
   watch.close();
 });
 

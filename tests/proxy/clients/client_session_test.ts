@@ -165,7 +165,7 @@ Deno.test("ClientSession: large messages count as memory until they are answered
   const first = large(1);
   assert(budget.used > 200_000);
   await large(2);
-  assert.deepEqual([open.length, frames()[0]?.error?.code], [1, -32005]);
+  assert.deepEqual([open.length, frames()[0]?.id, frames()[0]?.error?.code], [1, 2, -32005]);
   void receive(call(3, "eth_call"));
   assert.equal(open.length, 2, "a small one passes");
   open[0]?.answer.resolve({ status: 200, body: "{}" });
@@ -180,7 +180,7 @@ Deno.test("ClientSession: messages of an address share one limit; waiting subscr
   const read = receive(call(2, "eth_getBalance"));
   await receive(call(3, "eth_getBalance"));
   const [refusal] = frames();
-  assert.deepEqual([open.length, refusal?.error?.code], [1, -32005]);
+  assert.deepEqual([open.length, refusal?.id, refusal?.error?.code], [1, 3, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="requests_per_address"}'), 1);
   open[0]?.answer.resolve({ status: 200, body: "{}" });
   await read;
@@ -236,7 +236,7 @@ Deno.test("ClientSession: refuses a client over its rate, and holds no open requ
   );
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   await receive(call(1, "eth_chainId"));
-  assert.deepEqual([frames()[0]?.id, frames()[0]?.error?.code], [null, -32005]);
+  assert.deepEqual([frames()[0]?.id, frames()[0]?.error?.code], [1, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="request_rate"}'), 1);
   assert.deepEqual([open.length, openRequests.hasRoom(caller)], [0, true]);
   waitS = undefined;
