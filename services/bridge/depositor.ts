@@ -2,7 +2,12 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type { IntentHandler, TransactionTerms } from "../../lib/intents/submission.ts";
+import type {
+  IntentHandler,
+  TransactionBuilder,
+  TransactionTerms,
+} from "../../lib/intents/submission.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
@@ -54,16 +59,29 @@ export function decodePayload(text: string): DepositPayload {
 
 /** The bridge's part of submitting an intent. */
 export function depositHandler(
-  { node, transactions }: Pick<IntentService, "node" | "transactions">,
+  { node, transactions }: {
+    node: Pick<CoreClient, "simulateTransactionText">;
+    transactions: TransactionBuilder;
+  },
   chainId: number,
 ): Pick<IntentHandler, "termsOf" | "isOnChain"> {
   return {
     termsOf: (intent) => depositTermsOf(intent, chainId),
     // The node keeps external hashes for ever, so if a simulation would credit the deposit now, the
-    // chain has lost it.
+    // chain has lost it. Another refusal, such as that of a key without permission, proves nothing.
     async isOnChain(intent) {
       const { text } = await transactions.sign(depositTermsOf(intent, chainId));
-      return (await node.simulateTransactionText(text)).status !== "committed";
+      const { status, error } = await node.simulateTransactionText(text);
+      if (status === "committed") return false;
+      if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return true;
+      const { code = "TRANSACTION_FAILED", message = "no reason given" } = error ?? {};
+      throw new RangemakerError(
+        code,
+        `Whether the chain has deposit ${intent.key} is unknown: ${message}`,
+        {
+          retryable: true,
+        },
+      );
     },
   };
 }

@@ -4,9 +4,10 @@ import { RangemakerError } from "../../lib/errors.ts";
 import type { Intent, IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
+import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { TransactionBuilder } from "../../lib/intents/submission.ts";
-import { Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
+import { depositHandler, Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
@@ -181,4 +182,24 @@ Deno.test("Depositor: on another chain it records nothing, and reports the refus
     await assert.rejects(depositor.deposit(good), mistake);
     assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]]);
     assert.deepEqual(await store.listBySubject(good.user, { limit: 9 }), []);
+  }));
+
+Deno.test("depositHandler: only a deposit that the node calls processed is on the chain; another refusal proves nothing", () =>
+  withDepositor(async ({ depositor, clock, submitted }) => {
+    await depositor.deposit(request(clock.now() + 1_000));
+    const intent = submitted[0] ?? assert.fail("It is submitted");
+    const isOnChain = (answer: Pick<Receipt, "status" | "error">) => {
+      const receipt = { txHash: intent.transaction!.txHash, blockNumber: 1, ...answer };
+      const node = { simulateTransactionText: () => Promise.resolve(receipt) };
+      const transactions = new TransactionBuilder(relayer, CHAIN_ID, clock);
+      return depositHandler({ node, transactions }, CHAIN_ID).isOnChain(intent);
+    };
+    const refusedFor = (code: TransactionErrorCode) =>
+      isOnChain({ status: "failed", error: { code, message: "not listed" } });
+    assert.equal(await isOnChain({ status: "committed" }), false);
+    assert.equal(await refusedFor("DEPOSIT_ALREADY_PROCESSED"), true);
+    await assert.rejects(refusedFor("PERMISSION_DENIED"), {
+      code: "PERMISSION_DENIED",
+      message: /^Whether the chain has deposit \S+ is unknown: not listed$/,
+    });
   }));

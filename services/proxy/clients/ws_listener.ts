@@ -82,6 +82,7 @@ export class WsListener {
     this.#handshakes = new WebSocketServer(limits);
     this.#pending = new Deadlines(options.clock, HANDSHAKE_MS, (tcp) => tcp.destroy());
     server.on("connection", (tcp: Socket) => this.#connected(tcp));
+    server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
     const url = `${urlOf(options.host, this.port).replace("http", "ws")}/ws`;
