@@ -92,17 +92,17 @@ export class Timers {
 /**
  * Waits for work, but not longer than `timeoutMs`; the work continues after that.
  *
- * @returns The work's result, or `late`.
+ * @returns The work's result, or `fallback`.
  */
 export async function withinMs<T, L>(
   work: PromiseLike<T>,
   timeoutMs: number,
-  late: L,
+  fallback: L,
   clock: Clock = systemClock,
 ): Promise<T | L> {
   let cancel: CancelTimer = () => {};
   const timeout = new Promise<L>((resolve) => {
-    cancel = clock.after(timeoutMs, () => resolve(late));
+    cancel = clock.after(timeoutMs, () => resolve(fallback));
   });
   try {
     return await Promise.race([work, timeout]);

@@ -1,8 +1,7 @@
 /**
- * Whether one of several who share a number of places may take one more: only while more places are free
- * than it has. So one takes half of them at most, a second one a quarter, and another one always finds
- * some.
+ * Whether one of several that share a number of places may take another one: while more are free than it
+ * holds. So one takes half of them at most, a second one a quarter, and a new one always finds some.
  */
-export function mayTakeOneMore(own: number, free: number): boolean {
-  return own < free;
+export function hasFairShare(held: number, free: number): boolean {
+  return held < free;
 }

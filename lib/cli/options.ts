@@ -71,11 +71,8 @@ export function parseAllOptions<T extends OptionTable>(
   const sources: Sources = { env };
   const named = optionsFor(text.target ?? text.name, table);
   // `--config` is read first: its file may contain the values of all other options.
-  for (
-    const [key, spec] of Object.entries(named).toSorted(([a], [b]) =>
-      +(b === FILE_KEY) - +(a === FILE_KEY)
-    )
-  ) {
+  const { [FILE_KEY]: file, ...others } = named;
+  for (const [key, spec] of Object.entries({ ...file && { [FILE_KEY]: file }, ...others })) {
     try {
       const value = parseOption(spec, flags[optionOf(spec).attributeName()], sources);
       values[key] = value;

@@ -95,7 +95,7 @@ export class QuoteError extends RangemakerError {
 }
 
 /**
- * The chain refused the bet; nothing was taken. `code` is the chain's, such as
+ * The chain refused the bet; no money moved. `code` is the chain's, such as
  * `INSUFFICIENT_BALANCE` or `QUOTE_EXPIRED`; `details` has the numbers in its message and, as
  * `txHash`, the failed transaction.
  */

@@ -12,7 +12,7 @@ import { metricsIn } from "./metrics.ts";
  */
 const WINDOW_SECONDS = 3;
 
-/** Callers that one forwarding connection may carry at full rate if there is no total limit. */
+/** A connection that forwards callers may send this many times the rate of one, without a total limit. */
 const CONNECTION_RATE_FACTOR = 10;
 
 /** Rates in requests a second; 0 for no limit. */

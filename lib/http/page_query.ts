@@ -3,10 +3,10 @@ import { z } from "zod";
 
 const WHOLE_NUMBER = /^\d{1,15}$/;
 
-/** Most items in one answer: 1 to `max`, `usual` by default. */
-export function limitSchema(max: number, usual: number) {
+/** Most items in one answer: 1 to `max`, `byDefault` unless given. */
+export function limitSchema(max: number, byDefault: number) {
   const rule = `Expected 1 to ${max}`;
-  const count = z.number({ error: rule }).int(rule).min(1, rule).max(max, rule).default(usual);
+  const count = z.number({ error: rule }).int(rule).min(1, rule).max(max, rule).default(byDefault);
   const numberOf = (text: unknown) =>
     typeof text === "string" && WHOLE_NUMBER.test(text) ? Number(text) : text;
   return z.preprocess(numberOf, count).describe("Most items in the answer");

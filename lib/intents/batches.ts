@@ -12,18 +12,18 @@ interface Waiting<T, R> {
 /** Group commit: while `concurrency` batches run, further items wait and form the next batch. */
 export class Batches<T, R> {
   readonly #sizeMax: number;
-  readonly #run: (takeItems: () => T[]) => Promise<R[]>;
+  readonly #run: (drain: () => T[]) => Promise<R[]>;
   readonly #concurrency: number;
   readonly #waiting: Waiting<T, R>[] = [];
   #running = 0;
   #ended: Promise<unknown> = Promise.resolve();
 
   /**
-   * @param run Runs one batch. It calls `take` once, when it can begin: until then, items join. Returns
-   * a result for each; if it throws, all items of the batch fail.
+   * @param run Runs one batch. It calls `drain` once, when it is ready to write: items that were added
+   *   before belong to the batch. Returns a result for each; if it throws, all items of the batch fail.
    * @param concurrency Most batches that run at the same time.
    */
-  constructor(sizeMax: number, run: (take: () => T[]) => Promise<R[]>, concurrency = 1) {
+  constructor(sizeMax: number, run: (drain: () => T[]) => Promise<R[]>, concurrency = 1) {
     this.#sizeMax = sizeMax;
     this.#run = run;
     this.#concurrency = concurrency;

@@ -53,8 +53,8 @@ export class WrongChainError extends RangemakerError {
 /**
  * Checks that the node has the chain of a store. The store binds itself to the first chain that it
  * meets, by the hash of the first block, and remembers the highest block. Its used nonces and receipts
- * are invalid on another chain, and on an older state of the same one. Only where the chain allows
- * reverts, as a development chain in memory does, the guard forgets what is missing.
+ * are invalid on another chain, and on an older state of the same one. On a chain that allows reverts, such
+ * as a development chain in memory, what is missing is forgotten.
  */
 export class ChainGuard {
   /** The clock of this machine beside the node's. */
@@ -67,7 +67,7 @@ export class ChainGuard {
   #head = 0;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #verifiedAtMs: number | undefined;
-  /** The newest committed intents, oldest first: the first and the last one of each second. */
+  /** The newest committed intents, oldest first, thinned to the first and the last one of each second. */
   #recentCommits: Intent[] = [];
   /** Sequence of the newest committed intent that this process knows. */
   #newestSequence = 0;

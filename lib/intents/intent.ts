@@ -65,7 +65,7 @@ export interface Insertion {
   intent: Intent;
 }
 
-/** The part of an intent that counts against a bound which all processes of a service share. */
+/** An intent's claim on a limit that all processes of a service share. */
 export interface Reservation {
   sequence: number;
   key: string;

@@ -20,10 +20,10 @@ import { Submitter } from "./submitter.ts";
 const SUBMISSION_TIMEOUT_MS = 4_000;
 
 /**
- * Timeout of a question that requests and health checks wait for: a busy node may take over a second, and
- * a container's health check waits for three (Dockerfile).
+ * Timeout of a question that requests and health checks wait for. Longer would make this service look as if
+ * it were away, to those who check its health, where only the node is.
  */
-const SHORT_TIMEOUT_MS = 2_500;
+const SHORT_TIMEOUT_MS = 1_000;
 
 /** The problems that a health check finds. */
 const PROBLEM_CODES = [
@@ -209,7 +209,7 @@ export class IntentService {
       await this.#guard.refresh();
     } catch (thrown) {
       if (thrown instanceof StoreError || thrown instanceof WrongChainError) return thrown;
-      // An unreachable node is not a problem of health: it is only waited for.
+      // The service stays healthy while the node is unreachable: it waits.
       if (!(thrown instanceof RangemakerError)) throw thrown;
     }
   }

@@ -14,6 +14,7 @@ import {
   keysSchema,
   parseRow,
   sequenceSchema,
+  SERVICE_UNINDEXED,
   type SqlDriver,
   type SqlSteps,
   type Statement,
@@ -31,10 +32,9 @@ const SQL = {
   one: `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ? AND key = ? AND reserved = 1`,
   // Aggregated into one row: reading thousands of rows would cost more than the decisions.
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
-  // The expression keeps the planner from the index of services, which would scan every row.
   inFlight: `SELECT string_agg(key, ',') AS keys FROM (
     SELECT key FROM intents WHERE service = ? AND state IN ('accepted', 'submitted')
-    UNION ALL SELECT key FROM intents WHERE service || '' = ? AND sequence > ?) AS recent`,
+    UNION ALL SELECT key FROM intents WHERE ${SERVICE_UNINDEXED} = ? AND sequence > ?) AS recent`,
 };
 
 const VANISHED =

@@ -175,6 +175,9 @@ export function parseRow<S extends z.core.$ZodType>(schema: S, row: unknown): z.
 /** Must match the partial index's condition literally, or the database does not use the index. */
 export const UNFINISHED = "state IN ('accepted', 'submitted')";
 
+/** The service of a row, without its index: by that the planner would read every row of the service. */
+export const SERVICE_UNINDEXED = "service || ''";
+
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
 export const INTENT_SQL = {
@@ -188,9 +191,8 @@ export const INTENT_SQL = {
     ORDER BY sequence LIMIT ?`,
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
-  // The expression keeps the planner from the index of services, which would scan every row.
   lookUp: `SELECT string_agg(key, ',') AS keys,
-      (SELECT sequence FROM intents WHERE service || '' = ? ORDER BY sequence DESC LIMIT 1) AS newest,
+      (SELECT sequence FROM intents WHERE ${SERVICE_UNINDEXED} = ? ORDER BY sequence DESC LIMIT 1) AS newest,
       (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
   recordAttempt: `UPDATE intents
@@ -202,9 +204,8 @@ export const INTENT_SQL = {
     WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
-  // The expression keeps the planner from the index of services, which would scan every row.
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
-    WHERE service || '' = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
+    WHERE ${SERVICE_UNINDEXED} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
   // Of all services: a row with a damaged service name belongs to no service.
   list: `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   // Its checksum stays wrong, so that every further read reports it.

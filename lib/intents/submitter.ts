@@ -101,7 +101,7 @@ export class Submitter {
     try {
       const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard.onCommitted(finished);
-      handler.onFinished?.(finished);
+      handler.onFinalStateSeen?.(finished);
       return finished;
     } catch (thrown) {
       const unknown = (cause: unknown) =>
@@ -191,7 +191,7 @@ export class Submitter {
     try {
       return await this.#finishBy(intent, await this.#options.node.sendTransactionText(text));
     } catch (thrown) {
-      refusal = this.#refusalIn(thrown, txHash);
+      refusal = this.#finalRefusalOrThrow(thrown, txHash);
     }
     // The node may have committed it earlier: by now it is too old to be accepted again.
     const finished = await this.#finishIfKnown(intent);
@@ -242,14 +242,14 @@ export class Submitter {
     try {
       receipt = await this.#options.node.getTransaction(txHash);
     } catch (thrown) {
-      throw new OutcomeUnknownError(txHash, this.#refusalIn(thrown, txHash));
+      throw new OutcomeUnknownError(txHash, this.#finalRefusalOrThrow(thrown, txHash));
     }
     this.#isNodeLost = false;
     return receipt === null ? undefined : await this.#finishBy(intent, receipt);
   }
 
   /** Returns a final refusal; throws everything else. */
-  #refusalIn(thrown: unknown, txHash: Hex): RpcError {
+  #finalRefusalOrThrow(thrown: unknown, txHash: Hex): RpcError {
     if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
     this.#isNodeLost = isNodeUnusable(thrown);
     if (thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
@@ -280,7 +280,7 @@ export class Submitter {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    if (isFirst) handler.onFinishedHere?.(finished);
+    if (isFirst) handler.onFinalStateSet?.(finished);
     return finished;
   }
 }

@@ -11,17 +11,19 @@ export const NODE_ANSWER_MS = 1_000;
  * counts from the start of the request, so that no result is older than `forMs`.
  */
 export function cached<T>(
-  ask: () => Promise<T>,
+  load: () => Promise<T>,
   forMs: number,
   clock: Clock,
 ): () => Promise<T> {
-  let last: { answer: Promise<T>; askedMs: number; isOpen: boolean } | undefined;
+  let last: { result: Promise<T>; loadedMs: number; isPending: boolean } | undefined;
   return () => {
-    if (last?.isOpen || last && Math.abs(clock.now() - last.askedMs) < forMs) return last.answer;
-    const question = { answer: ask(), askedMs: clock.now(), isOpen: true };
-    const close = () => void (question.isOpen = false);
-    question.answer.then(close, close);
-    last = question;
-    return question.answer;
+    if (last?.isPending || last && Math.abs(clock.now() - last.loadedMs) < forMs) {
+      return last.result;
+    }
+    const entry = { result: load(), loadedMs: clock.now(), isPending: true };
+    const settle = () => void (entry.isPending = false);
+    entry.result.then(settle, settle);
+    last = entry;
+    return entry.result;
   };
 }

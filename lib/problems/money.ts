@@ -94,11 +94,11 @@ const CALIBRATION = { errors: 3, share: 0.03 };
 /**
  * How far a share that held may be from its predicted probability by chance.
  *
- * @param looks How many shares are looked at together: the more, the farther one of them is by chance.
- *   It leaves the probability of a false alarm among all of them about that of one look.
+ * @param comparisons How many shares are compared at once. The band widens with their number, so that
+ *   the probability of a false alarm among all of them stays about that of one.
  */
-export function calibrationBand(error: number, looks = 1): number {
-  const errors = Math.sqrt(CALIBRATION.errors ** 2 + 2 * Math.log(Math.max(1, looks)));
+export function calibrationBand(error: number, comparisons = 1): number {
+  const errors = Math.sqrt(CALIBRATION.errors ** 2 + 2 * Math.log(Math.max(1, comparisons)));
   return errors * error + CALIBRATION.share;
 }
 

@@ -32,7 +32,9 @@ function domainSeparator(chainId: number): Uint8Array {
 }
 
 /**
- * The EIP-712 digest of a message of a flat type.
+ * The EIP-712 digest of a message of a flat type, one 32-byte word per field. Equivalent to viem's
+ * `hashTypedData` but several times as fast, because it does not resolve nested types and the type hash is
+ * precomputed. The golden vectors compare it with ethers.
  *
  * @throws {TypeError} If a field is missing or does not fit its type.
  */
@@ -64,12 +66,6 @@ export function hashDepositRequest(
     deadline: BigInt(request.deadline),
   });
 }
-
-/**
- * Encodes flat EIP-712 structs, one 32-byte word per field. Equivalent to viem's `hashTypedData` but
- * several times as fast, because it does not resolve nested types and the type hash is precomputed. The
- * golden vectors compare it with ethers.
- */
 
 /** Length of a word. */
 const WORD_BYTES = 32;

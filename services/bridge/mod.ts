@@ -74,7 +74,7 @@ async function start(
   intents.start({
     ...depositHandler(intents, chainId),
     onRetry: () => metrics.retried(),
-    onFinishedHere(intent) {
+    onFinalStateSet(intent) {
       metrics.finished(intent);
       depositLog.finished(intent);
     },

@@ -24,8 +24,8 @@ import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./store/storage.ts";
 
 /**
- * Part of the time between two checkpoints in which theses that ended together are settled: the next
- * checkpoint would wait for what is being settled, and for its commit.
+ * How much of the time between two checkpoints may go into settling theses that ended together. The rest
+ * is for their commit, so that the next checkpoint need not wait.
  */
 export const SETTLEMENT_MS = 70;
 

@@ -11,8 +11,9 @@ const REFERENCE_MS = 1_000;
 const SPREAD_WINDOW_MS = 10_000;
 
 /**
- * Window of the number of sources, in milliseconds: the most of this window and the last count as all
- * of them. A source that has been gone for longer must not keep the others from having a price.
+ * Window of the number of sources, in milliseconds: "all sources" is the highest number seen in this
+ * window or the one before. A source that has been gone for longer must not keep the others from having a
+ * price.
  */
 const SOURCES_WINDOW_MS = 1_800_000;
 

@@ -170,10 +170,10 @@ export class MarketPrice {
     }
     const fresh = this.#known.filter((source) => !this.#isStale(source, timeMs));
     const quiet = this.#quiet(timeMs);
-    const outnumbered = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
+    const quietMinority = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
       .slice(0, Math.max(0, fresh.length - 1));
     this.#contributing = this.#known.filter((source) =>
-      fresh.includes(source) || outnumbered.includes(source)
+      fresh.includes(source) || quietMinority.includes(source)
     );
     this.#byAge = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
     this.#names = this.#contributing.map((source) => source.provider);

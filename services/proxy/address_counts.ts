@@ -1,4 +1,4 @@
-import { mayTakeOneMore } from "../../lib/fair_share.ts";
+import { hasFairShare } from "../../lib/fair_share.ts";
 import type { CallerAddress } from "../../lib/http/caller_address.ts";
 
 /**
@@ -44,7 +44,7 @@ export class AddressCounts {
   hasRoom(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;
     const { key, peerKey } = address;
-    return key === peerKey || mayTakeOneMore(numberOf(this.#counts, key), this.#freeOf(peerKey));
+    return key === peerKey || hasFairShare(numberOf(this.#counts, key), this.#freeOf(peerKey));
   }
 
   isAtOwnLimit({ key, networks }: AddressKeys): boolean {

@@ -68,13 +68,13 @@ export function createExecution(
     termsOf: (intent) => executor.termsOf(intent),
     beforeSigning: (intent) => executor.prepare(intent),
     isOnChain: (intent) => isBetOnChain(backgroundNode, intent, clock.now()),
-    onFinishedHere(intent) {
+    onFinalStateSet(intent) {
       metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
       executionLog.finished(intent);
     },
-    onFinished: (intent) => reservations.onExecutionFinished(intent),
+    onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
   };
   return { executor, reservations, handler };
 }

@@ -14,7 +14,7 @@ import {
   type StackOptions,
   startStack,
 } from "../../services/stack/stack.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually, recorded } from "../support/eventually.ts";
 import { marketsToml, withFolder, withMarketsFile } from "../support/files.ts";
 
 /** The number of markets that the specification counts its memory for. */
@@ -64,7 +64,7 @@ Deno.test("stack --markets: a bet on a market of the file; the specification's a
 
     const wallet = privateKeyToAccount(generatePrivateKey());
     const client = new RangemakerClient({ urls, chainId: 1337, wallet, markets: list });
-    await client.deposit(10_000_000n);
+    await recorded(() => client.deposit(10_000_000n));
     const startTime = systemClock.now();
     const { price } = (await client.prices())["T1/EUR"]!;
     const bet = {

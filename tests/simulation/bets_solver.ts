@@ -89,7 +89,7 @@ export class BetsSolver {
       handler: {
         termsOf: (intent) => this.#executor.termsOf(intent),
         beforeSigning: (intent) => this.#executor.prepare(intent),
-        onFinished: (intent) => this.#reservations.onExecutionFinished(intent),
+        onFinalStateSeen: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     const hedge = hedgeOf(world);

@@ -1,3 +1,5 @@
+import { isRangemakerError } from "../../lib/client/errors.ts";
+
 /** How long a condition may take to become true, where nothing else is said: a busy machine is slow. */
 const DEADLINE_MS = 30_000;
 
@@ -20,4 +22,15 @@ export async function eventually<T>(
     if (Date.now() > deadlineMs) throw new Error(`Not within ${withinMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+}
+
+/** Repeats a call that is refused since a busy node answered too late: then nothing was recorded. */
+export function recorded<T extends object | string>(call: () => Promise<T>): Promise<T> {
+  return eventually("the node answers in time", async () => {
+    try {
+      return await call();
+    } catch (thrown) {
+      if (!isRangemakerError(thrown, "NODE_TIMEOUT")) throw thrown;
+    }
+  });
 }

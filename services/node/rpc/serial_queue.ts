@@ -1,12 +1,11 @@
 import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { mayTakeOneMore } from "../../../lib/fair_share.ts";
+import { hasFairShare } from "../../../lib/fair_share.ts";
 
 /**
  * Tasks that may wait in each lane. One caller gets half of the places, a second one a quarter: enough
- * for two proxies with 1,024 open requests each. To wait costs
- * less than a refusal, after which callers ask again at once; and since callers take turns, the tasks of
- * one do not delay another.
+ * for two proxies with 1,024 open requests each. To wait costs less than a refusal, after which callers
+ * ask again at once; and since callers take turns, the tasks of one do not delay another.
  */
 export const TASKS_WAITING_MAX = 4_096;
 
@@ -33,8 +32,8 @@ export type Lane = "write" | "read";
 
 /**
  * Runs costly tasks for {@link SLICE_MS} in each turn of the event loop, so that timers and sockets are
- * served however many tasks there are. Callers take turns, and each has a share of
- * the places. Nothing runs while it is closed.
+ * served however many tasks there are. Callers take turns, and each has a share of the places. Nothing
+ * runs while the queue is paused.
  */
 export class SerialQueue {
   readonly #lanes = { write: new WaitingTasks(), read: new WaitingTasks() };
@@ -143,8 +142,8 @@ class WaitingTasks {
     for (const name of names) {
       const group = groups.get(name);
       const own = group?.size ?? 0;
-      if (!mayTakeOneMore(own, room)) return false;
-      // Half of what is left: each place the group takes is also one fewer free.
+      if (!hasFairShare(own, room)) return false;
+      // What its members may take in all: each place they take is also one fewer free.
       room = (room - own) / 2;
       groups = group === undefined ? NO_GROUPS : group.#groups;
     }

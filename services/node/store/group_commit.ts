@@ -50,8 +50,8 @@ export class GroupCommit {
       return run();
     } catch (thrown) {
       if (thrown instanceof StorageError) this.#failure = thrown;
-      const withdrawn = `Another change of the same moment failed: ${messageOf(thrown)}`;
-      this.#rollBack(this.#failure ?? new StorageError(withdrawn, { cause: thrown }));
+      const rolledBack = `Another change of the same moment failed: ${messageOf(thrown)}`;
+      this.#rollBack(this.#failure ?? new StorageError(rolledBack, { cause: thrown }));
       throw thrown;
     }
   }
@@ -70,7 +70,7 @@ export class GroupCommit {
     if (this.#isOpen || !this.#isDurable) this.tryChange(() => this.#hooks.write());
   }
 
-  /** Runs an effect when everything so far is committed; it is dropped if that fails. */
+  /** Runs an effect after the open transaction has been committed; a rollback drops it. */
   afterCommit(effect: () => void): void {
     if (this.#isOpen && this.#isDurable) this.#effects.push(effect);
     else effect();

@@ -9,7 +9,7 @@ export interface FanOutOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
   /** Whether a client that missed notifications continues. */
-  lagging: boolean;
+  keepsSlowClients: boolean;
   /** Called when notifications wait for the next flush. */
   onFresh(): void;
   /** A client missed `count` notifications and cannot continue. Called at most once per client. */
@@ -139,7 +139,7 @@ export class FanOut {
     const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
     if (missed > 0) {
       this.#options.events.lagged(missed);
-      if (!this.#options.lagging) {
+      if (!this.#options.keepsSlowClients) {
         this.#options.onTooSlow(client, missed);
         return 0;
       }

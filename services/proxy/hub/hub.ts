@@ -58,7 +58,7 @@ export class Hub {
     this.delivery = options.delivery(this);
     this.#fanOut = new FanOut({
       capacity: options.capacity,
-      lagging: options.slowClients === "lag",
+      keepsSlowClients: options.slowClients === "lag",
       onFresh: () => this.delivery.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,

@@ -1,4 +1,4 @@
-import { mayTakeOneMore } from "../../../lib/fair_share.ts";
+import { hasFairShare } from "../../../lib/fair_share.ts";
 
 export interface FairQueueLimits {
   slots: number;
@@ -36,7 +36,7 @@ export class FairQueue<T> {
   wait(caller: string, item: T): boolean {
     const queue = this.#waiting.get(caller);
     const free = this.#limits.waitingMax - this.#waitingInAll;
-    if (!mayTakeOneMore(queue?.length ?? 0, free)) return false;
+    if (!hasFairShare(queue?.length ?? 0, free)) return false;
     if (queue === undefined) this.#waiting.set(caller, [item]);
     else queue.push(item);
     this.#waitingInAll += 1;

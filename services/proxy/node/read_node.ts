@@ -29,8 +29,8 @@ export class ReadNode {
   failures = 0;
   /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
   isDead = false;
-  /** Rounds in a row after which it should have been removed, or, while it is removed, added. */
-  roundsAgainst = 0;
+  /** Rounds in a row that spoke for removing it, or, while it is removed, for adding it again. */
+  roundsForChange = 0;
   /** Reads of this round, and those of them that failed. */
   reads = 0;
   errors = 0;

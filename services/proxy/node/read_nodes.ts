@@ -149,7 +149,7 @@ export class ReadNodes {
   onProbeFailed(index: number, reason: string): void {
     const node = this.#at(index);
     node.failures += 1;
-    node.roundsAgainst = 0;
+    node.roundsForChange = 0;
     // A single node is probed only if it is silent; its timing shows in its reads.
     const isComparable = this.#nodes.length > 1;
     if (isComparable && node.failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
@@ -157,7 +157,7 @@ export class ReadNodes {
 
   onProbeRefused(index: number, reason: string): void {
     const node = this.#at(index);
-    node.roundsAgainst = 0;
+    node.roundsForChange = 0;
     node.retryAtMs = this.#options.clock.now() + node.retry.nextMs();
     this.onDied(index, reason);
   }
@@ -203,9 +203,9 @@ export class ReadNodes {
   #apply(index: number, { fault, roundsRequired, isUrgent }: MembershipDecision): void {
     const node = this.#at(index);
     const isChange = (fault === undefined) !== (node.removedFor === undefined);
-    node.roundsAgainst = isChange ? node.roundsAgainst + 1 : 0;
-    if (node.roundsAgainst < roundsRequired) return;
-    node.roundsAgainst = 0;
+    node.roundsForChange = isChange ? node.roundsForChange + 1 : 0;
+    if (node.roundsForChange < roundsRequired) return;
+    node.roundsForChange = 0;
     if (fault === undefined) this.#addBack(index);
     else this.#remove(index, fault, { isUrgent });
   }
@@ -220,7 +220,7 @@ export class ReadNodes {
     const node = this.#at(index);
     const isLast = this.#othersThan(index).every(({ removedFor }) => removedFor !== undefined);
     if (node.removedFor !== undefined || isLast) return;
-    node.roundsAgainst = 0;
+    node.roundsForChange = 0;
     node.removedFor = reason;
     node.removalsTotal += 1;
     this.#options.onMembershipChange?.(index, reason);
@@ -230,7 +230,7 @@ export class ReadNodes {
     const node = this.#at(index);
     if (node.removedFor === undefined) return;
     node.removedFor = undefined;
-    node.roundsAgainst = 0;
+    node.roundsForChange = 0;
     this.#options.onMembershipChange?.(index, undefined);
   }
 

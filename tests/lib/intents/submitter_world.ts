@@ -102,8 +102,8 @@ export class World {
       handler: {
         termsOf: () => TERMS,
         onRetry: (intent) => this.#report("retry", intent),
-        onFinishedHere: (intent) => this.#report("final", intent),
-        onFinished: ({ state }) => this.ended.push(state),
+        onFinalStateSet: (intent) => this.#report("final", intent),
+        onFinalStateSeen: ({ state }) => this.ended.push(state),
       },
     });
   }

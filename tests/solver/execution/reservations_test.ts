@@ -222,7 +222,7 @@ Deno.test("Reservations: a bet that was lost before its receipt was read is rele
     assert.deepEqual([await held(), book.total], [[1, 2], 10n], "its execution is not finished");
     const { receipt } = committed;
     const outcome = { state: "committed" as const, receipt, failure: null };
-    reservations.onExecutionFinished(await store.finish(intent, outcome, 3));
+    reservations.onExecutionFinished((await store.finish(intent, outcome, 3)).intent);
     await eventually("the release", async () => (await held()).length === 1 || undefined);
     assert.deepEqual(outcomes, []);
   }));

@@ -94,7 +94,7 @@ export async function withExecutor(
     handler: {
       termsOf: (intent) => executor.termsOf(intent),
       beforeSigning: (intent) => executor.prepare(intent),
-      onFinished: (intent) => reservations.onExecutionFinished(intent),
+      onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
     },
     node: {
       getTransaction: () => Promise.resolve(null),
