@@ -128,11 +128,12 @@ export class SharedReservations {
     const found = yield others.map(({ find }) => find);
     others.forEach((insertion, index) => {
       const [row] = found[index] ?? [];
-      // The key is taken: its intent answers, also where there is no room for another one.
-      if (row !== undefined) outcomes.set(insertion, { inserted: false, intent: intentOfRow(row) });
-      else {outcomes.set(insertion, {
-          refusal: refusals.get(insertion) ?? new StoreError(VANISHED),
-        });}
+      const refusal = refusals.get(insertion) ?? new StoreError(VANISHED);
+      // If the key is taken, its intent answers, also where there is no room for another one.
+      outcomes.set(
+        insertion,
+        row === undefined ? { refusal } : { inserted: false, intent: intentOfRow(row) },
+      );
     });
     return batch.map((insertion) => outcomes.get(insertion)!); // one each
   }
