@@ -17,7 +17,8 @@ import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
 import type { Obstacle } from "../../services/console/page/trade/next_step.ts";
-import type { Stage } from "../../services/console/page/trade/stage.ts";
+import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice.ts";
+import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
 import { formatAmount } from "../../services/console/page/format.ts";
@@ -52,6 +53,7 @@ function scene(
   const removed: string[] = [];
   const chain = { isKnown: false };
   const obstacle: { now: Obstacle | undefined } = { now: undefined };
+  const network = { isOffline: false };
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
     sign: () => Promise.resolve(SIGNATURE),
@@ -77,6 +79,7 @@ function scene(
       clock,
       drafts: new DraftStore(store, clock),
       obstacle: () => obstacle.now,
+      isOffline: () => network.isOffline,
       announce(text, { isSpoken = false } = {}) {
         said.push(isSpoken ? `(${text})` : text);
         return () => removed.push(text);
@@ -85,7 +88,20 @@ function scene(
   const slip = open();
   const untouched = slip.fields.value;
   slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "10" });
-  return { clock, pending, said, removed, slip, open, user, userOf, chain, obstacle, untouched };
+  return {
+    clock,
+    pending,
+    said,
+    removed,
+    slip,
+    open,
+    user,
+    userOf,
+    chain,
+    obstacle,
+    network,
+    untouched,
+  };
 }
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
@@ -106,7 +122,7 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(The quote pays 12.00 USDC for 10.00 (at least 10.80), break-even 83.3 %. The window starts in 3 s. Sign it within 18 s.)",
+    "(The window starts in 3 s. Sign it within 18 s.)", // what it pays is said with the button
   ]);
 });
 
@@ -246,7 +262,7 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
     assert.match(
       said.at(-1) ?? "",
-      /^\(The price moved, and nothing was taken\. (It pays .* less than the quote before\. )?The quote pays [^.]+\.\d\d USDC for /,
+      /^\(The price moved, and nothing was taken\. (It pays \d+ % less than the quote before of 12\.00 USDC.*\. )?Bet 10\.00, get [\d.]+ USDC/,
     );
     assert.equal(said.length, 2);
   }
@@ -396,7 +412,11 @@ Deno.test("BetSlip: a quote has the chance that came with it, and is compared wi
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     assert.deepEqual([stage.offer.probability, stage.estimated], [0.471, undefined]);
-    assert.match(said[0] ?? "", /^\(The quote pays .*, chance 47\.1 %, break-even 83\.3 %\./);
+    assert.match(
+      slip.terms,
+      /^Bet 10\.00, get 12\.00 USDC .*, chance 47\.1 %, break-even 83\.3 %\./,
+    );
+    assert.match(said[0] ?? "", /^\(The window /);
   }
 });
 
@@ -411,6 +431,16 @@ Deno.test("BetSlip: a wallet that reports another chain as it signs is shown as 
   const stage = stageOf(slip);
   assert(stage.name === "draft");
   assert.deepEqual([stage.failure?.code, user.value?.walletChainId.value], ["WRONG_CHAIN", 5]);
+});
+
+Deno.test("BetSlip: a signature that fails without a network says that, and that nothing was taken", async () => {
+  const { slip, network, said } = scene({
+    sign: () => Promise.reject(new NetworkError("NODE_UNREACHABLE", "no answer")),
+  });
+  await slip.quote();
+  network.isOffline = true;
+  await slip.place();
+  assert.equal(said.at(-1), "(You are offline; nothing was taken.)");
 });
 
 Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed", async () => {
@@ -552,17 +582,38 @@ Deno.test("BetSlip: another account drops the quote and the estimate, and a sign
   }
 });
 
-Deno.test("BetSlip: a quote after an expired one says how far its window moved", async () => {
+Deno.test("changesOf: a quote is compared with what was seen before: under 1 % not at all, from 5 % less on with a warning and why", () => {
+  const changes = (payout: bigint, probability: number, seen = 0.5) => {
+    const estimated = { ...ESTIMATE, payout: 20_000_000n, probability: seen };
+    const offer = { ...offerOf(1, { payout }), probability };
+    const stage = { name: "quoted", offer, estimated, replaces: undefined, isRefused: false };
+    return [isWorse(stage as QuotedStage), ...changesOf(stage as QuotedStage)];
+  };
+  assert.deepEqual(changes(19_850_000n, 0.5), [false]);
+  const than = "than the estimate of 20.00 USDC";
+  assert.deepEqual(changes(19_400_000n, 0.5), [false, `It pays 3 % less ${than}.`]);
+  assert.deepEqual(changes(22_000_000n, 0.4), [false, `It pays 10 % more ${than}.`]);
+  assert.deepEqual(changes(14_000_000n, 0.7), [
+    true,
+    `It pays 30 % less ${than}: the price moved, and the chance rose from 50.0 %.`,
+  ]);
+  assert.deepEqual(changes(14_000_000n, 0.52), [
+    true,
+    `It pays 30 % less ${than}: the maker charges more, as it has similar bets open.`,
+  ]);
+});
+
+Deno.test("BetSlip: a quote after an expired one says what it pays and when its window starts", async () => {
   const { slip, clock, said } = scene();
   await slip.quote();
   clock.advance(20_000);
-  assert.match(said[1] ?? "", /^\(The window has begun: you bet on its last 15 s\. /);
-  assert.deepEqual(said.slice(2), ["The quote has expired."]);
+  assert.match(said[1] ?? "", /^\(The window has begun: 15 s left\. /);
+  assert.deepEqual(said.slice(2), ["(10 s left to sign.)", "(Too late: the window has ended.)"]);
   await slip.quote();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
   assert.equal(stage.offer.quote.startTime - (stage.replaces?.quote.startTime ?? 0), 20_000);
-  assert.match(said.at(-1) ?? "", /^\(The window has moved by 20 s, to [\d:]+\. The quote pays /);
+  assert.match(said.at(-1) ?? "", /^\(Bet 10\.00, get .*\. The window starts in 3 s\. Sign it /);
 });
 
 Deno.test("BetSlip: an expiry is announced while the quote is shown, and not after it", async () => {

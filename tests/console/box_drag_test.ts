@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { BoxDrag, grabArea, gripAt, nudged } from "../../services/console/page/trade/box_drag.ts";
+import {
+  BoxDrag,
+  grabArea,
+  gripAt,
+  isSwipe,
+  nudged,
+} from "../../services/console/page/trade/box_drag.ts";
 import { scalesOf } from "../../services/console/page/trade/chart_scales.ts";
 import { draftOf } from "../../services/console/page/trade/draft.ts";
 
@@ -94,6 +100,25 @@ Deno.test("gripAt: a box that looks small is grabbed by its middle and, beside i
   assert.deepEqual(gripAt(scales, small, x, top, 8), { kind: "sides", vertical: "high" });
   const drag = new BoxDrag({ kind: "sides", horizontal: "to" }, small, scales, right, y);
   assert.deepEqual(drag.to(scales, right, y), small, "a side does not jump to the pointer");
+});
+
+Deno.test("gripAt: a finger that misses a box grabs its nearest side, also from the margin outside", () => {
+  const [right, top] = at(20_000, 160);
+  const grip = (x: number, y: number) => gripAt(scales, before, x, y, 24, 40);
+  const corner = { kind: "sides", horizontal: "to", vertical: "high" };
+  assert.deepEqual(grip(right + 39, top - 39), corner);
+  assert.deepEqual(grip(right + 39, at(0, 150)[1]), { kind: "sides", horizontal: "to" });
+  assert.deepEqual(grip(right + 41, top), { kind: "new" });
+});
+
+Deno.test("isSwipe: a finger that sets off at once and nearly straight up or down scrolls the page", () => {
+  const starts = [
+    [5, -16, 30, true],
+    [0, 16, 199, true],
+    [10, 16, 30, false], // is drawn across
+    [0, 16, 200, false], // has rested
+  ] as const;
+  for (const [x, y, ms, expected] of starts) assert.equal(isSwipe(x, y, ms), expected);
 });
 
 Deno.test("nudged: arrow keys move the box and with Shift size it, never before now", () => {

@@ -161,20 +161,27 @@ export class Visitor {
     await mouse.up();
   }
 
-  /** Touches the chart with fingers at one place after the other, a frame each, and lifts them. */
-  async touch(steps: readonly (readonly Place[])[]): Promise<void> {
+  /**
+   * Touches the chart with fingers at one place after the other, a frame each, and lifts them.
+   *
+   * @param restMs The first ones rest for this long, by the time of the events.
+   */
+  async touch(steps: readonly (readonly Place[])[], restMs = 0): Promise<void> {
     const canvas = await this.page.waitForSelector(".chart canvas");
     await canvas?.scrollIntoView();
     const box = await canvas?.boundingBox();
     assert(box);
     const session = await this.page.createCDPSession();
     let down = 0;
-    for (const fingers of steps) {
+    const startedMs = Date.now();
+    for (const [index, fingers] of steps.entries()) {
+      // However busy the machine is.
+      const timestamp = (startedMs + 16 * index + (index > 0 ? restMs : 0)) / 1_000;
       const touchPoints = fingers.map(([x, y], id) => ({
         ...{ id, x: box.x + x * box.width, y: box.y + y * box.height },
       }));
       const type = fingers.length > down ? "touchStart" : "touchMove";
-      await session.send("Input.dispatchTouchEvent", { type, touchPoints });
+      await session.send("Input.dispatchTouchEvent", { type, touchPoints, timestamp });
       down = fingers.length;
       await this.page.evaluate(() =>
         new Promise((resolve) => Reflect.get(globalThis, "requestAnimationFrame")(resolve))

@@ -55,7 +55,7 @@ Deno.test({
               parentElement?.click();
             });
             await visitor.sees(/QRSTUVWXYZ012345/);
-            await visitor.touch([[[0.5, 0.2]], [[0.55, 0.4]], [[0.65, 0.9]]]);
+            await visitor.touch([[[0.5, 0.2]], [[0.6, 0.3]], [[0.65, 0.9]]]);
             await visitor.sees(/pays [\d.]+ USDC \(× \d/);
             const drawn = await fieldsOf(visitor);
             assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
@@ -89,7 +89,7 @@ Deno.test({
             await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
             await visitor.touch([
               [[0.5, 0.2]],
-              [[0.6, 0.6]],
+              [[0.6, 0.3]],
               [[0.6, 0.6], [0.2, 0.6]],
               [[0.7, 0.6], [0.1, 0.6]],
             ]);
@@ -98,11 +98,11 @@ Deno.test({
             // The browser leaves out the first 15 pixels that a finger moves.
             const shown = await timeShown(visitor);
             assert.match(shown, /^(3[89]|4[01])(\.\d)? s$/);
-            await visitor.touch([[[0.5, 0.2]], [[0.6, 0.6]]]);
+            await visitor.touch([[[0.5, 0.2]], [[0.6, 0.3]], [[0.6, 0.4]]]);
             const drawn = await fieldsOf(visitor);
             assert.notEqual(drawn.lower, "", "one finger draws again");
             // A handle that was missed replaces the box, and gives it back.
-            await visitor.touch([[[0.5, 0.82]], [[0.6, 0.9]]]);
+            await visitor.touch([[[0.5, 0.7]], [[0.6, 0.8]], [[0.6, 0.9]]]);
             assert.notDeepEqual(await fieldsOf(visitor), drawn);
             await visitor.press("Undo");
             assert.deepEqual(await fieldsOf(visitor), drawn);

@@ -56,7 +56,7 @@ Deno.test("LiveBreaches: settled theses and markets without prices stay unchange
 
 Deno.test("outcomeText: a lost bet says at which price it left the box, and at which side", () => {
   const bet = { ...open, betAmount: 10_000_000n, payout: 12_000_000n };
-  assert.equal(outcomeText({ ...bet, status: "won" }), "Bet 1 won: 12.00 USDC paid out.");
+  assert.equal(outcomeText({ ...bet, status: "won" }), "Bet 1 won 2.00 USDC: 12.00 paid out.");
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
   const textAt = (price: bigint) => outcomeText({ ...bet, ...sides, breach: { time: 0, price } });
   const lost = "Bet 1 lost: 10.00 USDC.";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   chainObstacle,
+  errorsOf,
   marketObstacle,
   obstacleOf,
   type Situation,
@@ -73,19 +74,19 @@ const obstacles: readonly [
     "more than the balance",
     { balance: 9_999_999n },
     QUOTE,
-    /^Your balance is 9\.99 USDC: bet less, or add money\.$/,
+    /^You bet: Enter at most 9\.99 USDC, your balance\.$/,
   ],
   [
     "less than the maker takes",
     { limits: { minBetAmount: 10_500_000n, maxBetAmount: 20_000_000n } },
     QUOTE,
-    /^The maker takes bets of 10\.5 USDC or more\.$/,
+    /^You bet: Enter at least 10\.5 USDC, the maker’s smallest bet\.$/,
   ],
   [
     "more than the maker takes",
     { limits: { minBetAmount: 1n, maxBetAmount: 9_999_999n } },
     QUOTE,
-    /^The maker takes bets up to 9\.99 USDC\.$/,
+    /^You bet: Enter at most 9\.99 USDC, the maker’s largest bet\.$/,
   ],
   [
     "a price that left the box",
@@ -121,6 +122,16 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
     }
   });
 }
+
+Deno.test("errorsOf: each wrong field has its error, the amount too where another one is wrong", () => {
+  const parsed = parseFields({ ...FIELDS, lower: "abc", amount: "5000" });
+  const wrong = errorsOf({ ...READY, parsed });
+  assert.deepEqual(Object.keys(wrong), ["lower", "amount"]);
+  assert.equal(obstacleOf({ ...READY, parsed })?.field, "lower");
+  assert.deepEqual(errorsOf({ ...READY, parsed, balance: 0n, limits: undefined }), {
+    lower: wrong.lower,
+  });
+});
 
 Deno.test("obstacleOf: a box of a height that no maker prices can be fitted", () => {
   for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {

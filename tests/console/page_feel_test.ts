@@ -135,7 +135,7 @@ Deno.test({
           await visitor.fill("lower", "1000");
           await visitor.fill("upper", "9000");
           await visitor.fill("lasts", "30 s");
-          const fit = await page.waitForSelector(".bar-note button::-p-text(Use ±)");
+          const fit = await page.waitForSelector(".bar-note button::-p-text(Fit its height)");
           await fit?.click();
           await visitor.sees(/\(× \d/);
           await focusIsOn(page, "Get a firm quote");
@@ -163,28 +163,50 @@ Deno.test({
       );
 
       await t.step(
-        "a finger on the past scrolls the page, and one on the future draws without scrolling",
+        "a finger that swipes scrolls the page, one that draws does not; a quote is not drawn over",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
           await visitor.sees(/Live/);
           const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
           const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
-          // The page goes on for a moment when the finger is off it.
-          const scrollEnd = page.evaluate(`new Promise((resolve) =>
-            document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
-          await swipe(visitor, [0.15, 0.8], [0.2, 0.2]);
-          assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
+          const scrolls = async (from: Place, to: Place) => {
+            // The page goes on for a moment when the finger is off it.
+            const scrollEnd = page.evaluate(`new Promise((resolve) =>
+              document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
+            await swipe(visitor, from, to);
+            assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
+            await page.$eval("html", (html) => html.scrollTop = 0);
+          };
+          await scrolls([0.15, 0.8], [0.2, 0.2]);
+          await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
           assert.equal(await lower(), "");
-          await page.$eval("html", (html) => html.scrollTop = 0);
-          await swipe(visitor, [0.5, 0.8], [0.6, 0.2]);
+          await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
+          assert.equal(await lower(), "", "a sliver is not meant");
+          await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
           await eventually("a box", async () => await lower() !== "" || undefined);
           assert.equal(await scrolled(), 0);
-          // From the inside of the box, straight up: it moves, and the page does not.
-          const before = Number(await lower());
-          await swipe(visitor, [0.55, 0.5], [0.55, 0.3]);
-          await eventually("a higher box", async () => Number(await lower()) > before || undefined);
+          // From the inside of the box, straight up: after a rest it moves, and the page does not.
+          const before = await lower();
+          await scrolls([0.55, 0.5], [0.55, 0.1]);
+          assert.equal(await lower(), before);
+          await swipe(visitor, [0.55, 0.5], [0.55, 0.3], 300);
+          await eventually(
+            "a higher box",
+            async () => Number(await lower()) > Number(before) || undefined,
+          );
           assert.equal(await scrolled(), 0);
+          await visitor.enter();
+          await visitor.press("Clear");
+          await visitor.press("Suggest a box");
+          for (let pressed = 0; pressed < 4; pressed++) await visitor.press("Show less time");
+          await visitor.press("Show the box →"); // it lay beyond the time shown
+          await page.waitForSelector('[aria-label="Time shown: 3 min"]');
+          await visitor.press("Get a firm quote");
+          await visitor.sees(/Sign within/);
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
+          await visitor.sees(/Sign within/);
           await visitor.close({ outages: true }); // the price may be outside
         },
       );
@@ -207,7 +229,13 @@ Deno.test({
         });
         assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
         await page.setViewport({ width: 1360, height: 900 });
+        // The price is no part of the button's name, and the chart's keys are seen with its focus.
+        await page.waitForSelector('::-p-aria([name="ETH/USDT"][role="button"])');
         await page.focus(".chart .area");
+        assert.equal(
+          await page.$eval(".keys", (keys) => keys.computedStyleMap().get("clip-path")?.toString()),
+          "none",
+        );
         await page.keyboard.press("ArrowUp");
         await hears(page, /No box yet: press Enter/);
         await page.keyboard.press("-");
@@ -283,7 +311,7 @@ Deno.test({
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await focusIsOn(page, "Ask for a new quote");
-        await hears(page, /^The quote has expired\.$/);
+        await hears(page, /^(The quote has expired|Too late: the window has ended)\.$/);
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a firm quote");
         const later = { startsIn: "20 s", lasts: "1 m" };
@@ -291,21 +319,29 @@ Deno.test({
         await visitor.sees(/\(× \d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
-        await hears(
-          page,
-          /^The quote pays [\d.]+ USDC for 10\.00 \(at least [\d.]+\), chance [\d.]+ %, break-even [\d.]+ %\. The window starts in \d+ s\. Sign it within \d+ s\.$/,
+        await hears(page, /^The window starts in \d+ s\. Sign it within \d+ s\.$/);
+        const terms = await page.$eval(
+          ":focus",
+          (button) => button.getAttribute("aria-describedby"),
         );
+        assert.equal(terms, "terms", "what it pays, which does not change each second");
         await page.evaluate(`
           globalThis.framesWithoutFocus = 0;
           (function look() {
             if (document.activeElement === document.body) framesWithoutFocus++;
             requestAnimationFrame(look);
           })()`);
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Make another bet");
+        const lost = await page.evaluate("framesWithoutFocus");
+        assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
         // In enlarged text, the button is where messages are.
         await page.setViewport({ width: 320, height: 640 });
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+        await page.focus('[aria-label^="Repeat bet"]');
         await page.keyboard.press("Enter");
-        await focusIsOn(page, "Make another bet");
+        await hears(page, /^The same bet of 10 USDC around the price of now: .*starts in 20 s/);
+        await focusIsOn(page, "Get a firm quote");
         await page.waitForFunction(`(() => {
           const message = document.querySelector(".messages").getBoundingClientRect();
           const focused = document.activeElement.getBoundingClientRect();
@@ -314,9 +350,8 @@ Deno.test({
         })()`);
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.setViewport({ width: 1360, height: 900 });
-        const lost = await page.evaluate("framesWithoutFocus");
-        assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
         // What the eye sees of an open bet is told; the next box needs no way out of the chart.
+        await visitor.press("Clear");
         await page.focus(".chart .area");
         await page.keyboard.press("p");
         await hears(
@@ -424,6 +459,12 @@ Deno.test({
             (parts) => parts.map((part) => part.getBoundingClientRect().bottom),
           );
           assert.equal(bottoms.length, 2);
+          await visitor.fill("amount", "1234.56");
+          const [wide, shown = 0] = await page.$eval(
+            "input[name=amount]",
+            ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+          );
+          assert(wide === shown && shown > 90, `${shown} pixels show the stake`);
           assert(bottoms.every((bottom) => bottom <= size.height), bottoms.join());
           // A box that ends at the edge of the future is still seen when that is a smaller part.
           await page.setViewport({ ...size, width: 390, height: 844 });
@@ -566,12 +607,13 @@ async function hiddenFocus(page: Page): Promise<string[]> {
 }
 
 /** Moves a finger over the chart in steps, between shares of its width and height. */
-async function swipe(visitor: Visitor, from: Place, to: Place): Promise<void> {
+async function swipe(visitor: Visitor, from: Place, to: Place, restMs = 0): Promise<void> {
   const steps = Array.from({ length: 11 }, (_, step) => step / 10);
   await visitor.touch(
     steps.map((share) => [
       [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share],
     ]),
+    restMs,
   );
 }
 

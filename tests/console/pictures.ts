@@ -53,7 +53,7 @@ async function sign(visitor: Visitor): Promise<void> {
   let outcome = "";
   while (!outcome.includes("placed")) {
     await visitor.press("Sign and place the bet");
-    outcome = await visitor.sees(/● Bet \d+ is placed|than the quote before/);
+    outcome = await visitor.sees(/● Bet \d+ is placed|nothing was taken/);
   }
 }
 
@@ -89,7 +89,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await take("phone-2-money");
   await visitor.press("Take test money");
   await visitor.sees(/1,000\.00 USDC/);
-  await visitor.touch([[[0.5, 0.62]], [[0.55, 0.5]], [[0.68, 0.35]]]);
+  await visitor.touch([[[0.5, 0.62]], [[0.58, 0.55]], [[0.68, 0.35]]]);
   await visitor.sees(/\(× \d/);
   await take("phone-3-box");
   await visitor.press("Clear");

@@ -25,8 +25,8 @@ Deno.test("windowText: gives the seconds until the window starts or, once it has
   const window = { startTime: 10_000, endTime: 30_000 };
   assert.equal(windowText(window, 8_100), "The window starts in 2 s.");
   assert.equal(windowText(window, 9_999), "The window starts in 1 s.");
-  assert.match(windowText(window, 10_000), /^The window has begun: you bet on its last 20 s\. /);
-  assert.match(windowText(window, 27_500), /its last 3 s\. .* already left the box, nothing is/);
+  assert.match(windowText(window, 10_000), /^The window has begun: 20 s left\. /);
+  assert.match(windowText(window, 27_500), /: 3 s left\. .* already left the box, nothing is/);
 });
 
 Deno.test("outsideText: a price outside the box has until the window starts to come back", () => {

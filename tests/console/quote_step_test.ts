@@ -46,7 +46,7 @@ Deno.test("quoteStepOf: a quote that is over can be asked for again", () => {
   const expired = quoteStepOf({ ...QUOTED, price: 13n }, 25_000);
   assert.deepEqual([expired.action, expired.look], ["renew", "failure"]);
   assert.match(expired.note ?? "", /^The quote has expired/);
-  assert.match(quoteStepOf(QUOTED, 60_000).note ?? "", /^The window of the box is over/);
+  assert.match(quoteStepOf(QUOTED, 60_000).note ?? "", /^Too late: the window has ended\. /);
 });
 
 Deno.test("quoteStepOf: without a network, or while a bet is on its way, the button waits", () => {

@@ -86,6 +86,13 @@ Deno.test({
           const outcome = await visitor.outcomeOf(id);
           const bet = await newestBet(visitor);
           assert.equal(outcome, bet.status);
+          // The card says it to the eye, and a message only to the ear.
+          assert.match(await visitor.textOf(`[data-outcome="${id}"]`), /^[✓✕] Bet \d+ (won|lost)/);
+          const toasts = await visitor.page.$$eval(
+            ".messages p:not(.spoken)",
+            (lines) => lines.filter(({ textContent }) => /won|lost/.test(textContent ?? "")).length,
+          );
+          assert.equal(toasts, 0);
           assert.equal(offered, bet.payout.toString());
           assert.equal(Number(lower), Number(bet.lowerPrice) / 1e6);
           assert.equal(bet.betAmount, 10_000_000n);
@@ -177,7 +184,7 @@ Deno.test({
           await visitor.enter();
           await visitor.drag(...LATER);
           await visitor.fill("amount", "5000");
-          await visitor.sees(/Your balance is 1,000\.00 USDC: bet less/);
+          await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
           await visitor.page.waitForSelector(
             'input[name=amount][aria-invalid="true"][aria-describedby="obstacle"]',
           );
@@ -211,7 +218,7 @@ Deno.test({
           );
           await visitor.press("Change the box");
           await visitor.fill("amount", "2000000000");
-          await visitor.sees(/Your balance is 100\.00 USDC: bet less/);
+          await visitor.sees(/Enter at most 100\.00 USDC, your balance/);
           await visitor.page.$eval(".side details", (part) => part.setAttribute("open", ""));
           await visitor.page.type(".side details input", "x");
           await visitor.press("Take test money");
@@ -242,6 +249,9 @@ Deno.test({
         await visitor.enter();
         await visitor.page.reload();
         await visitor.sees(/1,000\.00 USDC/);
+        await visitor.sees(/None yet\./);
+        await visitor.press("Leave this account");
+        await visitor.sees(/Use your account to see its bets\./);
         await visitor.close();
       });
 

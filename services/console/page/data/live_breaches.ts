@@ -58,7 +58,11 @@ export function isDecided({ status, breach }: Thesis): boolean {
 /** What became of a decided bet; of a lost one, where the price left the box. */
 export function outcomeText(thesis: Thesis): string {
   const { id, status, betAmount, payout, breach, lowerPrice, upperPrice } = thesis;
-  if (status === "won") return `Bet ${id} won: ${formatAmount(payout)} USDC paid out.`;
+  if (status === "won") {
+    return `Bet ${id} won ${formatAmount(payout - betAmount)} USDC: ${
+      formatAmount(payout)
+    } paid out.`;
+  }
   const lost = `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
   if (breach === undefined) return lost;
   const price = (exact: bigint) => formatQuotePrice(toNumber(exact));

@@ -66,7 +66,7 @@ export function openPageModel(config: PageConfig, page: Window) {
     tabs: page,
     injected: watchInjectedWallets(page),
     onSettled(thesis) {
-      announce(outcomeText(thesis));
+      announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(page.document, thesis) });
       notify(outcomeText(thesis));
     },
     onResolved(bet, outcome) {
@@ -119,6 +119,14 @@ export function openPageModel(config: PageConfig, page: Window) {
   const connections = { config, client, serverClock, session, nodeChainId };
   const market = { markets, feed, isOffline, stateOf, withBreach, maker, isMakerAway, noteMaker };
   return { ...connections, ...market, problems, messages, announce };
+}
+
+/** Whether the place on the page that shows what becomes of a bet is on the screen, with nothing over it. */
+function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
+  const place = document.querySelector(`[data-outcome="${id}"]`);
+  if (place === null || document.hidden) return false;
+  const { left, top, width, height } = place.getBoundingClientRect();
+  return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
 }
 
 /** Whether the browser says so and reaches not even the console, which may be on the same machine. */

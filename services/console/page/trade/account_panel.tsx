@@ -35,7 +35,7 @@ function KeyChoice({ model }: { model: PageModel }) {
     session.connect(wallet).catch((thrown) => problem.value = explain(thrown).text);
   };
   return (
-    <Card title="1. Open an account">
+    <Card title={session.hasKey ? "Your account" : "1. Open an account"}>
       {session.mayMakeKeys && (
         <>
           <div class="action-bar">

@@ -14,9 +14,9 @@ import {
 import { linkTo } from "./box_link.ts";
 import { parseDuration } from "./input.ts";
 import { errorsOf } from "./next_step.ts";
-import { obstacleNow, QuoteButton } from "./quote_button.tsx";
+import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
-import { showChart } from "./show_chart.ts";
+import { focusNextStep, showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -34,15 +34,21 @@ export function BetPanel({ model, slip }: BetPanelProps) {
     // A key held since the quote was asked for signs nothing.
     if (event.key === "Enter" && event.repeat) event.preventDefault();
   };
-  const onRepeat = (bet: Thesis) => repeatBet(model, slip, bet);
   return (
-    <section class="card" aria-label="Your bet" onKeyDown={onKeyDown}>
+    <section class="card" aria-label="Your box" onKeyDown={onKeyDown}>
       <div class="row">
         <h2>{isFirst && slip.isEmpty ? "3. Draw your box" : "Your box"}</h2>
         {stage.name === "draft" && !slip.isEmpty && <CopyLink model={model} slip={slip} />}
       </div>
       {"offer" in stage
-        ? <QuotePanel model={model} slip={slip} stage={stage} onRepeat={onRepeat} />
+        ? (
+          <QuotePanel
+            model={model}
+            slip={slip}
+            stage={stage}
+            onRepeat={(bet) => repeatBet(model, slip, bet)}
+          />
+        )
         : <DraftPanel model={model} slip={slip} />}
     </section>
   );
@@ -50,8 +56,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
-  const errors = errorsOf(slip.parsed.value, isEmpty);
-  const isAmountWrong = obstacleNow(model, slip)?.field === "amount";
+  const errors = errorsOf(situationOf(model, slip));
   return (
     <form
       noValidate
@@ -74,7 +79,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field slip={slip} name="amount" isWrong={isAmountWrong} />
+        <Field slip={slip} name="amount" error={errors.amount} />
         <Stakes model={model} slip={slip} />
         <QuoteButton
           model={model}
@@ -82,7 +87,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
           onFix={(keepsHeight) => {
             placeBox(model, slip, { keepsHeight });
             // The button that was pressed goes.
-            document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+            focusNextStep();
           }}
         />
       </div>
@@ -93,13 +98,16 @@ function DraftPanel({ model, slip }: BetPanelProps) {
 interface FieldProps {
   slip: BetSlip;
   name: keyof DraftFields;
-  error?: string | undefined;
-  /** What is wrong is said at the button. */
-  isWrong?: boolean;
+  error: string | undefined;
 }
 
-/** The error is a description of the field, and no part of its name: it is read once. */
-function Field({ slip, name, error, isWrong = error !== undefined }: FieldProps) {
+/**
+ * The error is a description of the field, and no part of its name: it is read once. What is wrong with
+ * the amount is said at the button beside it.
+ */
+function Field({ slip, name, error }: FieldProps) {
+  const isWrong = error !== undefined;
+  const errorId = name === "amount" ? "obstacle" : `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // A number without a unit gets the one that it was read in.
@@ -121,11 +129,11 @@ function Field({ slip, name, error, isWrong = error !== undefined }: FieldProps)
         autocomplete="off"
         value={slip.fields.value[name]}
         aria-invalid={isWrong}
-        aria-describedby={isWrong ? error ? `error-${name}` : "obstacle" : undefined}
+        aria-describedby={isWrong ? errorId : undefined}
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
         onBlur={addUnit}
       />
-      {error && <span class="failure" id={`error-${name}`}>{error}</span>}
+      {isWrong && name !== "amount" && <span class="failure" id={errorId}>{error}</span>}
     </div>
   );
 }
@@ -142,7 +150,7 @@ function Stakes({ model, slip }: BetPanelProps) {
         <button
           key={stake}
           type="button"
-          aria-label={`Bet ${stake.toLowerCase()} USDC`}
+          aria-label={stake === "All" ? "Bet all of your balance" : `Bet ${stake} USDC`}
           onClick={() => slip.edit({ amount: stake === "All" ? all : stake })}
         >
           {stake}
@@ -202,12 +210,18 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   slip.keep();
   slip.edit(repeatedDraft(bet, price));
   showChart();
-  sayBox(model, slip, `Bet of ${slip.fields.value.amount} USDC`);
+  const name = `The same bet of ${slip.fields.value.amount} USDC around the price of now`;
+  sayBox(model, slip, name, { isSpoken: false });
 }
 
 /** Says where the box is now. */
-export function sayBox({ announce }: PageModel, { draft }: BetSlip, name: string): void {
-  if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
+export function sayBox(
+  { announce }: PageModel,
+  { draft }: BetSlip,
+  name: string,
+  { isSpoken = true } = {},
+): void {
+  if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken });
 }
 
 /** Forgets the box, and says so. The next one is drawn on the chart, which gets the focus. */

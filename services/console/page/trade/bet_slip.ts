@@ -22,7 +22,13 @@ import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
 import { againOf, hasMoved, isSignedAgain } from "./signed_again.ts";
 import type { Obstacle } from "./next_step.ts";
-import { estimateText, quoteText, SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
+import {
+  estimateText,
+  repricedText,
+  SlipVoice,
+  type SlipVoiceOptions,
+  termsOf,
+} from "./slip_voice.ts";
 import { failureText, type QuotedStage, type Stage } from "./stage.ts";
 
 /** An estimate ages with the price: asked again this often. */
@@ -34,6 +40,8 @@ export interface BetSlipOptions extends SlipVoiceOptions {
   drafts: DraftStore;
   /** What keeps the user from a quote now. */
   obstacle(): Obstacle | undefined;
+  /** The device has no network. */
+  isOffline(): boolean;
 }
 
 const NOT_PLACED = new RangemakerError("NOT_PLACED", "The bet was not placed: nothing was taken.");
@@ -100,7 +108,9 @@ export class BetSlip {
   /** What the quote or the box pays, in a sentence; empty if that is unknown. */
   get terms(): string {
     const stage = this.stage.value;
-    if (stage.name === "quoted") return quoteText(stage.offer, this.tolerancePercent.value);
+    if (stage.name === "quoted") {
+      return `${Object.values(termsOf(stage.offer, this.tolerancePercent.value)).join("")}.`;
+    }
     const state = this.#estimated;
     return state === undefined || stage.name !== "draft" ? "" : estimateText(state);
   }
@@ -252,7 +262,7 @@ export class BetSlip {
       if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
       this.stage.value = { ...outcome, offer, signedFirst: first };
       this.signedFor.value = this.#options.drafts.keepSignedFor(offer.quoteHash, payout);
-      return this.#voice.repriced(first, offer);
+      return this.#voice.speak(repricedText(first, offer));
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
     return outcome.name === "refused" ? outcome.reason : NOT_PLACED;
@@ -288,7 +298,7 @@ export class BetSlip {
     const failure = { ...explain(thrown), isOfSigning };
     this.estimator.clear(); // what is estimated from now on is younger than the failure
     this.stage.value = { name: "draft", failure };
-    this.#voice.speak(failureText(failure, undefined, ""));
+    this.#voice.speak(failureText(failure, undefined, "", this.#options.isOffline()));
     this.#refresh();
   }
 

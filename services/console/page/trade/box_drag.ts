@@ -23,6 +23,9 @@ function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint 
 /** A side is grabbed from this close, in pixels; a box is at least three times as wide and as high. */
 export const REACH = { mouse: 8, touch: 24 };
 
+/** From outside, a side is grabbed from this far: a finger that misses a box draws no other one. */
+export const MARGIN = { mouse: 8, touch: 40 };
+
 /** Where a box can be grabbed, in pixels: a box that looks small is larger there. */
 export function grabArea({ x, y, nowMs }: Scales, draft: Draft, reach: number) {
   const { fromMs, toMs, low, high } = cornersOf(draft);
@@ -36,24 +39,37 @@ function widened(from: number, to: number, least: number): [from: number, to: nu
   return [from - missing, to + missing];
 }
 
-/** The part that a pointer would drag. @param reach How close it has to be to a side, in pixels. */
+/**
+ * The part that a pointer would drag.
+ *
+ * @param reach How close it has to be to a side, in pixels.
+ * @param margin The same outside of the box.
+ */
 export function gripAt(
   scales: Scales,
   draft: Draft | undefined,
   atX: number,
   atY: number,
   reach: number,
+  margin = reach,
 ): Grip {
   if (draft === undefined) return { kind: "new" };
   const { left, right, top, bottom } = grabArea(scales, draft, reach);
-  const isNear = (a: number, b: number) => Math.abs(a - b) <= reach;
-  const isBeside = atX >= left - reach && atX <= right + reach;
-  const isAcross = atY >= top - reach && atY <= bottom + reach;
+  const isBeside = atX >= left - margin && atX <= right + margin;
+  const isAcross = atY >= top - margin && atY <= bottom + margin;
   if (!isBeside || !isAcross) return { kind: "new" };
-  const horizontal = isNear(atX, right) ? "to" : isNear(atX, left) ? "from" : undefined;
-  const vertical = isNear(atY, top) ? "high" : isNear(atY, bottom) ? "low" : undefined;
+  const horizontal = atX >= right - reach ? "to" : atX <= left + reach ? "from" : undefined;
+  const vertical = atY <= top + reach ? "high" : atY >= bottom - reach ? "low" : undefined;
   if (horizontal === undefined && vertical === undefined) return { kind: "move" };
   return { kind: "sides", ...(horizontal && { horizontal }), ...(vertical && { vertical }) };
+}
+
+/** A finger that has rested for this long draws in any direction. */
+const REST_MS = 200;
+
+/** Whether a finger that moves by so many pixels scrolls the page: at once, and nearly up or down. */
+export function isSwipe(x: number, y: number, restedMs: number): boolean {
+  return restedMs < REST_MS && Math.abs(y) > 2 * Math.abs(x);
 }
 
 /** A drag under way. */

@@ -1,9 +1,11 @@
-import { type Signal, useComputed } from "@preact/signals";
+import { type Signal, useComputed, useSignal } from "@preact/signals";
+import type { RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import type { PriceFeed } from "../data/price_feed.ts";
+import type { Point } from "../data/price_series.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
+import { useNow } from "../use_now.ts";
 import { askQuote, clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import {
@@ -13,19 +15,20 @@ import {
   boxOfThesis,
   type ChartBox,
   countdownOf,
+  nextToEnd,
+  placeText,
   whereabouts,
 } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import { ChartPointer } from "./chart_pointer.ts";
-import { type ChartProbe, draftAt } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { betOf, describeDraft } from "./draft.ts";
-import { parseDecimal } from "./input.ts";
-import { Legend, nextBet } from "./legend.tsx";
+import { describeDraft } from "./draft.ts";
 import { LiveChart } from "./live_chart.ts";
 import { marketObstacle } from "./next_step.ts";
+import { estimateNow } from "./quote_button.tsx";
 import { quoteLife } from "./quote_life.ts";
+import { focusNextStep } from "./show_chart.ts";
 
 interface ChartCardProps {
   model: PageModel;
@@ -34,7 +37,6 @@ interface ChartCardProps {
   spanMs: Signal<number>;
   /** The bet that stands out, on the chart and in the list. */
   chosen: Signal<number | undefined>;
-  probe: ChartProbe;
 }
 
 /** The market: its prices, the user's boxes, and the place to draw one. */
@@ -44,12 +46,25 @@ export function ChartCard(props: ChartCardProps) {
     <section class="card" aria-label="Market">
       <MarketChoice model={model} slip={slip} />
       <Chart {...props} />
-      <div class="legend">
+      <div class="row legend">
         <Legend model={model} market={props.market} />
         <SpanChoice spanMs={spanMs} />
       </div>
     </section>
   );
+}
+
+/** The countdown of the bet that ends next. */
+function Legend({ model, market }: { model: PageModel; market: Market }) {
+  const nowMs = useNow(model.serverClock, 500);
+  const bet = nextBet(model, market, nowMs);
+  return <p class="open">{bet && `● ${countdownOf(bet, nowMs)}`}</p>;
+}
+
+/** The user's bet of a market that ends next, as far as the page's own prices know. */
+function nextBet({ session, withBreach }: PageModel, { base }: Market, nowMs: number) {
+  const theses = session.user.value?.portfolio.theses.value ?? [];
+  return nextToEnd(theses.filter((thesis) => thesis.base === base).map(withBreach), nowMs);
 }
 
 /** How much time the chart shows: what wheel and fingers do, with buttons. */
@@ -68,12 +83,15 @@ function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
 }
 
 /** What can be done with a drawn box, at the chart: on a phone, the fields are far below. */
-function BoxButtons({ model, slip }: { model: PageModel; slip: BetSlip }) {
+function BoxButtons(
+  { model, slip, children }: RenderableProps<{ model: PageModel; slip: BetSlip }>,
+) {
   if (slip.stage.value.name !== "draft") return null;
   return (
     <div class="box-buttons" role="group" aria-label="Box">
       {slip.replaced.value && <button type="button" onClick={() => undo(model, slip)}>Undo</button>}
       {!slip.isEmpty && <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>}
+      {children}
     </div>
   );
 }
@@ -90,11 +108,11 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
           onClick={() => {
             slip.choose(symbol);
             const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
-            model.announce(`${slip.symbol.value}: ${box}`, { isSpoken: true });
+            model.announce(`${symbol} at ${priceText(model, symbol)}: ${box}`, { isSpoken: true });
           }}
         >
           <span>{symbol}</span>
-          <LivePrice feed={model.feed} symbol={symbol} />
+          <LivePrice model={model} symbol={symbol} />
           {isOld(model, symbol) && <span class="spoken">old</span>}
         </button>
       ))}
@@ -108,30 +126,40 @@ function isOld({ stateOf }: PageModel, symbol: string): boolean {
   return state === "stale" || state === "away" || state === "offline";
 }
 
-/** A price that changes ten times a second: nothing but its text is written anew. */
-function LivePrice({ feed, symbol }: { feed: PriceFeed; symbol: string }) {
-  const text = useComputed(() => {
-    const price = feed.latest.value[symbol]?.price;
-    return price === undefined ? "–" : formatQuotePrice(toNumber(price));
-  });
-  return <strong data-price={symbol}>{text}</strong>;
+/**
+ * A price that changes ten times a second: nothing but its text is written anew. It is no part of its
+ * button's name, which would change as often.
+ */
+function LivePrice({ model, symbol }: { model: PageModel; symbol: string }) {
+  const text = useComputed(() => priceText(model, symbol));
+  return <strong data-price={symbol} aria-hidden>{text}</strong>;
 }
 
-function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
+function priceText({ feed }: PageModel, symbol: string): string {
+  const price = feed.latest.value[symbol]?.price;
+  return price === undefined ? "–" : formatQuotePrice(toNumber(price));
+}
+
+function Chart(props: ChartCardProps) {
+  const { model, slip, market, spanMs, chosen } = props;
   const area = useRef<HTMLDivElement>(null);
+  /** Where the pointer is. */
+  const place = useSignal<Point | undefined>(undefined);
   const { symbol } = market;
   useEffect(() => {
     const element = area.current;
     const canvas = element?.querySelector("canvas");
-    const future = element?.querySelector("div");
-    if (!element || !canvas || !future) return;
+    if (!element || !canvas) return;
     const ended = new AbortController();
     let cancelSaying: CancelTimer = () => {};
-    const content = contentOf({ model, slip, market, spanMs, chosen, probe });
-    const chart = new LiveChart(canvas, future, content, ended.signal);
+    const chart = new LiveChart(canvas, contentOf(props, place), ended.signal);
     new ChartPointer(element, {
-      ...{ chart, slip, spanMs, keys: keysOf({ model, slip, market, spanMs }) },
-      point: (at, grip) => point({ model, slip, market, spanMs, chosen, probe }, chart, at, grip),
+      ...{ chart, slip, spanMs, keys: keysOf(props) },
+      point(at) {
+        const { scales } = chart;
+        place.value = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
+        chosen.value = place.value && scales && ownBetAt(props, place.value, scales.nowMs);
+      },
       // Once, after the last of several presses.
       nudged() {
         cancelSaying();
@@ -143,7 +171,7 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     }, ended.signal);
     return () => {
       cancelSaying();
-      probe.hide();
+      place.value = undefined;
       ended.abort();
     };
   }, [symbol]);
@@ -151,16 +179,15 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   const { draft } = slip;
-  const draftEndsInMs = draft && draft.startsInMs + draft.durationMs;
+  const draftEndsInMs = draft ? draft.startsInMs + draft.durationMs : 0;
+  const futureShare = () => 1 - pastShare(area.current?.clientWidth ?? 0);
+  const fit = () => {
+    if (draftEndsInMs <= spanMs.value * futureShare()) return;
+    spanMs.value = spanFor(draftEndsInMs, futureShare());
+  };
+  const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * futureShare();
   // A suggested or typed box may end beyond the chart, and so may any after the screen was turned.
   useEffect(() => {
-    const fit = () => {
-      if (draftEndsInMs === undefined) return;
-      const futureShare = 1 - pastShare(area.current?.clientWidth ?? 0);
-      if (draftEndsInMs > spanMs.value * futureShare) {
-        spanMs.value = spanFor(draftEndsInMs, futureShare);
-      }
-    };
     fit();
     addEventListener("resize", fit);
     return () => removeEventListener("resize", fit);
@@ -177,26 +204,24 @@ function Chart({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
         aria-describedby="chart-help"
       >
         <canvas />
-        <div class="future" />
       </div>
-      <BoxButtons model={model} slip={slip} />
-      <p class="spoken" id="chart-help">{HELP}</p>
-      <p class="chart-state warned" role="status">{obstacle?.text}</p>
+      <BoxButtons model={model} slip={slip}>
+        {isBeyond && <button type="button" onClick={fit}>Show the box →</button>}
+      </BoxButtons>
+      <p class="keys note" id="chart-help">{HELP}</p>
+      <p class={`chart-state ${obstacle ? "warned" : ""}`} role="status">{obstacle?.text}</p>
     </div>
   );
 }
 
-const HELP =
-  "Enter suggests a box, then asks for its quote. Arrow keys move it, with Shift they size it, Escape " +
-  "clears it, Control and Z undo. P tells the price, how an open bet stands, and what the box pays. + and − zoom.";
+const HELP = "Enter: suggest a box, then quote it. Arrows: move, with Shift: size. " +
+  "Escape: clear. Ctrl+Z: undo. P: say price and bet. + −: zoom.";
 
 /** The box is said when it has been still for this long. */
 const SAY_AFTER_MS = 600;
 
 /** What keys do on the chart, beside those that move the box. */
-function keysOf(
-  { model, slip, market, spanMs }: Omit<ChartCardProps, "chosen" | "probe">,
-): Record<string, () => void> {
+function keysOf({ model, slip, market, spanMs }: ChartCardProps): Record<string, () => void> {
   const say = (text: string) => model.announce(text, { isSpoken: true });
   const zoom = (factor: number) => {
     spanMs.value = zoomed(spanMs.peek(), factor);
@@ -215,14 +240,14 @@ function keysOf(
     enter() {
       if (slip.stage.peek().name === "placed") slip.back();
       if (slip.stage.peek().name !== "draft") {
-        return document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+        return focusNextStep();
       }
       if (slip.draft === undefined) return placeBox(model, slip);
       askQuote(model, slip);
     },
     p() {
       const price = model.feed.latest.peek()[market.symbol]?.price;
-      const text = price === undefined ? "no price yet" : formatQuotePrice(toNumber(price));
+      const text = price === undefined ? "no price yet" : priceText(model, market.symbol);
       const nowMs = model.serverClock.now();
       const bet = nextBet(model, market, nowMs);
       const open = bet === undefined || price === undefined
@@ -233,39 +258,19 @@ function keysOf(
   };
 }
 
-/** Shows what is where the pointer is: a bet of the user, or a price and what a box there pays. */
-function point(
-  { model, slip, market, chosen, probe }: ChartCardProps,
-  chart: LiveChart,
-  at: { x: number; y: number } | undefined,
-  grip: string,
-): void {
-  const { scales } = chart;
-  if (at === undefined || scales === undefined) {
-    chosen.value = undefined;
-    return probe.hide();
-  }
-  const { x, y, nowMs } = scales;
-  const place = { timeMs: x.invert(at.x), price: y.invert(at.y) };
+/** The topmost bet of the user at a place. */
+function ownBetAt({ model, market }: ChartCardProps, { time, price }: Point, nowMs: number) {
   const theses = model.session.user.peek()?.portfolio.theses.peek() ?? [];
   const own = theses.filter(({ base }) => base === market.base)
     .map((thesis) => boxOfThesis(thesis, nowMs)).reverse();
-  chosen.value = betAt(own, place.timeMs, place.price);
-  const isFree = chosen.value === undefined && grip === "new" && place.timeMs > nowMs;
-  const isDraft = slip.stage.peek().name === "draft";
-  const [, endMs = 0] = x.domain();
-  const spot = model.feed.seriesOf(market.symbol).prices.at(-1) ?? 0;
-  const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
-  const parsed = parseDecimal(slip.fields.peek().amount);
-  const amount = typeof parsed === "bigint" ? parsed : 10_000_000n;
-  const bet = isFree && isDraft && model.stateOf(market.symbol) === "fresh" && draft
-    ? betOf(market.symbol, draft, amount, model.serverClock.now())
-    : undefined;
-  probe.show(place, bet);
+  return betAt(own, time, price);
 }
 
 /** Content of the chart at each frame. Boxes of bets are made when bets or prices change. */
-function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProps) {
+function contentOf(
+  { model, slip, market, spanMs, chosen }: ChartCardProps,
+  place: Signal<Point | undefined>,
+) {
   const { feed, serverClock, session } = model;
   const series = feed.seriesOf(market.symbol);
   let theses: unknown;
@@ -281,14 +286,14 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
       placed = newest.filter(({ base }) => base === market.base)
         .map((thesis) => boxOfThesis(model.withBreach(thesis), nowMs)).reverse();
     }
-    const own = ownBox(slip, nowMs);
-    const place = probe.place.peek();
+    const own = ownBox(model, slip, nowMs);
+    const at = place.peek();
     return {
       series,
       boxes: own === undefined ? placed : [...placed, own],
       draft: own?.kind === "draft" ? slip.draft : undefined,
       highlighted: chosen.peek(),
-      probe: place && { place, text: probe.textAt(place, series) },
+      probe: at && { place: at, text: placeText(at, series, nowMs) },
       hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs) ? "Draw here" : undefined,
       isOld: isOld(model, market.symbol),
       nowMs,
@@ -298,7 +303,7 @@ function contentOf({ model, slip, market, spanMs, chosen, probe }: ChartCardProp
 }
 
 /** The box that is being made: as drawn, or as quoted until the quote has expired. */
-function ownBox(slip: BetSlip, nowMs: number): ChartBox | undefined {
+function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | undefined {
   const stage = slip.stage.peek();
   if (stage.name === "placed") return undefined;
   const isQuoted = "offer" in stage &&
@@ -306,9 +311,6 @@ function ownBox(slip: BetSlip, nowMs: number): ChartBox | undefined {
   if (isQuoted) return boxOfQuote(stage.offer.quote);
   const { draft } = slip;
   if (draft === undefined) return undefined;
-  const estimate = slip.estimator.state.peek();
-  const label = estimate !== undefined && "estimate" in estimate
-    ? `pays ${formatAmount(estimate.estimate.payout)}`
-    : "";
-  return boxOfDraft(draft, nowMs, label);
+  const estimate = estimateNow(model, slip);
+  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
 }

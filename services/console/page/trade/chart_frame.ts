@@ -1,8 +1,7 @@
 /** One frame of the chart: what is on it, where, and in which colours. */
-import type { PriceSeries } from "../data/price_series.ts";
+import type { Point, PriceSeries } from "../data/price_series.ts";
 import type { ChartBox } from "./chart_boxes.ts";
 import type { Palette } from "./chart_palette.ts";
-import type { Place } from "./chart_probe.ts";
 import type { Scales } from "./chart_scales.ts";
 import type { Draft } from "./draft.ts";
 
@@ -15,7 +14,7 @@ export interface ChartContent {
   /** The bet that stands out. */
   highlighted: number | undefined;
   /** The place that the pointer shows, in words. */
-  probe: { place: Place; text: string } | undefined;
+  probe: { place: Point; text: string } | undefined;
   /** Shown where a box could be, until there is one. */
   hint: string | undefined;
   /** The newest price is not the one of now. */

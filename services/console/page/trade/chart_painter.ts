@@ -170,7 +170,7 @@ function paintProbe(frame: Frame): void {
   const { context, scales: { plot, x, y }, palette, probe } = frame;
   if (probe === undefined) return;
   const { place, text } = probe;
-  const [at, level] = [x(place.timeMs), y(place.price)];
+  const [at, level] = [x(place.time), y(place.price)];
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1;
   context.setLineDash([2, 3]);

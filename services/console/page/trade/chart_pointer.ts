@@ -1,7 +1,7 @@
 /** Mouse, pen, finger and arrow keys on the chart. */
 import type { Signal } from "@preact/signals";
 import type { BetSlip } from "./bet_slip.ts";
-import { BoxDrag, type Grip, gripAt, nudged, REACH } from "./box_drag.ts";
+import { BoxDrag, type Grip, gripAt, isSwipe, MARGIN, nudged, REACH } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
 import { fieldsOf } from "./draft.ts";
@@ -9,11 +9,11 @@ import type { LiveChart } from "./live_chart.ts";
 
 export interface PointerTarget {
   chart: Pick<LiveChart, "scales" | "freeze" | "placeAt">;
-  slip: Pick<BetSlip, "draft" | "edit" | "keep" | "undo" | "replaced">;
+  slip: Pick<BetSlip, "draft" | "edit" | "keep" | "undo" | "replaced" | "stage">;
   /** Time shown. */
   spanMs: Signal<number>;
   /** The pointer is at a place without drawing there, or away. */
-  point(place: { x: number; y: number } | undefined, grip: Grip["kind"]): void;
+  point(place: { x: number; y: number } | undefined): void;
   /** A press of an arrow key has ended. */
   nudged(): void;
   /** What keys other than arrows do, by their names in lower case. */
@@ -23,13 +23,24 @@ export interface PointerTarget {
 /** A press that moves less than this draws nothing. */
 const MOVE_MIN = 4;
 
+/** A new box that is less wide or high than this under a finger is not meant. */
+const SLIVER = 16;
+
 interface Press {
   pointerId: number;
   drag: BoxDrag;
   x: number;
   y: number;
+  startedMs: number;
+  /** A finger draws a new box. */
+  isSketch: boolean;
+  /** A finger that sets off may scroll the page instead. */
+  isDrawing: boolean;
   hasMoved: boolean;
 }
+
+/** Before a finger has moved this far, its direction says nothing. */
+const DIRECTION_MIN = 8;
 
 /** Two fingers on the chart: how far they are apart decides how much time it shows. */
 interface Pinch {
@@ -42,7 +53,8 @@ const PINCH_MIN = 20;
 
 /**
  * Draws boxes with one pointer. Escape or a second pointer takes back what it did. Two fingers and the
- * wheel zoom. A finger on the past scrolls the page; one on the future or on the box draws.
+ * wheel zoom. A finger draws on the future and on the box, unless it swipes up or down: that scrolls the
+ * page, and so does every finger on the past, or while a quote is open.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;
@@ -52,14 +64,14 @@ export class ChartPointer {
   /** Where each finger is. */
   readonly #fingers = new Map<number, { x: number; y: number }>();
 
-  /** @param element The canvas and what lies over it; its style says where a finger scrolls the page. */
+  /** @param element Its style lets the browser scroll the page up and down. */
   constructor(element: HTMLElement, target: PointerTarget, signal: AbortSignal) {
     this.#element = element;
     this.#target = target;
     element.addEventListener("pointerdown", (event) => this.#down(event), { signal });
     element.addEventListener("pointermove", (event) => this.#move(event), { signal });
     element.addEventListener("pointerup", (event) => this.#up(event), { signal });
-    element.addEventListener("pointerleave", () => target.point(undefined, "new"), { signal });
+    element.addEventListener("pointerleave", () => target.point(undefined), { signal });
     element.addEventListener("pointercancel", (event) => {
       this.#cancel();
       this.#up(event);
@@ -67,6 +79,7 @@ export class ChartPointer {
     // Not passive: the page does not scroll while the chart zooms.
     const blocking = { signal, passive: false };
     element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
+    element.addEventListener("touchmove", (event) => this.#touchMove(event), blocking);
     element.addEventListener("keydown", (event) => this.#key(event), { signal });
     element.addEventListener("keyup", ({ key }) => {
       if (key.startsWith("Arrow")) target.nudged();
@@ -81,15 +94,21 @@ export class ChartPointer {
     const { x, y } = this.#placeOf(event);
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
-    const isPast = x < scales.x(scales.nowMs);
-    if (event.pointerType === "touch" && isPast && grip.kind === "new") {
-      return this.#target.point({ x, y }, grip.kind);
-    }
+    const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
+    const isFinger = event.pointerType === "touch";
+    const isLocked = !["draft", "placed"].includes(this.#target.slip.stage.peek().name);
+    if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y });
     this.#element.setPointerCapture(event.pointerId);
-    const drag = new BoxDrag(grip, this.#target.slip.draft, scales, x, y);
-    this.#press = { pointerId: event.pointerId, drag, x, y, hasMoved: false };
+    this.#press = {
+      pointerId: event.pointerId,
+      drag: new BoxDrag(grip, this.#target.slip.draft, scales, x, y),
+      ...{ x, y, startedMs: event.timeStamp },
+      isSketch: isFinger && grip.kind === "new",
+      isDrawing: !isFinger || grip.kind === "sides",
+      hasMoved: false,
+    };
     this.#target.chart.freeze(true);
-    this.#target.point(undefined, grip.kind);
+    this.#target.point(undefined);
   }
 
   /** One more finger; from the second one on they zoom and draw nothing. */
@@ -106,6 +125,19 @@ export class ChartPointer {
     const [first, second] = this.#fingers.values();
     if (first === undefined || second === undefined) return undefined;
     return Math.max(PINCH_MIN, Math.hypot(first.x - second.x, first.y - second.y));
+  }
+
+  /** Once a finger has set off, the browser scrolls the page unless it is told not to. */
+  #touchMove(event: TouchEvent): void {
+    const [press, finger] = [this.#press, event.touches[0]];
+    if (press?.isDrawing === false && finger !== undefined) {
+      const at = this.#placeOf(finger);
+      const [x, y] = [at.x - press.x, at.y - press.y];
+      if (Math.hypot(x, y) < DIRECTION_MIN) return;
+      if (isSwipe(x, y, event.timeStamp - press.startedMs)) this.#end();
+      else press.isDrawing = true;
+    }
+    if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();
   }
 
   #wheel(event: WheelEvent): void {
@@ -139,14 +171,15 @@ export class ChartPointer {
     const press = this.#press;
     if (press === undefined) {
       const isOver = isInside(scales.plot, x, y);
-      const grip = this.#gripAt(scales, event);
-      this.#element.style.cursor = isOver ? cursorOf(grip) : "";
-      this.#target.point(isOver ? { x, y } : undefined, grip.kind);
+      this.#element.style.cursor = isOver ? cursorOf(this.#gripAt(scales, event)) : "";
+      this.#target.point(isOver ? { x, y } : undefined);
       return;
     }
-    if (event.pointerId !== press.pointerId) return;
+    if (event.pointerId !== press.pointerId || !press.isDrawing) return;
     if (!press.hasMoved) {
-      if (Math.hypot(x - press.x, y - press.y) < MOVE_MIN) return;
+      const [width, height] = [Math.abs(x - press.x), Math.abs(y - press.y)];
+      if (press.isSketch && Math.min(width, height) < SLIVER) return;
+      if (Math.hypot(width, height) < MOVE_MIN) return;
       press.hasMoved = true;
       this.#target.slip.keep();
     }
@@ -158,7 +191,7 @@ export class ChartPointer {
     this.#fingers.delete(pointerId);
     if (this.#fingerDistance() === undefined) this.#pinch = undefined;
     if (this.#press?.pointerId === pointerId) this.#end();
-    if (pointerType === "touch") this.#target.point(undefined, "new");
+    if (pointerType === "touch") this.#target.point(undefined);
   }
 
   #end(): void {
@@ -192,15 +225,15 @@ export class ChartPointer {
   }
 
   /** Where an event is on the chart, whatever of it lies on top there. */
-  #placeOf({ clientX, clientY }: MouseEvent): { x: number; y: number } {
+  #placeOf({ clientX, clientY }: MouseEvent | Touch): { x: number; y: number } {
     const { left, top } = this.#element.getBoundingClientRect();
     return this.#target.chart.placeAt(clientX - left, clientY - top);
   }
 
   #gripAt(scales: Scales, event: PointerEvent): Grip {
     const { x, y } = this.#placeOf(event);
-    const reach = event.pointerType === "touch" ? REACH.touch : REACH.mouse;
-    return gripAt(scales, this.#target.slip.draft, x, y, reach);
+    const by = event.pointerType === "touch" ? "touch" : "mouse";
+    return gripAt(scales, this.#target.slip.draft, x, y, REACH[by], MARGIN[by]);
   }
 }
 

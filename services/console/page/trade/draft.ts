@@ -88,10 +88,10 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
 /** Errors by field. */
 export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
-/** The values of the fields, or their errors by field; the box may be right where the amount is not. */
+/** The values of the fields, or their errors by field and what is right. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
-  | { errors: FieldErrors; draft?: Draft };
+  | { errors: FieldErrors; draft?: Draft; betAmount?: bigint };
 
 /** All errors in words, in the order of the form, and the field of the first one. */
 export function wrongFields(errors: FieldErrors) {
@@ -131,7 +131,8 @@ export function parseFields(fields: DraftFields): ParsedFields {
   const draft = { lowerPrice, upperPrice, startsInMs, durationMs };
   const wrong = Object.keys(errors);
   if (wrong.length === 0) return { draft, betAmount };
-  return { errors, ...(wrong.every((name) => name === "amount") && { draft }) };
+  if (wrong.every((name) => name === "amount")) return { errors, draft };
+  return { errors, ...(errors.amount === undefined && { betAmount }) };
 }
 
 /** Undefined if the text is no duration, or one that no bet has. */
@@ -177,7 +178,7 @@ const HALF_DEVIATIONS = 1.27;
  * @param aheadMs From now to the end of the box.
  * @param move Standard deviation of the price's change in a second, as a share of it, if it is known.
  */
-export function halfHeightOf(aheadMs: number, move?: number): number {
+function halfHeightOf(aheadMs: number, move?: number): number {
   const wanted = move === undefined ? HALF : HALF_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
   return Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
 }

@@ -26,7 +26,6 @@ const MOVE_MIN = 0.5;
 /** A chart on a canvas that moves with the time. */
 export class LiveChart {
   readonly #canvas: HTMLCanvasElement;
-  readonly #future: HTMLElement;
   readonly #content: () => ChartContent;
   readonly #window = new PriceWindow();
   #palette: Palette;
@@ -38,18 +37,9 @@ export class LiveChart {
   #atMs = 0;
   #painted = "";
 
-  /**
-   * @param future Is laid over the part of the canvas where boxes are drawn.
-   * @param signal Ends the chart.
-   */
-  constructor(
-    canvas: HTMLCanvasElement,
-    future: HTMLElement,
-    content: () => ChartContent,
-    signal: AbortSignal,
-  ) {
+  /** @param signal Ends the chart. */
+  constructor(canvas: HTMLCanvasElement, content: () => ChartContent, signal: AbortSignal) {
     this.#canvas = canvas;
-    this.#future = future;
     this.#content = content;
     this.#palette = readPalette(canvas);
     const repaint = () => {
@@ -124,11 +114,6 @@ export class LiveChart {
     const ratio = globalThis.devicePixelRatio || 1;
     const scale = textScale(width);
     this.#size = { width: width / scale, height: height / scale, scale };
-    const { plot, x, nowMs } = scalesOf(this.#size, { nowMs: 0, spanMs: 1, low: 0, high: 1 });
-    Object.assign(this.#future.style, {
-      ...{ left: `${scale * x(nowMs)}px`, width: `${scale * (plot.right - x(nowMs))}px` },
-      ...{ top: `${scale * plot.top}px`, height: `${scale * (plot.bottom - plot.top)}px` },
-    });
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
     this.#canvas.getContext("2d")?.setTransform(ratio * scale, 0, 0, ratio * scale, 0, 0);
@@ -186,7 +171,7 @@ function keyOf(
     isStepped ? 0 : series.version,
     ...[boxes.length, own?.kind, own?.label, own?.low, own?.high, highlighted, hint, isOld],
     ...[draft?.startsInMs, draft?.durationMs],
-    ...[probe?.text, probe?.place.timeMs, probe?.place.price],
+    ...[probe?.text, probe?.place.time, probe?.place.price],
   ].join();
 }
 

@@ -83,7 +83,7 @@ const QUOTE = "Get a firm quote";
 /** The first obstacle on the way to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { symbol, market, chainId, nodeChainId, hasUser, walletChainId, balance } = situation;
-  const { onItsWay, isEmpty, parsed, unpriceable, limits } = situation;
+  const { onItsWay, isEmpty, unpriceable } = situation;
   if (onItsWay?.isChecking === false) return { button: OTHER_TAB, text: "" };
   if (onItsWay !== undefined) {
     return {
@@ -95,7 +95,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   const waiting = marketObstacle(market, symbol);
   if (waiting !== undefined) return { ...waiting, text: "" }; // the chart says why
-  const { field, text } = wrongFields(errorsOf(parsed, isEmpty));
+  const { field, text } = wrongFields(errorsOf(situation));
   const wrong = field && { text, field };
   if (isEmpty) {
     const text = "Draw a box on the chart, or fill in the fields.";
@@ -110,18 +110,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
   if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  if ("errors" in parsed) return { button: QUOTE, text, ...wrong };
-  const { betAmount } = parsed;
-  const wrongAmount = (text: string): Obstacle => ({ ...blocked(text), field: "amount" });
-  if (balance !== undefined && betAmount > balance) {
-    return wrongAmount(`Your balance is ${formatAmount(balance)} USDC: bet less, or add money.`);
-  }
-  if (limits !== undefined && betAmount < limits.minBetAmount) {
-    return wrongAmount(`The maker takes bets of ${formatUnits(limits.minBetAmount)} USDC or more.`);
-  }
-  if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return wrongAmount(`The maker takes bets up to ${formatAmount(limits.maxBetAmount)} USDC.`);
-  }
+  if (wrong !== undefined) return { button: QUOTE, ...wrong };
   const fix = unpriceable && FIXES[unpriceable.code];
   return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
 }
@@ -133,9 +122,27 @@ const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
   PAYOUT_TOO_LOW: "height",
 };
 
-/** The errors of the fields; empty prices are none before there is a box. */
-export function errorsOf(parsed: ParsedFields, isEmpty: boolean): FieldErrors {
+/** The errors of the fields; before there is a box, empty prices are none, and any amount will do. */
+export function errorsOf(situation: Situation): FieldErrors {
+  const { parsed, isEmpty } = situation;
   const errors = "errors" in parsed ? parsed.errors : {};
   const { lower: _lower, upper: _upper, ...others } = errors;
-  return isEmpty ? others : errors;
+  if (isEmpty) return others;
+  const amount = errors.amount ?? amountError(situation);
+  return amount === undefined ? errors : { ...errors, amount };
+}
+
+/** Why this much cannot be bet; nothing as long as there is no money. */
+function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
+  if (betAmount === undefined) return undefined;
+  if (balance && betAmount > balance) {
+    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
+  }
+  if (limits !== undefined && betAmount < limits.minBetAmount) {
+    return `Enter at least ${formatUnits(limits.minBetAmount)} USDC, the maker’s smallest bet`;
+  }
+  if (limits !== undefined && betAmount > limits.maxBetAmount) {
+    return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;
+  }
+  return undefined;
 }

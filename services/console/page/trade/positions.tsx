@@ -16,7 +16,7 @@ import {
 import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
-import { isWaiting, stateOfBet } from "./chart_boxes.ts";
+import { stateOfBet } from "./chart_boxes.ts";
 import { csvOf, FILTERS, ORDERS, pageOf, sorted } from "./history.ts";
 
 /** How often the list is drawn while a bet is open, and while none is. */
@@ -33,13 +33,13 @@ interface PositionsProps {
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
 export function Positions({ model, chosen, signedFor, onShow, onRepeat }: PositionsProps) {
-  const theses = (model.session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
+  const { session } = model;
+  const theses = (session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<keyof typeof FILTERS>("All");
   const wanted = useSignal(0);
   const order = useSignal("newest");
   const { settled, held, profit } = resultsOf(theses); // as the maker sees them
-  const waiting = theses.filter((thesis) => isWaiting(thesis, nowMs)).length;
   const shown = sorted(theses.filter(FILTERS[filter.value]), order.value);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
@@ -64,10 +64,15 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
             <strong data-profit>{(profit < 0n ? "+" : "") + formatAmount(-profit)} USDC</strong>
           </span>
         )}
-        {waiting > 0 && <span>… {waiting} waiting for prices</span>}
       </div>
       {theses.length === 0
-        ? <p class="note">None yet. Your open and settled bets will be listed here.</p>
+        ? (
+          <p class="note">
+            {session.user.value === undefined && session.hasKey
+              ? "Use your account to see its bets."
+              : "None yet. Your open and settled bets will be listed here."}
+          </p>
+        )
         : (
           <>
             <div class="row choice" role="group" aria-label="Bets shown">
@@ -109,7 +114,15 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
                 onClick: () => onShow(thesis),
               })}
               columns={[
-                { name: "Bet", text: (thesis) => <ShowButton id={thesis.id} /> },
+                {
+                  name: "Bet",
+                  // Its whole row is pressed, and the keyboard reaches this.
+                  text: ({ id }) => (
+                    <button type="button" class="quiet" aria-label={`Bet ${id}: show on the chart`}>
+                      {id}
+                    </button>
+                  ),
+                },
                 { name: "Outcome", text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} /> },
                 {
                   name: "Market",
@@ -166,13 +179,6 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
           </>
         )}
     </section>
-  );
-}
-
-/** Shows a bet on the chart: its whole row is pressed, and the keyboard reaches this. */
-function ShowButton({ id }: { id: number }) {
-  return (
-    <button type="button" class="quiet" aria-label={`Bet ${id}: show on the chart`}>{id}</button>
   );
 }
 

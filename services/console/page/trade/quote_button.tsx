@@ -1,10 +1,9 @@
 /** The way from a box to its quote: the button, and why it cannot be pressed or has failed. */
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { decimalsOf, formatAmount, toNumber } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { halfHeightOf, timesOf } from "./draft.ts";
-import { type Obstacle, obstacleOf } from "./next_step.ts";
+import { type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
 import { oddsOf } from "./odds.ts";
 import { chancesText } from "./slip_voice.ts";
 import { failureText } from "./stage.ts";
@@ -18,13 +17,18 @@ interface QuoteButtonProps {
 
 /** What has to be done before a quote is asked for; undefined if nothing. */
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
+  return obstacleOf(situationOf(model, slip));
+}
+
+/** What decides whether a quote can be asked for. */
+export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const { session, config, nodeChainId, maker } = model;
   const user = session.user.value;
   const parsed = slip.parsed.value;
   const symbol = slip.symbol.value;
   const estimate = slip.estimator.state.value;
   const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
-  return obstacleOf({
+  return {
     symbol,
     market: model.stateOf(symbol),
     chainId: config.chainId,
@@ -40,16 +44,16 @@ export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefin
     parsed,
     unpriceable: estimate && "failure" in estimate ? explain(estimate.failure) : undefined,
     limits: maker.value?.config,
-  });
+  };
 }
 
-/** The height of a box that a maker takes now, from the price to each side. */
-function suggestedHeight({ feed }: PageModel, slip: BetSlip): string {
-  const symbol = slip.symbol.value;
-  const price = toNumber(feed.latest.peek()[symbol]?.price ?? 0n);
-  const { startsInMs, durationMs } = timesOf(slip.fields.value);
-  const share = halfHeightOf(startsInMs + durationMs, feed.seriesOf(symbol).secondMove());
-  return `± ${(price * share).toFixed(decimalsOf(price))}`;
+/** What the box pays, if that is of the box and amount as they are now, and of a fresh price. */
+export function estimateNow(model: PageModel, { symbol, parsed, estimator }: BetSlip) {
+  const state = estimator.state.value;
+  if (state === undefined || "failure" in state || "errors" in parsed.value) return undefined;
+  // A drag is ahead of its estimate by a moment; another amount is another bet.
+  const isOfAmount = state.bet.betAmount === parsed.value.betAmount;
+  return isOfAmount && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
 }
 
 /** The button for a quote, and what keeps the user from it. */
@@ -59,18 +63,16 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const obstacle = obstacleNow(model, slip);
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
-  const isFresh = model.stateOf(slip.symbol.value) === "fresh";
-  const parsed = slip.parsed.value;
-  // A drag is ahead of its estimate by a moment; another amount is another bet.
-  const isOfAmount = "betAmount" in parsed && state?.bet.betAmount === parsed.betAmount;
-  const estimate = isFresh && isOfAmount && "estimate" in state ? state.estimate : undefined;
+  const estimate = estimateNow(model, slip);
   const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
   // The slip says it aloud.
   const failure = stage.name === "draft" && stage.failure;
-  const failed = failure ? failureText(failure, state, obstacle?.text ?? "") : "";
+  const failed = failure
+    ? failureText(failure, state, obstacle?.text ?? "", model.isOffline.value)
+    : "";
   return (
     <>
-      {!("errors" in parsed) && (
+      {!("errors" in slip.parsed.value) && (
         <p class="bar-payout">
           pays <strong>{odds ? `${formatAmount(estimate.payout)} USDC` : "–"}</strong>
           {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
@@ -93,9 +95,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
         </p>
         {obstacle?.fix && (
           <button type="button" onClick={() => onFix(obstacle.fix === "move")}>
-            {obstacle.fix === "move"
-              ? "Move the box to the price"
-              : `Use ${suggestedHeight(model, slip)} around the price`}
+            {obstacle.fix === "move" ? "Move the box to the price" : "Fit its height"}
           </button>
         )}
       </div>

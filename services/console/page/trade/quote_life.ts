@@ -1,6 +1,6 @@
 /** How long a quote can still be signed. */
 import type { Quote } from "@rangemaker/client";
-import { durationText, formatTime } from "../format.ts";
+import { durationText } from "../format.ts";
 
 /** A signature needs time to arrive: under this, nothing is signed. */
 export const SIGN_MARGIN_MS = 5_000;
@@ -22,27 +22,20 @@ export function quoteLife(
   return { state: remainingMs > 0 ? "valid" : "expired", remainingMs };
 }
 
-/** By how much the window of a quote starts later than that of the one before; empty if it does not. */
-export function movedText(
-  { startTime }: Pick<Quote, "startTime">,
-  before: Pick<Quote, "startTime">,
-): string {
-  const seconds = Math.round((startTime - before.startTime) / 1_000);
-  if (seconds <= 0) return "";
-  return `The window has moved by ${durationText(1_000 * seconds)}, to ${formatTime(startTime)}.`;
-}
-
-/** When the window begins; once it has, what a bet is on, since the chain counts it from its start. */
+/** When the window begins; once it has, how much of it is left. */
 export function windowText(
   { startTime, endTime }: Pick<Quote, "startTime" | "endTime">,
   nowMs: number,
 ): string {
   const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
   if (nowMs < startTime) return `The window starts in ${seconds(startTime)}.`;
-  return `The window has begun: you bet on its last ${
-    seconds(endTime)
-  }. If the price has already ` +
-    "left the box, nothing is taken.";
+  return `The window has begun: ${seconds(endTime)} left. ` +
+    "If the price has already left the box, nothing is taken.";
+}
+
+/** Why a quote cannot be signed any more. */
+export function overText({ endTime }: Pick<Quote, "endTime">, nowMs: number): string {
+  return nowMs >= endTime ? "Too late: the window has ended." : "The quote has expired.";
 }
 
 /** Whether a price is outside the box of a quote. */

@@ -6,10 +6,10 @@ import { isDecided, outcomeText } from "../data/live_breaches.ts";
 import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { leastPayout, oddsOf } from "./odds.ts";
+import { oddsOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
-import { chancesText, changesOf, repricedText } from "./slip_voice.ts";
+import { changesOf, isWorse, repricedText, termsOf } from "./slip_voice.ts";
 import type { Stage } from "./stage.ts";
 
 type QuoteStage = Extract<Stage, { offer: unknown }>;
@@ -62,25 +62,28 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
   }, nowMs);
   const isOver = look === "failure"; // what cannot be had any more is not shown
   const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
-  const least = leastPayout(quote, slip.tolerancePercent.value);
-  const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
+  const { bet, pays, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
   return (
     <>
       <dl class="facts">
         <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
-        <Fact label="From">
-          {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
-        </Fact>
+        {!isOver && (
+          <Fact label="From">
+            {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
+          </Fact>
+        )}
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       <div class="action-bar">
         {stage.name === "quoted" && !isOver &&
-          changesOf(stage).map((text) => <p key={text} class="note bar-note">{text}</p>)}
+          changesOf(stage).map((text) => (
+            <p key={text} class={`${isWorse(stage) ? "warned" : "note"} bar-note`}>{text}</p>
+          ))}
         {!isOver && (
           <p class="bar-payout bar-terms" id="terms">
-            Bet {bet}, get <strong data-payout={quote.payout.toString()}>{pays} USDC</strong>
-            {least < quote.payout && ` (at least ${atLeast})`}
-            {chancesText(odds).replaceAll(" %", "\u00a0%")}
+            {bet}
+            <strong data-payout={quote.payout.toString()}>{pays}</strong>
+            {chances.replaceAll(" %", "\u00a0%")}
           </p>
         )}
         <button
@@ -89,7 +92,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
           data-next
           // One button for all steps, never disabled, so that none takes the focus away.
           aria-disabled={action === undefined}
-          aria-describedby={action === "sign" ? "terms bar-note" : "bar-note"}
+          aria-describedby={action === "sign" ? "terms" : "bar-note"}
           onClick={() => {
             if (action !== undefined) void (action === "sign" ? slip.place() : slip.quote());
           }}
@@ -116,15 +119,16 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
   const bet = thesis && model.withBreach(thesis);
   // The box is what is watched now.
   useEffect(showChart, []);
+  const isWon = bet?.status === "won";
   if (bet !== undefined && isDecided(bet)) {
-    const isWon = bet.status === "won";
-    return <p class={isWon ? "won" : "lost"}>{isWon ? "✓" : "✕"} {outcomeText(bet)}</p>;
+    const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;
+    return <p class={isWon ? "won" : "lost"} data-outcome={thesisId}>{text}</p>;
   }
+  const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box.`;
   return (
-    <p>
-      <strong class="open">● Bet {thesisId} is placed.</strong> It pays {formatAmount(quote.payout)}
-      {" "}
-      USDC if {symbol} stays in the box. Its outcome will be shown here.
+    <p data-outcome={thesisId}>
+      <strong class="open">● Bet {thesisId} is placed.</strong> {pays}{" "}
+      Its outcome will be shown here.
     </p>
   );
 }

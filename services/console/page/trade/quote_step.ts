@@ -1,7 +1,7 @@
 /** What is to be done with a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
-import { isOutside, outsideText, quoteLife, windowText } from "./quote_life.ts";
+import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import type { Stage } from "./stage.ts";
 
 /** Everything that decides what can be done with a quote. */
@@ -65,9 +65,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     return { button: "You are offline", note: "Nothing can be placed now.", back: BACK };
   }
   if (state !== "valid") {
-    const note = state === "expired"
-      ? "The quote has expired. The window of a new one starts later."
-      : "The window of the box is over before it was placed.";
+    const note = `${overText(quote, nowMs)} The window of a new quote starts later.`;
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
   }
   return { ...signStep(quote, price, nowMs, remainingMs), back: BACK };

@@ -6,3 +6,8 @@ export function showChart(): void {
   if (document.activeElement?.matches(":focus-visible")) return;
   document.querySelector(".chart")?.scrollIntoView({ block: "nearest" });
 }
+
+/** Moves the focus to the button of the next step. */
+export function focusNextStep(): void {
+  document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
+}

@@ -1,15 +1,18 @@
 import { effect, untracked } from "@preact/signals";
-import type { CancelTimer, Clock, Offer } from "@rangemaker/client";
+import type { CancelTimer, Clock, Estimate, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
-import { CENT, formatAmount } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
-import { movedText, quoteLife, windowText } from "./quote_life.ts";
+import { overText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** What the box pays is spoken when it has been still for this long. */
 const STILL_MS = 1_000;
+
+/** The end of a quote is spoken this long before it. */
+const HURRY_MS = 10_000;
 
 const CHECKING = "The maker has not answered: whether your bet was placed is being checked.";
 
@@ -45,9 +48,10 @@ export class SlipVoice {
   }
 
   /**
-   * Says what a quote pays, and when it has expired.
+   * Says what a quote pays, and when it is about to expire and has. Of the first one, the button that
+   * gets the focus describes what it pays.
    *
-   * @param terms As {@link quoteText} gives them.
+   * @param terms What it pays, in a sentence.
    */
   quote(stage: QuotedStage, terms: string): void {
     const { offer: { quote }, replaces } = stage;
@@ -58,9 +62,8 @@ export class SlipVoice {
     const remove = announce(
       [
         ...changesOf(stage),
-        terms,
-        // Of a later quote, only what changed.
-        ...(replaces === undefined ? [windowText(quote, nowMs)] : []),
+        ...(replaces === undefined ? [] : [terms]),
+        windowText(quote, nowMs),
         `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
       ].join(" "),
       { isSpoken: true }, // the slip shows it
@@ -71,15 +74,13 @@ export class SlipVoice {
     if (startTime > nowMs) {
       cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
     }
+    if (remainingMs > HURRY_MS) {
+      cancels.push(clock.after(remainingMs - HURRY_MS, () => this.speak("10 s left to sign.")));
+    }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
-      announce("The quote has expired.");
+      this.speak(overText(quote, serverClock.now()));
     }));
-  }
-
-  /** Says what a bet pays that was signed for something else. */
-  repriced(first: Offer, placed: Offer): void {
-    this.speak(repricedText(first, placed));
   }
 
   /** The quote is signed, or dropped: nothing is said about it any more. */
@@ -107,20 +108,47 @@ export function estimateText(state: EstimateState): string {
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
+/** Payouts that differ by a smaller share are the same to most users. */
+const QUIET_SHARE = 0.01;
+
+/** A payout that is smaller by this share is worth a warning. */
+const WARNED_SHARE = 0.05;
+
+/** By which share a quote pays more than what the user has seen before it, and that. */
+function changeOf({ estimated, replaces, offer: { quote } }: QuotedStage) {
+  const seen = replaces ? { ...replaces.quote, ...replaces } : estimated;
+  return { seen, share: seen === undefined ? 0 : Number(quote.payout) / Number(seen.payout) - 1 };
+}
+
+/** Whether a quote pays so much less than the estimate, or the quote before, that nobody may miss it. */
+export function isWorse(stage: QuotedStage): boolean {
+  return changeOf(stage).share <= -WARNED_SHARE;
+}
+
 /** What differs from what the user has seen before, in sentences, said before anything is signed. */
-export function changesOf({ estimated, replaces, isRefused, offer: { quote } }: QuotedStage) {
-  const seen = replaces?.quote ?? estimated;
-  const difference = seen === undefined ? 0n : quote.payout - seen.payout;
-  const size = difference < 0n ? -difference : difference;
+export function changesOf(stage: QuotedStage): string[] {
+  const { replaces, isRefused, offer } = stage;
+  const { seen, share } = changeOf(stage);
   const changes = isRefused ? ["The price moved, and nothing was taken."] : [];
-  if (seen !== undefined && size >= CENT) {
-    changes.push(
-      `It pays ${formatAmount(size)} USDC ${difference < 0n ? "less" : "more"} than the ` +
-        `${replaces === undefined ? "estimate" : "quote before"}.`,
-    );
+  if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
+    const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
+    const percent = Math.round(100 * Math.abs(share));
+    const why = isWorse(stage) ? reasonOf(seen, offer) : "";
+    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}${why}.`);
   }
-  const moved = replaces === undefined ? "" : movedText(quote, replaces.quote);
-  return moved === "" ? changes : [...changes, moved];
+  return changes;
+}
+
+/** Why a quote pays less: for the larger part it is the chance, or it is what the maker charges. */
+function reasonOf(
+  seen: Pick<Estimate, "payout" | "probability">,
+  { quote, probability }: Offer,
+): string {
+  if (seen.probability === undefined || probability === undefined) return "";
+  const byChance = Number(seen.payout) * seen.probability / probability;
+  return 2 * byChance <= Number(seen.payout + quote.payout)
+    ? `: the price moved, and the chance rose from ${chanceText(seen.probability)}`
+    : ": the maker charges more, as it has similar bets open";
 }
 
 /** What became of a bet whose price moved as it was signed. */
@@ -130,16 +158,15 @@ export function repricedText(first: Offer, { quote: { payout }, probability }: O
     `it pays ${formatAmount(payout)} USDC${chance}.`;
 }
 
-/** What a quote pays, in a sentence. */
-export function quoteText(
-  { quote, probability }: Offer,
-  tolerancePercent: number,
-): string {
+/** What a quote pays, in the parts of a sentence. */
+export function termsOf({ quote, probability }: Offer, tolerancePercent: number) {
   const least = leastPayout(quote, tolerancePercent);
-  const [bet, pays, atLeast] = [quote.betAmount, quote.payout, least].map(formatAmount);
-  return `The quote pays ${pays} USDC for ${bet}` +
-    (least < quote.payout ? ` (at least ${atLeast})` : "") +
-    `${chancesText(oddsOf({ ...quote, probability }, undefined))}.`;
+  const atLeast = least < quote.payout ? ` (at least ${formatAmount(least)})` : "";
+  return {
+    bet: `Bet ${formatAmount(quote.betAmount)}, get `,
+    pays: `${formatAmount(quote.payout)} USDC`,
+    chances: atLeast + chancesText(oddsOf({ ...quote, probability }, undefined)),
+  };
 }
 
 /** The chance of a bet, if the maker gives it, and the one that it needs. */

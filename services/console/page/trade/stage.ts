@@ -1,7 +1,7 @@
 /** Where a bet is on its way. */
 import type { Estimate, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
-import type { Explanation } from "../data/explain.ts";
+import { explain, type Explanation } from "../data/explain.ts";
 
 /** Why the last attempt failed. */
 export interface Failure extends Explanation {
@@ -43,10 +43,11 @@ const OF_THE_NETWORK: ReadonlySet<string> = new Set([
 ]);
 
 const NOTHING_TAKEN = "No bet was placed, nothing was taken.";
+const OFFLINE = "You are offline; nothing was taken.";
 
 /**
  * A failure in words, as far as it is true and nothing else on the slip says it; empty if nothing is
- * left.
+ * left. One of the network is over with it.
  *
  * @param state The newest estimate, which is younger than the failure.
  * @param shown What the slip says anyway.
@@ -55,11 +56,16 @@ export function failureText(
   { code, text, isOfSigning }: Failure,
   state: EstimateState | undefined,
   shown: string,
+  isOffline: boolean,
 ): string {
-  const isPriced = state !== undefined && "estimate" in state;
-  const hasMoved = isPriced && OF_THE_PRICE.has(code);
-  const isOver = hasMoved || isPriced && OF_THE_NETWORK.has(code);
-  const reason = isOver || shown.startsWith(text) ? "" : text;
+  if (OF_THE_NETWORK.has(code)) {
+    if (isOffline) return isOfSigning ? OFFLINE : "";
+    const isAnswered = state !== undefined &&
+      ("estimate" in state || !OF_THE_NETWORK.has(explain(state.failure).code));
+    if (isAnswered) return "";
+  }
+  const hasMoved = state !== undefined && "estimate" in state && OF_THE_PRICE.has(code);
+  const reason = hasMoved || shown.startsWith(text) ? "" : text;
   if (!isOfSigning) return reason;
   return `${NOTHING_TAKEN} ${hasMoved ? "The price had moved." : reason}`.trim();
 }

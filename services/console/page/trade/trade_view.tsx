@@ -13,14 +13,13 @@ import { BetSlip } from "./bet_slip.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
-import { ChartProbe } from "./chart_probe.ts";
 import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
 import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
-import { showChart } from "./show_chart.ts";
+import { focusNextStep, showChart } from "./show_chart.ts";
 
 /** Shown first where it exists: the market whose prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
@@ -28,22 +27,22 @@ const FIRST_MARKET = "ETH/USDT";
 /** The trade view, with a bet slip that survives a change of views. */
 export function openTradeView(model: PageModel): View {
   const { client, session, serverClock, announce, markets, noteMaker } = model;
-  const estimator = () =>
-    new Estimator({
-      estimate: (bet, signal) => client.estimate(bet, signal),
-      clock: systemClock,
-    });
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
-    estimate: estimator(),
+    estimate: new Estimator({
+      estimate: (bet, signal) => client.estimate(bet, signal),
+      clock: systemClock,
+    }),
     serverClock,
     clock: systemClock,
     drafts,
     announce,
     obstacle: () => obstacleNow(model, slip),
+    // The browser knows it a moment before the page has made sure.
+    isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
   });
   followHistory(slip, announce);
   effect(() => {
@@ -61,18 +60,11 @@ export function openTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
-  const probe = new ChartProbe({ estimator: estimator(), now: () => serverClock.now() });
-  const Body = () => <TradeView model={model} slip={slip} probe={probe} />;
+  const Body = () => <TradeView model={model} slip={slip} />;
   return { id: "trade", label: "Trade", Body };
 }
 
-interface TradeViewProps {
-  model: PageModel;
-  slip: BetSlip;
-  probe: ChartProbe;
-}
-
-function TradeView({ model, slip, probe }: TradeViewProps) {
+function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   const spanMs = useSignal(60_000);
   const chosen = useSignal<number | undefined>(undefined);
   const market = model.markets.bySymbol(slip.symbol.value);
@@ -94,12 +86,8 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
     const chart = document.querySelector(CHART);
     const past = pastShare(chart?.clientWidth ?? 0);
     const nowMs = model.serverClock.now();
-    const spans = [
-      spanMs.value,
-      spanFor(nowMs - bet.startTime, past),
-      spanFor(bet.endTime - nowMs, 1 - past),
-    ];
-    spanMs.value = Math.max(...spans);
+    const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
+    spanMs.value = Math.max(spanMs.value, spanFor(before, past), spanFor(after, 1 - past));
     chosen.value = bet.id;
     const { text } = stateOfBet(model.withBreach(bet), nowMs);
     model.announce(
@@ -118,7 +106,7 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
         </p>
       )}
       <div class="trade">
-        <ChartCard {...{ model, slip, market, spanMs, chosen, probe }} />
+        <ChartCard {...{ model, slip, market, spanMs, chosen }} />
         <aside ref={side} class="side" aria-label="Bet">
           {isReady ? [bet, account] : [account, bet]}
         </aside>
@@ -127,7 +115,10 @@ function TradeView({ model, slip, probe }: TradeViewProps) {
           chosen={chosen}
           signedFor={slip.signedFor.value}
           onShow={show}
-          onRepeat={(bet) => repeatBet(model, slip, bet)}
+          onRepeat={(bet) => {
+            repeatBet(model, slip, bet);
+            focusNextStep();
+          }}
         />
       </div>
     </>
