@@ -1,15 +1,7 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import {
-  decimalsOf,
-  durationText,
-  formatAmount,
-  formatQuotePrice,
-  formatTime,
-  toNumber,
-} from "../format.ts";
-import type { Point, PriceSeries } from "../data/price_series.ts";
+import { decimalsOf, durationText, formatAmount, formatTime, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";
 
 /** How a box looks: by state, never by colour alone. */
@@ -70,12 +62,6 @@ export function whereabouts({ lowerPrice, upperPrice }: Thesis, price: bigint): 
     : [above, `${above < 0n ? "below" : "above"} the lower`];
   const text = toNumber(distance < 0n ? -distance : distance).toFixed(decimalsOf(toNumber(price)));
   return `${distance < 0n ? "outside" : "inside"}, ${text} ${edge} edge`;
-}
-
-/** A place in words: in the past with the price at its time. */
-export function placeText({ time, price }: Point, series: PriceSeries, nowMs: number): string {
-  const shown = time < nowMs ? series.prices[series.indexAt(time)] : price;
-  return `${shown === undefined ? "no price" : formatQuotePrice(shown)} at ${formatTime(time)}`;
 }
 
 /** The box of a bet. */

@@ -1,4 +1,4 @@
-import { type Signal, useComputed, useSignal } from "@preact/signals";
+import { type Signal, useComputed } from "@preact/signals";
 import type { RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
@@ -16,11 +16,11 @@ import {
   type ChartBox,
   countdownOf,
   nextToEnd,
-  placeText,
   whereabouts,
 } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import { ChartPointer } from "./chart_pointer.ts";
+import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { describeDraft } from "./draft.ts";
@@ -143,8 +143,6 @@ function priceText({ feed }: PageModel, symbol: string): string {
 function Chart(props: ChartCardProps) {
   const { model, slip, market, spanMs, chosen } = props;
   const area = useRef<HTMLDivElement>(null);
-  /** Where the pointer is. */
-  const place = useSignal<Point | undefined>(undefined);
   const { symbol } = market;
   useEffect(() => {
     const element = area.current;
@@ -152,13 +150,15 @@ function Chart(props: ChartCardProps) {
     if (!element || !canvas) return;
     const ended = new AbortController();
     let cancelSaying: CancelTimer = () => {};
-    const chart = new LiveChart(canvas, contentOf(props, place), ended.signal);
+    const probe = new ChartProbe(props);
+    const chart = new LiveChart(canvas, contentOf(props, probe), ended.signal);
     new ChartPointer(element, {
       ...{ chart, slip, spanMs, keys: keysOf(props) },
-      point(at) {
+      point(at, isFree) {
         const { scales } = chart;
-        place.value = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
-        chosen.value = place.value && scales && ownBetAt(props, place.value, scales.nowMs);
+        const place = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
+        chosen.value = place && ownBetAt(props, place, scales.nowMs);
+        probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
       },
       // Once, after the last of several presses.
       nudged() {
@@ -171,7 +171,7 @@ function Chart(props: ChartCardProps) {
     }, ended.signal);
     return () => {
       cancelSaying();
-      place.value = undefined;
+      probe.show(undefined);
       ended.abort();
     };
   }, [symbol]);
@@ -269,7 +269,7 @@ function ownBetAt({ model, market }: ChartCardProps, { time, price }: Point, now
 /** Content of the chart at each frame. Boxes of bets are made when bets or prices change. */
 function contentOf(
   { model, slip, market, spanMs, chosen }: ChartCardProps,
-  place: Signal<Point | undefined>,
+  probe: ChartProbe,
 ) {
   const { feed, serverClock, session } = model;
   const series = feed.seriesOf(market.symbol);
@@ -287,13 +287,13 @@ function contentOf(
         .map((thesis) => boxOfThesis(model.withBreach(thesis), nowMs)).reverse();
     }
     const own = ownBox(model, slip, nowMs);
-    const at = place.peek();
+    const place = probe.place.peek();
     return {
       series,
       boxes: own === undefined ? placed : [...placed, own],
       draft: own?.kind === "draft" ? slip.draft : undefined,
       highlighted: chosen.peek(),
-      probe: at && { place: at, text: placeText(at, series, nowMs) },
+      probe: place && { place, text: probe.textAt(place, series, nowMs) },
       hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs) ? "Draw here" : undefined,
       isOld: isOld(model, market.symbol),
       nowMs,

@@ -12,8 +12,8 @@ export interface PointerTarget {
   slip: Pick<BetSlip, "draft" | "edit" | "keep" | "undo" | "replaced" | "stage">;
   /** Time shown. */
   spanMs: Signal<number>;
-  /** The pointer is at a place without drawing there, or away. */
-  point(place: { x: number; y: number } | undefined): void;
+  /** The pointer is at a place without drawing there, or away. `isFree`: a press would draw a new box. */
+  point(place: { x: number; y: number } | undefined, isFree: boolean): void;
   /** A press of an arrow key has ended. */
   nudged(): void;
   /** What keys other than arrows do, by their names in lower case. */
@@ -71,7 +71,7 @@ export class ChartPointer {
     element.addEventListener("pointerdown", (event) => this.#down(event), { signal });
     element.addEventListener("pointermove", (event) => this.#move(event), { signal });
     element.addEventListener("pointerup", (event) => this.#up(event), { signal });
-    element.addEventListener("pointerleave", () => target.point(undefined), { signal });
+    element.addEventListener("pointerleave", () => target.point(undefined, false), { signal });
     element.addEventListener("pointercancel", (event) => {
       this.#cancel();
       this.#up(event);
@@ -97,7 +97,7 @@ export class ChartPointer {
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
     const isLocked = !["draft", "placed"].includes(this.#target.slip.stage.peek().name);
-    if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y });
+    if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y }, false);
     this.#element.setPointerCapture(event.pointerId);
     this.#press = {
       pointerId: event.pointerId,
@@ -108,7 +108,7 @@ export class ChartPointer {
       hasMoved: false,
     };
     this.#target.chart.freeze(true);
-    this.#target.point(undefined);
+    this.#target.point(undefined, false);
   }
 
   /** One more finger; from the second one on they zoom and draw nothing. */
@@ -171,8 +171,9 @@ export class ChartPointer {
     const press = this.#press;
     if (press === undefined) {
       const isOver = isInside(scales.plot, x, y);
-      this.#element.style.cursor = isOver ? cursorOf(this.#gripAt(scales, event)) : "";
-      this.#target.point(isOver ? { x, y } : undefined);
+      const grip = this.#gripAt(scales, event);
+      this.#element.style.cursor = isOver ? cursorOf(grip) : "";
+      this.#target.point(isOver ? { x, y } : undefined, grip.kind === "new");
       return;
     }
     if (event.pointerId !== press.pointerId || !press.isDrawing) return;
@@ -191,7 +192,7 @@ export class ChartPointer {
     this.#fingers.delete(pointerId);
     if (this.#fingerDistance() === undefined) this.#pinch = undefined;
     if (this.#press?.pointerId === pointerId) this.#end();
-    if (pointerType === "touch") this.#target.point(undefined);
+    if (pointerType === "touch") this.#target.point(undefined, false);
   }
 
   #end(): void {

@@ -1,0 +1,91 @@
+/** The place on the chart that the pointer shows, and what a box there would pay. */
+import { type Signal, signal } from "@preact/signals";
+import { type Bet, type Market, systemClock } from "@rangemaker/client";
+import { Estimator } from "../data/estimator.ts";
+import type { PageModel } from "../data/page_model.ts";
+import type { Point, PriceSeries } from "../data/price_series.ts";
+import { durationText, formatQuotePrice, formatTime } from "../format.ts";
+import type { BetSlip } from "./bet_slip.ts";
+import { betOf, type Draft, draftOf } from "./draft.ts";
+import { parseDecimal } from "./input.ts";
+import { oddsOf } from "./odds.ts";
+
+/** A box that a pointer suggests lasts this part of the future that is shown. */
+const PART = 4;
+
+/** The stake where the user has entered none: 10 USDC. */
+const STAKE = 10_000_000n;
+
+export interface ProbeOptions {
+  model: {
+    client: Pick<PageModel["client"], "estimate">;
+    feed: Pick<PageModel["feed"], "seriesOf">;
+    serverClock: Pick<PageModel["serverClock"], "now">;
+    stateOf: PageModel["stateOf"];
+  };
+  slip: Pick<BetSlip, "stage" | "fields">;
+  market: Market;
+}
+
+/** Follows the pointer over the chart. */
+export class ChartProbe {
+  readonly place: Signal<Point | undefined> = signal(undefined);
+  readonly #options: ProbeOptions;
+  readonly #estimator: Estimator;
+
+  constructor(options: ProbeOptions) {
+    const { client } = options.model;
+    this.#options = options;
+    // It asks one thing at a time, with pauses, and aborts what is outdated.
+    this.#estimator = new Estimator({
+      estimate: (bet, signal) => client.estimate(bet, signal),
+      clock: systemClock,
+    });
+  }
+
+  /** Shows a place, or none. @param endMs The end of the chart, where a box may be drawn at the place. */
+  show(place: Point | undefined, endMs?: number): void {
+    this.place.value = place;
+    const bet = place && endMs !== undefined ? this.#betAt(place, endMs) : undefined;
+    if (bet === undefined) this.#estimator.clear();
+    else this.#estimator.ask(bet);
+  }
+
+  /** The place in words: in the past the price at that time, in the future what a box there pays. */
+  textAt({ time, price }: Point, series: PriceSeries, nowMs: number): string {
+    const shown = time < nowMs ? series.prices[series.indexAt(time)] : price;
+    const text = shown === undefined ? "no price" : formatQuotePrice(shown);
+    const here = `${text} at ${formatTime(time)}`;
+    const state = this.#estimator.state.peek();
+    if (state === undefined) return here;
+    if ("failure" in state) return `${here}: no bet up to here`;
+    const { startTime, endTime } = state.bet;
+    const { multiplier } = oddsOf(state.estimate, undefined);
+    return `${here}: staying this close for ${
+      durationText(endTime - startTime)
+    } pays ${multiplier}`;
+  }
+
+  #betAt(place: Point, endMs: number): Bet | undefined {
+    const { model, slip, market: { symbol } } = this.#options;
+    const nowMs = model.serverClock.now();
+    const spot = model.feed.seriesOf(symbol).prices.at(-1);
+    const isFresh = model.stateOf(symbol) === "fresh" && slip.stage.peek().name === "draft";
+    if (!isFresh || spot === undefined || place.time < nowMs) return undefined;
+    const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
+    const amount = parseDecimal(slip.fields.peek().amount);
+    return draft && betOf(symbol, draft, typeof amount === "bigint" ? amount : STAKE, nowMs);
+  }
+}
+
+/** A box around the newest price that reaches as far as a place, from its time on. */
+export function draftAt(
+  { time, price }: Point,
+  nowMs: number,
+  { futureMs, spot }: { futureMs: number; spot: number },
+): Draft | undefined {
+  const half = Math.abs(price - spot);
+  const fromMs = time - nowMs;
+  const toMs = fromMs + Math.max(1_000, futureMs / PART);
+  return draftOf({ fromMs, toMs, low: spot - half, high: spot + half });
+}
