@@ -1,8 +1,10 @@
 import {
   absolute,
+  atLeast,
   gauge,
   increase,
   lowest,
+  matching,
   minus,
   rate,
   ratio,
@@ -80,6 +82,7 @@ export const BRIDGE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} deposit requests a second have an invalid signature",
+    isItsOwn: true,
     firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];
@@ -88,19 +91,12 @@ export const BRIDGE: readonly Problem[] = [
 const OWN_REFUSALS =
   /BALANCE_TOO_LOW|EXPOSURE_TOO_LARGE|EXPOSURE_UNKNOWN|PRICE_STALE|STORE_.*|NODE_.*|OUTCOME_UNKNOWN|INTERNAL_ERROR/;
 
-/** More errors than these, and this share on top, are more than chance. */
-const CALIBRATION = { errors: 3, share: 0.03 };
-
 /**
- * How far a share that held may be from its predicted probability by chance.
- *
- * @param looks How many shares are looked at together: the more, the farther one of them is by chance.
- *   It leaves the probability of a false alarm among all of them about that of one look.
+ * More errors than these, and this share on top, are more than chance. One of some thirty forecasts,
+ * which are looked at together, exceeds four errors about as seldom as a single one exceeds three.
+ * From fewer windows or bets than the count, not even the error is known.
  */
-export function calibrationBand(error: number, looks = 1): number {
-  const errors = Math.sqrt(CALIBRATION.errors ** 2 + 2 * Math.log(Math.max(1, looks)));
-  return errors * error + CALIBRATION.share;
-}
+export const CALIBRATION = { errors: 4, share: 0.03, countMin: 20 } as const;
 
 /** How much of what it may lose at most is at risk; nothing where there is no limit. */
 const EXPOSURE_USED = ratio(
@@ -202,10 +198,15 @@ export const SOLVER: readonly Problem[] = [
   {
     name: "SolverProbabilitiesWrong",
     title: "Probabilities off by more than chance",
-    measure: minus(
-      absolute(gauge("solver_calibration_difference")),
-      gauge("solver_calibration_error"),
-      CALIBRATION.errors,
+    measure: matching(
+      minus(
+        absolute(gauge("solver_calibration_difference")),
+        gauge("solver_calibration_error"),
+        CALIBRATION.errors,
+      ),
+      "and",
+      atLeast(CALIBRATION.countMin, gauge("solver_calibration_windows")),
+      ...["market", "horizon_seconds"],
     ),
     bound: { op: ">", limit: CALIBRATION.share },
     unit: "share",
@@ -214,6 +215,7 @@ export const SOLVER: readonly Problem[] = [
     message:
       "Boxes on {market} over {horizon_seconds} s that it gave {predicted} hold more or less " +
       "often, by {value} more than chance explains",
+    isItsOwn: true,
     firstStep: "Compare its prices with an exchange; raise `--margin` if too many boxes hold.",
   },
   {
@@ -235,6 +237,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} executions a second have an invalid signature",
+    isItsOwn: true,
     firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];

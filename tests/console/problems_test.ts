@@ -36,6 +36,14 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
   };
 }
 
+/** A forecast that is off, of so many windows. */
+const calibration = (windows: number) => {
+  const labels = 'market="A/B",horizon_seconds="1"';
+  return `solver_calibration_difference{${labels},predicted="0.5"} -0.08\n` +
+    `solver_calibration_error{${labels},predicted="0.5"} 0.01\n` +
+    `solver_calibration_windows{${labels}} ${windows}`;
+};
+
 /** Figures before and after, and the chapter of the problem that they show. */
 const WRONG: [service: ServiceName, before: string, after: string, chapter: string][] = [
   [
@@ -126,7 +134,7 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   [
     "solver",
     "",
-    'solver_calibration_difference{market="A/B"} -0.07\nsolver_calibration_error{market="A/B"} 0.01',
+    calibration(20),
     "SolverProbabilitiesWrong",
   ],
   ["solver", "", "solver_exposure_complete 0", "SolverExposureUnknown"],
@@ -272,6 +280,16 @@ Deno.test("Problems: a warning that counts what a service missed while it was aw
   );
 });
 
+Deno.test("Problems: forecasts of fewer than 20 windows are not judged, and never follow from an absence", () => {
+  const found = (windows: number) =>
+    findingsOf([
+      stateOf("exchanges", [], { isUp: false }),
+      stateOf("solver", [calibration(windows)], { awayAgoMs: 5_000 }),
+    ]).map(({ chapter, cause }) => [chapter, cause]).slice(1);
+  assert.deepEqual(found(20), [["SolverProbabilitiesWrong", undefined]]);
+  assert.deepEqual(found(19), []);
+});
+
 Deno.test("Problems: what depends on a frozen node follows from it, and no effect contradicts its own", () => {
   const found = findingsOf([
     stateOf("node", [], { isUp: false }),
@@ -310,14 +328,14 @@ Deno.test("Problems: bad health that a figure explains is said once, with the se
   const withHealth = (figures: string) =>
     findingsOf([stateOf("oracle", [figures], failed)]).map(({ text, details }) => [text, details]);
   assert.deepEqual(withHealth('oracle_sources{pair="A/B"} 3'), [
-    ["A/B has no price: fewer sources than required", ["no source"]],
+    ["No price of A/B: fewer sources than required", ["no source"]],
   ]);
   const own = ["Its health is unhealthy", ["no source"]];
   assert.deepEqual(withHealth(""), [own]);
   const few = 'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1';
   assert.deepEqual(
     withHealth(few),
-    [own, ["A/B has 2 of 4 sources", []]],
+    [own, ["2 of 4 sources are left for A/B", []]],
     "a warning is no reason",
   );
 });

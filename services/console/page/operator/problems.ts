@@ -65,6 +65,9 @@ export const [PRICES_MISSING, NEEDS_BACKFILL] = ["NodePricesMissing", "NodeNeeds
 /** They stay after their cause has ended, until somebody runs commands, which are read for them. */
 const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
+/** They have causes of their own. */
+const ITS_OWN = new Set(PROBLEMS.filter(({ isItsOwn }) => isItsOwn).map(({ name }) => name));
+
 /** After a return: rates look back so far, and answers are some seconds apart. */
 const BACK_MS = RECENT_MS + 5_000;
 
@@ -99,6 +102,7 @@ export function findingsOf(
   // Figures of these count what they missed.
   const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
+    if (ITS_OWN.has(finding.chapter)) return finding;
     const cause = away.find(({ name, isUp }) =>
       !isAway(finding) && NEEDS[finding.service].includes(name) &&
       !(isUp && TO_BACKFILL.has(finding.chapter))
