@@ -109,6 +109,6 @@ Deno.test("verdictOf: names how many forecasts are off by more than chance, if a
 });
 
 Deno.test("earningsOf: stakes less the expected payouts, and less those that were paid", () => {
-  assert.deepEqual(earningsOf(BETS), { bets: 6, expected: 3, actual: -20 });
-  assert.deepEqual(earningsOf(parseMetrics("")), { bets: 0, expected: 0, actual: 0 });
+  assert.deepEqual(earningsOf(BETS), { bets: 6, stakes: 60, expected: 3, actual: -20 });
+  assert.deepEqual(earningsOf(undefined), { bets: 0, stakes: 0, expected: 0, actual: 0 });
 });

@@ -23,7 +23,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
-  const since = { awayAgoMs: Infinity, isForbidden: false };
+  const since = { awayAgoMs: Infinity, isForbidden: false, isLate: false };
   const url = `http://${name}`;
   return {
     name,
@@ -32,6 +32,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     complaints: [],
     history,
     ...healthy,
+    isSilent: more.isUp === false,
     ...more,
   };
 }
@@ -299,12 +300,33 @@ Deno.test("Problems: what depends on a frozen node follows from it, and no effec
     ["node", undefined],
     ["solver", "node"],
   ]);
+  // Not yet away: it has not answered once.
+  const silent = [
+    stateOf("node", [], { isSilent: true }),
+    stateOf("solver", [], { isReady: false }),
+  ];
+  assert.deepEqual(findingsOf(silent).map(({ service, cause }) => [service, cause]), [
+    ["solver", "node"],
+  ]);
   const both = findingsOf(
     (["node", "solver"] as const).map((name) => stateOf(name, [], { isUp: false })),
   );
   const effects = both.map(({ effect }) => effect ?? "");
   assert.match(effects[0] ?? "", /no settlements/);
   assert(!/are settled/.test(effects[1] ?? ""));
+});
+
+Deno.test("Problems: a service that is too slow while the node is away waits for it, and has no outage of its own", () => {
+  const causesOf = (away: ServiceName, more: Partial<ServiceState>) =>
+    findingsOf(
+      [away, "bridge", "proxy", "solver"].map((name, index) =>
+        stateOf(name as ServiceName, [], { isUp: false, ...(index > 0 && more) })
+      ),
+    ).map(({ cause }) => cause);
+  assert.deepEqual(causesOf("node", { isLate: true }), [undefined, "node", "node", "node"]);
+  assert.deepEqual(causesOf("node", {}), Array(4).fill(undefined), "their processes are gone");
+  const [, , ...late] = causesOf("exchanges", { isLate: true });
+  assert.deepEqual(late, [undefined, "proxy"], "nobody waits for the exchanges");
 });
 
 Deno.test("Problems: bets that are refused are named by their codes, with the steps for these alone", () => {
@@ -459,7 +481,7 @@ Deno.test("Problems: what follows from another problem names its cause", () => {
   const few = ["", "proxy_broadcast_reconnects_total 9"];
   const textOf = (oracle: Partial<ServiceState>) => {
     const states = [stateOf("oracle", [], oracle), unready, stateOf("proxy", few)];
-    return followingText(findingsOf(states).filter(({ cause }) => cause), states);
+    return followingText(findingsOf(states), states);
   };
   assert.equal(
     textOf({ isUp: false }),
@@ -467,6 +489,6 @@ Deno.test("Problems: what follows from another problem names its cause", () => {
   );
   assert.match(
     textOf({ awayAgoMs: 20_000 }),
-    / because oracle was away: this should end within a minute$/,
+    /^2 problems \(1 critical\), .* because oracle was away: this should end within a minute$/,
   );
 });

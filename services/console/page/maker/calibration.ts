@@ -106,10 +106,11 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
  * What settled bets with a known probability were expected to bring since the solver's start, and what
  * they brought, USDC.
  */
-export function earningsOf(metrics: Metrics) {
-  const of = (part: string) => metrics.sum("solver_settled_usdc_total", { part }) ?? 0;
+export function earningsOf(metrics: Metrics | undefined) {
+  const of = (part: string) => metrics?.sum("solver_settled_usdc_total", { part }) ?? 0;
   return {
-    bets: metrics.sum("solver_predicted_bets_total") ?? 0,
+    bets: metrics?.sum("solver_predicted_bets_total") ?? 0,
+    stakes: of("stakes"),
     expected: of("stakes") - of("expected"),
     actual: of("stakes") - of("paid"),
   };

@@ -127,10 +127,10 @@ function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): st
 /** Where the price is in the range; beside the box is room for prices outside. */
 function Gauge({ price, thesis }: { price: number; thesis: Thesis }) {
   const [low, high] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];
-  const x = Math.min(98, Math.max(2, 12 + 76 * (price - low) / (high - low)));
+  const x = Math.min(99, Math.max(1, 4 + 92 * (price - low) / (high - low)));
   return (
     <svg class="gauge" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-      <rect x="12" y="2" width="76" height="6" />
+      <rect x="4" y="2" width="92" height="6" />
       <path d={`M${x.toFixed(1)} 0 V10`} />
     </svg>
   );
