@@ -198,6 +198,7 @@ Deno.test("Repairs: missing prices come with their times, whom they concern unti
     / --history-url http:\/\/e:1$/,
   );
   assert.equal(marketRepair([{ ...gap, missing: [] }]), undefined);
+  assert.equal(marketRepair([{ ...gap, bets: [] }])?.harm, "", "all of them have ended");
 });
 
 Deno.test("Repairs: bets that wait are named, five at a time", () => {

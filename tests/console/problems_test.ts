@@ -372,14 +372,15 @@ Deno.test("Problems: bets that cannot be won come first, unless they follow from
 });
 
 Deno.test("Problems: what a service does not show at first, or while it is away, may still last", () => {
-  const seen = (seconds: number, isUp = true) => {
+  const seen = (seconds: number, isUp = true, lastMs = 0) => {
     const texts = Array.from({ length: 1 + seconds / 10 }, () => ALIVE[0]);
     const state = stateOf("node", texts, { isUp });
-    return ["ServiceDown", "NodeStopped"].map((chapter) => isVisible(state, chapter));
+    return ["ServiceDown", "NodeStopped"].map((chapter) => isVisible(state, { chapter, lastMs }));
   };
   assert.deepEqual(seen(10), [true, false]);
   assert.deepEqual(seen(20), [true, true]);
   assert.deepEqual(seen(20, false), [false, false]);
+  assert.deepEqual(seen(20, true, 20_002), [false, false], "another tab saw it after that");
 });
 
 Deno.test("Problems: a problem found by the first look at a service is said to be maybe older", () => {
@@ -414,7 +415,7 @@ Deno.test("Problems: one line names all markets, with the worst value", () => {
 Deno.test("Problems: a source of prices has its exchange's name, as far as the oracle gave one", () => {
   const silent = (provider: string) => `oracle_prints_total{provider="${provider}"} 5`;
   const state = stateOf("oracle", [silent("b"), silent("b")]);
-  const source = { ready: true, streams: {}, reconnects: 0, lastError: null };
+  const source = { ready: true, streams: {}, reconnects: 0, lastError: null, lastErrorTime: null };
   const providers = {
     providers: [
       { ...source, name: "a", exchange: "Alpha" },

@@ -234,7 +234,14 @@ Deno.test("Poll: a start may change the pause after each pass, until the next st
 
 Deno.test("ProvidersWatch: sources of each market; none while the oracle does not answer as it should", () =>
   withService(async ({ url, answers }) => {
-    const provider = { name: "a", exchange: "A", ready: true, reconnects: 2, lastError: null };
+    const provider = {
+      name: "a",
+      exchange: "A",
+      ready: true,
+      reconnects: 2,
+      lastError: null,
+      lastErrorTime: 5,
+    };
     const pair = { sourcePrices: { a: "7" }, outliers: [] };
     const body = {
       providers: [{ ...provider, streams: { "A/B": { lastTradeAgeMs: 5 } } }],

@@ -50,6 +50,7 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
       <Table
         of={`answers to ${name.toLowerCase()}`}
         first={4}
+        isCards
         rows={rows}
         keyOf={({ outcome }) => outcome}
         columns={[

@@ -89,7 +89,7 @@ function Ended({ records }: { records: readonly Episode[] }) {
             text: ({ severity, alertedAtMs }) => (
               <>
                 <Severity severity={severity} />
-                {alertedAtMs && `, sent ${formatTime(alertedAtMs)}`}
+                {alertedAtMs ? `, sent ${formatTime(alertedAtMs)}` : ", not sent"}
               </>
             ),
           },

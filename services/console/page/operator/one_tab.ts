@@ -1,23 +1,19 @@
 /** One tab of this browser looks at the services for all: requests of several would wait for each other. */
-import { type Signal, signal } from "@preact/signals";
+import { effect, type ReadonlySignal, signal } from "@preact/signals";
 
 const LOCK = "rangemaker.operator";
 
-/** Whether this tab is the one that looks: the last that was seen, or the next once that is closed. */
-export function followTurn(): Signal<boolean> {
+/** Whether this tab is the one that looks: the last that showed the view, or the next once that is closed. */
+export function followTurn(isShown: ReadonlySignal<boolean>): ReadonlySignal<boolean> {
   const isOn = signal(false);
   // Browsers have no locks for pages without a certificate.
   const locks: LockManager | undefined = navigator.locks;
-  if (locks === undefined) {
-    isOn.value = true;
-    return isOn;
-  }
-  let isQueued = false;
+  let isWaiting = false;
   const request = (steal: boolean) => {
-    if (!steal && isQueued) return;
-    if (!steal) isQueued = true;
+    if (!steal && isWaiting) return;
+    isWaiting ||= !steal;
     locks.request(LOCK, { steal }, () => {
-      if (!steal) isQueued = false;
+      isWaiting &&= steal;
       isOn.value = true;
       return new Promise<never>(() => {}); // until the tab is closed
     }).catch(() => {
@@ -25,8 +21,7 @@ export function followTurn(): Signal<boolean> {
       request(false);
     });
   };
-  const follow = () => document.hidden ? request(false) : isOn.value || request(true);
-  document.addEventListener("visibilitychange", follow);
-  follow();
+  if (locks === undefined) isOn.value = true;
+  else effect(() => request(isShown.value && !isOn.peek()));
   return isOn;
 }

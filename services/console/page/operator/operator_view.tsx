@@ -59,7 +59,8 @@ function watchServices(model: PageModel) {
     findingsOf(states.value, sources?.providers.value).map((one) => withRepair(one, repairs.value))
   );
   const records = signal(storedRecords(localStorage));
-  const [isShown, isItsTurn] = [signal(false), followTurn()];
+  const isShown = signal(false);
+  const isItsTurn = followTurn(isShown);
   effect(() => {
     const pauseMs = isShown.value ? undefined : BEHIND_PAUSE_MS;
     const isAsking = isShown.value || isItsTurn.value;
@@ -81,9 +82,9 @@ function watchServices(model: PageModel) {
       isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
     );
     if (news !== undefined) notify(`${news.service}: ${news.text}`);
-    records.value = logged(before, found.value, ({ service, chapter }) => {
-      const state = states.value.find(({ name }) => name === service);
-      return state !== undefined && isVisible(state, chapter);
+    records.value = logged(before, found.value, (record) => {
+      const state = states.value.find(({ name }) => name === record.service);
+      return state !== undefined && isVisible(state, record);
     }, nowMs);
     if (isShown.peek() || isItsTurn.peek()) storeRecords(localStorage, records.value);
   });

@@ -168,7 +168,7 @@ export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): n
 /** The bound of an alert in words. */
 export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
   const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
-  return `alert ${sign}${formatValue(limit, { isFlag, unit })}`;
+  return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
 }
 
 /** A problem that a service has. */
@@ -208,9 +208,17 @@ function firstStepOf({ stepsByPart = {}, firstStep }: Problem, parts: readonly s
 
 const isFirstLook = ({ spanMs }: ServiceState["history"]) => spanMs < FIRST_LOOK_MS;
 
-/** Whether a problem of this kind would be found if a service had it. */
-export function isVisible({ isUp, history }: ServiceState, chapter: string): boolean {
-  return isUp === true && (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
+/**
+ * Whether a problem would be found if a service had it.
+ *
+ * @param lastMs When it was seen, perhaps by another tab: older answers say nothing.
+ */
+export function isVisible(
+  { isUp, isSilent, history }: ServiceState,
+  { chapter, lastMs }: { chapter: string; lastMs: number },
+): boolean {
+  return isUp === true && !isSilent && history.latestMs >= lastMs &&
+    (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
 }
 
 /** The services that answer, by the process that they run in. */
