@@ -114,6 +114,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 60,
     message: "Its open bets use {value} of what it may lose at most",
+    isItsOwn: true,
     firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
   {
@@ -125,6 +126,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 60,
     message: "Its open bets use {value} of what it may lose at most",
+    isItsOwn: true,
     effect: "large bets are refused, and soon all of them",
     firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
@@ -137,6 +139,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 60,
     message: "It has {value} of its money left for new bets",
+    isItsOwn: true,
     effect: "large bets are refused, and soon all of them",
     firstStep: "Wait for settlements, lower `--max-exposure`, or deposit.",
   },

@@ -9,15 +9,18 @@ export function followTurn(isShown: ReadonlySignal<boolean>): ReadonlySignal<boo
   // Browsers have no locks for pages without a certificate.
   const locks: LockManager | undefined = navigator.locks;
   let isWaiting = false;
+  let last = {}; // the request that was granted last
   const request = (steal: boolean) => {
     if (!steal && isWaiting) return;
     isWaiting ||= !steal;
+    const own = {};
     locks.request(LOCK, { steal }, () => {
       isWaiting &&= steal;
-      isOn.value = true;
+      [last, isOn.value] = [own, true];
       return new Promise<never>(() => {}); // until the tab is closed
     }).catch(() => {
-      isOn.value = false; // another tab has taken it
+      if (own !== last) return; // this tab has taken it from itself
+      isOn.value = false;
       request(false);
     });
   };

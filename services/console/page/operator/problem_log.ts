@@ -39,7 +39,7 @@ const UNWATCHED_MAX_MS = 120_000;
 const EPISODE_MS = 30_000;
 
 /** What was shorter had no effect. */
-const EPISODE_MIN_MS = 3_000;
+const EPISODE_MIN_MS = 1_000;
 
 const RECORDS_MAX = 200;
 
