@@ -58,7 +58,11 @@ export class ClientSession {
     }
     const bytes = text.length > SMALL_BYTES ? text.length : 0;
     if (bytes > 0 && !budget.fitsLarge(bytes)) {
-      return this.#refuse(text, "buffered_bytes", "The proxy holds too many large messages: try again");
+      return this.#refuse(
+        text,
+        "buffered_bytes",
+        "The proxy holds too many large messages: try again",
+      );
     }
     if (!openRequests.tryAdd(address)) {
       return this.#refuse(text, "requests_per_address", "Too many open requests from this address");
