@@ -119,14 +119,28 @@ export function union(one: Measure, other: Measure): Measure {
   };
 }
 
-/** The values of a measure whose label has no value in the other one. */
-export function withoutMatch(measure: Measure, other: Measure, label: string): Measure {
+/** The values of a measure whose labels have a value in the other one, or have none in it. */
+export function matching(
+  measure: Measure,
+  kind: "and" | "unless",
+  other: Measure,
+  ...names: string[]
+): Measure {
   return {
-    promql: `(${measure.promql} unless on (instance, ${label}) ${other.promql})`,
+    promql: `(${measure.promql} ${kind} on (${["instance", ...names].join(", ")}) ${other.promql})`,
     read(figures) {
-      const known = new Set(other.read(figures).map(({ labels }) => labels[label]));
-      return measure.read(figures).filter(({ labels }) => !known.has(labels[label]));
+      const keyOf = ({ labels }: Sample) => JSON.stringify(names.map((name) => labels[name]));
+      const known = new Set(other.read(figures).map(keyOf));
+      return measure.read(figures).filter((one) => known.has(keyOf(one)) === (kind === "and"));
     },
+  };
+}
+
+/** The values that are no less than a limit. */
+export function atLeast(limit: number, measure: Measure): Measure {
+  return {
+    promql: `(${measure.promql} >= ${limit})`,
+    read: (figures) => measure.read(figures).filter(({ value }) => value >= limit),
   };
 }
 

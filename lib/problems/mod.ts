@@ -6,7 +6,7 @@ import { BRIDGE, SOLVER, STORES } from "./money.ts";
 import { NODE, ORACLE, PROXY, SERVICES } from "./services.ts";
 import type { Problem } from "./problem.ts";
 
-export { calibrationBand } from "./money.ts";
+export { CALIBRATION } from "./money.ts";
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
 export { beyondBound, fillPlaceholders, isBeyond, type Problem } from "./problem.ts";
 

@@ -1,8 +1,10 @@
 import {
   absolute,
+  atLeast,
   gauge,
   increase,
   lowest,
+  matching,
   minus,
   rate,
   ratio,
@@ -80,6 +82,7 @@ export const BRIDGE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} deposit requests a second have an invalid signature",
+    isItsOwn: true,
     firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];
@@ -88,19 +91,12 @@ export const BRIDGE: readonly Problem[] = [
 const OWN_REFUSALS =
   /BALANCE_TOO_LOW|EXPOSURE_TOO_LARGE|EXPOSURE_UNKNOWN|PRICE_STALE|STORE_.*|NODE_.*|OUTCOME_UNKNOWN|INTERNAL_ERROR/;
 
-/** More errors than these, and this share on top, are more than chance. */
-const CALIBRATION = { errors: 3, share: 0.03 };
-
 /**
- * How far a share that held may be from its predicted probability by chance.
- *
- * @param comparisons How many shares are compared at once. The band widens with their number, so that
- *   the probability of a false alarm among all of them stays about that of one.
+ * More errors than these, and this share on top, are more than chance. One of some thirty forecasts,
+ * which are looked at together, exceeds four errors about as seldom as a single one exceeds three.
+ * From fewer windows or bets than the count, not even the error is known.
  */
-export function calibrationBand(error: number, comparisons = 1): number {
-  const errors = Math.sqrt(CALIBRATION.errors ** 2 + 2 * Math.log(Math.max(1, comparisons)));
-  return errors * error + CALIBRATION.share;
-}
+export const CALIBRATION = { errors: 4, share: 0.03, countMin: 20 } as const;
 
 /** How much of what it may lose at most is at risk; nothing where there is no limit. */
 const EXPOSURE_USED = ratio(
@@ -118,6 +114,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 60,
     message: "Its open bets use {value} of what it may lose at most",
+    isItsOwn: true,
     firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
   {
@@ -129,6 +126,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 60,
     message: "Its open bets use {value} of what it may lose at most",
+    isItsOwn: true,
     effect: "large bets are refused, and soon all of them",
     firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
@@ -141,6 +139,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 60,
     message: "It has {value} of its money left for new bets",
+    isItsOwn: true,
     effect: "large bets are refused, and soon all of them",
     firstStep: "Wait for settlements, lower `--max-exposure`, or deposit.",
   },
@@ -202,10 +201,15 @@ export const SOLVER: readonly Problem[] = [
   {
     name: "SolverProbabilitiesWrong",
     title: "Probabilities off by more than chance",
-    measure: minus(
-      absolute(gauge("solver_calibration_difference")),
-      gauge("solver_calibration_error"),
-      CALIBRATION.errors,
+    measure: matching(
+      minus(
+        absolute(gauge("solver_calibration_difference")),
+        gauge("solver_calibration_error"),
+        CALIBRATION.errors,
+      ),
+      "and",
+      atLeast(CALIBRATION.countMin, gauge("solver_calibration_windows")),
+      ...["market", "horizon_seconds"],
     ),
     bound: { op: ">", limit: CALIBRATION.share },
     unit: "share",
@@ -214,6 +218,7 @@ export const SOLVER: readonly Problem[] = [
     message:
       "Boxes on {market} over {horizon_seconds} s that it gave {predicted} hold more or less " +
       "often, by {value} more than chance explains",
+    isItsOwn: true,
     firstStep: "Compare its prices with an exchange; raise `--margin` if too many boxes hold.",
   },
   {
@@ -235,6 +240,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} executions a second have an invalid signature",
+    isItsOwn: true,
     firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];

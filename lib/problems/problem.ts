@@ -18,6 +18,8 @@ export interface Problem {
   unit?: "share" | "seconds" | "bytes";
   /** The value is 1 for yes and 0 for no. */
   isFlag?: boolean;
+  /** It does not follow from the absence of another service, nor from its own. */
+  isItsOwn?: boolean;
   /** `critical` loses money or users now; `warning` will, if nobody looks at it today. */
   severity: "critical" | "warning";
   /** How long it must last before somebody is alerted. */

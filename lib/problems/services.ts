@@ -3,11 +3,11 @@ import {
   changes,
   gauge,
   increase,
+  matching,
   minus,
   quantile,
   rate,
   ratio,
-  withoutMatch,
 } from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
@@ -46,6 +46,7 @@ export const SERVICES: readonly Problem[] = [
     severity: "warning",
     afterS: 600,
     message: "Its process uses {value} of memory",
+    isItsOwn: true,
     firstStep: "Look for many clients, or messages that are large: every queue is bounded.",
   },
 ];
@@ -125,11 +126,11 @@ export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
     title: "Pairs without a price",
-    measure: withoutMatch(gauge("oracle_sources"), gauge("oracle_price_age_seconds"), "pair"),
+    measure: matching(gauge("oracle_sources"), "unless", gauge("oracle_price_age_seconds"), "pair"),
     bound: { op: ">", limit: -1 },
     severity: "critical",
     afterS: 15,
-    message: "{pair} has no price: fewer sources than required",
+    message: "No price of {pair}: fewer sources than required",
     effect: "no new bets on these markets; bets that end there wait for a backfill",
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
@@ -152,7 +153,8 @@ export const ORACLE: readonly Problem[] = [
     bound: { op: "<", limit: 3 },
     severity: "warning",
     afterS: 300,
-    message: "{pair} has {value} of 4 sources",
+    message: "{value} of 4 sources are left for {pair}",
+    effect: "none yet: prices go on with the others",
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -173,7 +175,8 @@ export const ORACLE: readonly Problem[] = [
     bound: { op: "==", limit: 0 },
     severity: "warning",
     afterS: 120,
-    message: "{provider} sends no price",
+    message: "No prices from {provider}",
+    effect: "none yet: prices go on with the others",
     firstStep: "`GET /providers` shows its last error.",
   },
 ];
@@ -258,6 +261,7 @@ export const NODE: readonly Problem[] = [
     isFlag: true,
     severity: "critical",
     message: "It can store nothing: no deposit, no bet, no settlement",
+    isItsOwn: true,
     effect: "no bets, no settlements and no deposits",
     firstStep: "Free space on its disk; `GET /health` shows the error.",
   },

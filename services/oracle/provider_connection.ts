@@ -52,6 +52,7 @@ export class ProviderConnection {
   #cancelHealth: CancelTimer | undefined;
   #attempts = 0;
   #lastError: string | undefined;
+  #lastErrorAtMs: number | undefined;
   #isLost = false;
   readonly #loggedAtMs = new Map<Fault, number>();
 
@@ -94,6 +95,11 @@ export class ProviderConnection {
   /** The last fault, as text for people. */
   get lastError(): string | undefined {
     return this.#lastError;
+  }
+
+  /** When the last fault happened, Unix milliseconds. */
+  get lastErrorAtMs(): number | undefined {
+    return this.#lastErrorAtMs;
   }
 
   /** Connects, and reconnects after every loss. */
@@ -167,6 +173,7 @@ export class ProviderConnection {
   #report(fault: Fault, detail: string, lossReason?: string): void {
     const provider = this.name;
     this.#lastError = `${fault}: ${detail}`;
+    this.#lastErrorAtMs = this.#options.clock.now();
     this.#options.handlers.onFault?.(fault);
     const nowMs = this.#options.clock.now();
     const isRepeated = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS;

@@ -32,6 +32,7 @@ const providerStatusSchema = z.object({
   ).describe("By symbol"),
   reconnects: z.number().int().nonnegative(),
   lastError: z.string().nullable(),
+  lastErrorTime: z.nullable(timestampSchema),
 }).meta({ id: "ProviderStatus" });
 
 /** The contributing sources of a pair, and the distance of each from their median. */
@@ -65,7 +66,7 @@ function providerStatus(
   board: PriceBoard,
   nowMs: number,
 ): z.input<typeof providerStatusSchema> {
-  const { name, session, reconnects, lastError } = connection;
+  const { name, session, reconnects, lastError, lastErrorAtMs } = connection;
   const ageMs = (atMs: number | undefined) => atMs === undefined ? null : Math.max(0, nowMs - atMs);
   return {
     name,
@@ -81,6 +82,7 @@ function providerStatus(
     }])),
     reconnects,
     lastError: lastError ?? null,
+    lastErrorTime: lastErrorAtMs ?? null,
   };
 }
 

@@ -74,8 +74,8 @@ export const options = optionsFor("solver", {
   maxExposure: {
     kind: kinds.amount,
     description:
-      "largest loss on all open theses of all solvers on the database, USDC with 6 decimals; " +
-      "no limit by default",
+      "largest loss on all open theses of all solvers on the database, USDC with 6 decimals " +
+      "(5000000000 is 5,000 USDC); no limit by default",
   },
   hedgeDelayMs: {
     kind: kinds.duration(0, HEDGE_DELAY_MS_MAX),

@@ -62,11 +62,12 @@ Deno.test({
         /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+ % of the limit of 300\.00 is used/,
       );
       await visitor.sees(/Next end: \d\d:\d\d:\d\d, in [\d.]+ min\s+frees \d+\.\d\d\s+Then: /);
-      await visitor.sees(/Most from one user: 0x\w+…\w+\s+\d+\.\d\d in \d bets/);
+      await visitor.sees(/Most from one user: 0x\w+…\u2060\w+\s+\d+\.\d\d in \d bets/);
       await visitor.sees(
         new RegExp(
-          "Expected since the solver’s start at [\\d:]+\\s+[+−][\\d.]+ USDC\\s+" +
-            `${SHORT} bets brought [+−][\\d.]+, ± [\\d.]+ by chance: chance explains it`,
+          "Expected since the solver’s start at [\\d:]+\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+ % of the " +
+            `stakes\\. ${SHORT} bets brought [+−][\\d.]+ \\([+−][\\d.]+ %\\), ± [\\d.]+ by ` +
+            "chance: chance explains it",
         ),
       );
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*${formatRounded(atRisk)}`));
@@ -96,7 +97,7 @@ Deno.test({
       await map?.hover();
       await visitor.sees(/Here up to (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
       const other = await visitor.page.$eval(
-        '[aria-label="Market"] [aria-pressed="false"]',
+        '[aria-label="Market"] button[aria-pressed="false"]',
         (button) => (button.click(), button.textContent?.split(" ")[0]),
       );
       await visitor.page.waitForSelector(`svg[aria-label^="${other}, loss by price and time"]`);

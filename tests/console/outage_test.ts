@@ -108,7 +108,7 @@ browserTest(
       await isUp(name, true);
       if (name === "oracle") {
         await visitor.sees(
-          /: 1 bet of 1 user, 5\.00 USDC\.\s+\d+ min \d\d s left: the next of these/,
+          /: 1 bet of 1 user, 5\.00 USDC\.\s+\d+ min \d\d s left to fill in prices: the next of these/,
         );
         await visitor.sees(
           /backfill --market ETH\/USDT --from \d{4}-[\s\S]*Where these report slots/,
@@ -117,7 +117,7 @@ browserTest(
       await visitor.seesNo(new RegExp(`Critical\\s+${name}: It does not answer`));
     }
     await visitor.sees(
-      /Ended[\s\S]*\d\d:\d\d:\d\d – \d\d:\d\d:\d\d\s+(at least )?\d+\.\d s\s+\w+: It does not answer/,
+      /Ended[\s\S]*\d\d:\d\d:\d\d – \d\d:\d\d:\d\d\s+(at least )?\d+\.\d s\s+\w+: It does not answer\s+✕ Critical/,
     );
     await visitor.sees(/Live/);
     await page.$eval('nav a[href="#trade"]', (link) => link.click());
@@ -132,13 +132,27 @@ browserTest(
     await page.evaluate(`{
       const record = { service: "node", chapter: "X", text: "Seen by another tab", extent: 0 };
       const times = { sinceMs: Date.now() - 9000, lastMs: Date.now() - 2000 };
-      const kind = { isCause: true, mayBeOlder: false, hasEnded: true };
+      const kind = { severity: "warning", isCause: true, isAlarm: false, mayBeOlder: false, hasEnded: true };
       const key = "rangemaker.problems";
       localStorage.setItem(key, JSON.stringify([{ ...record, ...times, ...kind }]));
       dispatchEvent(new StorageEvent("storage", { key }));
     }`);
     await page.$eval('nav a[href="#operator"]', (link) => link.click());
-    await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab/);
+    await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab\s+▲ Warning/);
+    // Of two tabs, the one that was opened last asks for both, until it is closed.
+    const other = await visitor.newTab();
+    await other.sees(/Seen by another tab/);
+    for (const one of [other.page, page]) {
+      await one.$eval('nav a[href="#trade"]', (link) => link.click());
+    }
+    const metrics = `${services.urlOf("node")}/metrics`;
+    const asked: string[] = [];
+    page.on("request", (request) => void asked.push(request.url()));
+    await other.page.waitForRequest(metrics);
+    await other.page.waitForRequest(metrics);
+    assert(!asked.includes(metrics));
+    await other.page.close();
+    await page.waitForRequest(metrics);
   },
 );
 

@@ -109,7 +109,7 @@ Deno.test("Problem log: a reload ends nothing; what is found two minutes after t
   assert.deepEqual([record?.sinceMs, record?.mayBeOlder], [1_000, false]);
   const later = log([[121_001, again]], storedRecords(store));
   assert.deepEqual(times(later), [["node", 121_001, 121_001], ["node", 1_000, 1_000]]);
-  assert.deepEqual(times(endedOf(later)), [["node", 1_000, 1_000]]);
+  assert.deepEqual(times(later.filter(({ hasEnded }) => hasEnded)), [["node", 1_000, 1_000]]);
   const named = { ...again, sinceMs: 900 };
   assert.deepEqual(times(log([[300_000, again], [301_000, named]], storedRecords(store))), [
     ["node", 900, 301_000],
@@ -129,6 +129,37 @@ Deno.test("Problem log: the time that the services name wins; what only followed
   assert.equal(endedOf(itsOwn).length, 1);
   const early = log([[1_000, own], [11_000, following], [12_000, following], [13_000]]);
   assert.deepEqual(endedOf(early), [], "the cause was noticed seconds later");
+});
+
+Deno.test("Problem log: what comes back within half a minute is one episode; one without length is none", () => {
+  const full = (extent: number) =>
+    findingOf("solver", { chapter: "SolverExposureFull", text: `${extent} %`, extent, afterS: 5 });
+  const records = log([
+    ...[[0, full(96)], [4_000, full(99)], [6_000], [20_000, full(97)], [31_000, full(97)]] as const,
+    ...[[33_000], [61_001, full(98)], [61_500]] as const,
+  ]);
+  assert.deepEqual(
+    endedOf(records).map((
+      { text, sinceMs, lastMs, alertedAtMs },
+    ) => [text, sinceMs, lastMs, alertedAtMs]),
+    [["99 %", 0, 31_000, 25_000]],
+  );
+});
+
+Deno.test("Problem log: what followed from another problem is listed if somebody was alerted of it", () => {
+  const stale = findingOf("node", { chapter: "NodePricesStale", cause: "oracle", afterS: 15 });
+  const endedAfter = (ms: number) => endedOf(log([[0, stale], [ms, stale], [ms + 1]]));
+  assert.deepEqual(endedAfter(14_999), []);
+  assert.deepEqual(endedAfter(15_000).map(({ alertedAtMs }) => alertedAtMs), [15_000]);
+});
+
+Deno.test("Problem log: critical causes count in the tab while they are seen", () => {
+  const alarmsOf = (...looks: Parameters<typeof log>[0]) =>
+    log(looks).filter(({ isAlarm }) => isAlarm).length;
+  assert.equal(alarmsOf([0, node, bridge]), 2);
+  assert.equal(alarmsOf([0, node, findingOf("bridge", { cause: "node" })]), 1);
+  assert.equal(alarmsOf([0, findingOf("node", { severity: "warning" })]), 0);
+  assert.equal(alarmsOf([0, node], [1_000]), 0);
 });
 
 Deno.test("Problem log: an ended problem keeps the worst state it had", () => {
@@ -167,6 +198,7 @@ Deno.test("Repairs: missing prices come with their times, whom they concern unti
     / --history-url http:\/\/e:1$/,
   );
   assert.equal(marketRepair([{ ...gap, missing: [] }]), undefined);
+  assert.equal(marketRepair([{ ...gap, bets: [] }])?.harm, "", "all of them have ended");
 });
 
 Deno.test("Repairs: bets that wait are named, five at a time", () => {

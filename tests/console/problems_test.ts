@@ -23,7 +23,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
-  const since = { awayAgoMs: Infinity, isForbidden: false };
+  const since = { awayAgoMs: Infinity, isForbidden: false, isLate: false };
   const url = `http://${name}`;
   return {
     name,
@@ -32,9 +32,18 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     complaints: [],
     history,
     ...healthy,
+    isSilent: more.isUp === false,
     ...more,
   };
 }
+
+/** A forecast that is off, of so many windows. */
+const calibration = (windows: number) => {
+  const labels = 'market="A/B",horizon_seconds="1"';
+  return `solver_calibration_difference{${labels},predicted="0.5"} -0.08\n` +
+    `solver_calibration_error{${labels},predicted="0.5"} 0.01\n` +
+    `solver_calibration_windows{${labels}} ${windows}`;
+};
 
 /** Figures before and after, and the chapter of the problem that they show. */
 const WRONG: [service: ServiceName, before: string, after: string, chapter: string][] = [
@@ -126,7 +135,7 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   [
     "solver",
     "",
-    'solver_calibration_difference{market="A/B"} -0.07\nsolver_calibration_error{market="A/B"} 0.01',
+    calibration(20),
     "SolverProbabilitiesWrong",
   ],
   ["solver", "", "solver_exposure_complete 0", "SolverExposureUnknown"],
@@ -272,6 +281,16 @@ Deno.test("Problems: a warning that counts what a service missed while it was aw
   );
 });
 
+Deno.test("Problems: forecasts of fewer than 20 windows are not judged, and never follow from an absence", () => {
+  const found = (windows: number) =>
+    findingsOf([
+      stateOf("exchanges", [], { isUp: false }),
+      stateOf("solver", [calibration(windows)], { awayAgoMs: 5_000 }),
+    ]).map(({ chapter, cause }) => [chapter, cause]).slice(1);
+  assert.deepEqual(found(20), [["SolverProbabilitiesWrong", undefined]]);
+  assert.deepEqual(found(19), []);
+});
+
 Deno.test("Problems: what depends on a frozen node follows from it, and no effect contradicts its own", () => {
   const found = findingsOf([
     stateOf("node", [], { isUp: false }),
@@ -281,12 +300,33 @@ Deno.test("Problems: what depends on a frozen node follows from it, and no effec
     ["node", undefined],
     ["solver", "node"],
   ]);
+  // Not yet away: it has not answered once.
+  const silent = [
+    stateOf("node", [], { isSilent: true }),
+    stateOf("solver", [], { isReady: false }),
+  ];
+  assert.deepEqual(findingsOf(silent).map(({ service, cause }) => [service, cause]), [
+    ["solver", "node"],
+  ]);
   const both = findingsOf(
     (["node", "solver"] as const).map((name) => stateOf(name, [], { isUp: false })),
   );
   const effects = both.map(({ effect }) => effect ?? "");
   assert.match(effects[0] ?? "", /no settlements/);
   assert(!/are settled/.test(effects[1] ?? ""));
+});
+
+Deno.test("Problems: a service that is too slow while the node is away waits for it, and has no outage of its own", () => {
+  const causesOf = (away: ServiceName, more: Partial<ServiceState>) =>
+    findingsOf(
+      [away, "bridge", "proxy", "solver"].map((name, index) =>
+        stateOf(name as ServiceName, [], { isUp: false, ...(index > 0 && more) })
+      ),
+    ).map(({ cause }) => cause);
+  assert.deepEqual(causesOf("node", { isLate: true }), [undefined, "node", "node", "node"]);
+  assert.deepEqual(causesOf("node", {}), Array(4).fill(undefined), "their processes are gone");
+  const [, , ...late] = causesOf("exchanges", { isLate: true });
+  assert.deepEqual(late, [undefined, "proxy"], "nobody waits for the exchanges");
 });
 
 Deno.test("Problems: bets that are refused are named by their codes, with the steps for these alone", () => {
@@ -310,14 +350,14 @@ Deno.test("Problems: bad health that a figure explains is said once, with the se
   const withHealth = (figures: string) =>
     findingsOf([stateOf("oracle", [figures], failed)]).map(({ text, details }) => [text, details]);
   assert.deepEqual(withHealth('oracle_sources{pair="A/B"} 3'), [
-    ["A/B has no price: fewer sources than required", ["no source"]],
+    ["No price of A/B: fewer sources than required", ["no source"]],
   ]);
   const own = ["Its health is unhealthy", ["no source"]];
   assert.deepEqual(withHealth(""), [own]);
   const few = 'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1';
   assert.deepEqual(
     withHealth(few),
-    [own, ["A/B has 2 of 4 sources", []]],
+    [own, ["2 of 4 sources are left for A/B", []]],
     "a warning is no reason",
   );
 });
@@ -332,14 +372,15 @@ Deno.test("Problems: bets that cannot be won come first, unless they follow from
 });
 
 Deno.test("Problems: what a service does not show at first, or while it is away, may still last", () => {
-  const seen = (seconds: number, isUp = true) => {
+  const seen = (seconds: number, isUp = true, lastMs = 0) => {
     const texts = Array.from({ length: 1 + seconds / 10 }, () => ALIVE[0]);
     const state = stateOf("node", texts, { isUp });
-    return ["ServiceDown", "NodeStopped"].map((chapter) => isVisible(state, chapter));
+    return ["ServiceDown", "NodeStopped"].map((chapter) => isVisible(state, { chapter, lastMs }));
   };
   assert.deepEqual(seen(10), [true, false]);
   assert.deepEqual(seen(20), [true, true]);
   assert.deepEqual(seen(20, false), [false, false]);
+  assert.deepEqual(seen(20, true, 20_002), [false, false], "another tab saw it after that");
 });
 
 Deno.test("Problems: a problem found by the first look at a service is said to be maybe older", () => {
@@ -374,7 +415,7 @@ Deno.test("Problems: one line names all markets, with the worst value", () => {
 Deno.test("Problems: a source of prices has its exchange's name, as far as the oracle gave one", () => {
   const silent = (provider: string) => `oracle_prints_total{provider="${provider}"} 5`;
   const state = stateOf("oracle", [silent("b"), silent("b")]);
-  const source = { ready: true, streams: {}, reconnects: 0, lastError: null };
+  const source = { ready: true, streams: {}, reconnects: 0, lastError: null, lastErrorTime: null };
   const providers = {
     providers: [
       { ...source, name: "a", exchange: "Alpha" },
@@ -441,7 +482,7 @@ Deno.test("Problems: what follows from another problem names its cause", () => {
   const few = ["", "proxy_broadcast_reconnects_total 9"];
   const textOf = (oracle: Partial<ServiceState>) => {
     const states = [stateOf("oracle", [], oracle), unready, stateOf("proxy", few)];
-    return followingText(findingsOf(states).filter(({ cause }) => cause), states);
+    return followingText(findingsOf(states), states);
   };
   assert.equal(
     textOf({ isUp: false }),
@@ -449,6 +490,6 @@ Deno.test("Problems: what follows from another problem names its cause", () => {
   );
   assert.match(
     textOf({ awayAgoMs: 20_000 }),
-    / because oracle was away: this should end within a minute$/,
+    /^2 problems \(1 critical\), .* because oracle was away: this should end within a minute$/,
   );
 });

@@ -26,9 +26,9 @@ Deno.test("answersTo: the success first, then what was most frequent lately, wit
     { executed: 12, PRICE_MOVED: 50, DURATION_TOO_LONG: 3, WINDOW_ENDED: 0 },
   );
   assert.deepEqual(answersTo(BETS, history), [
-    { outcome: "executed", recent: 2, total: 12 },
-    { outcome: "DURATION_TOO_LONG", recent: 3, total: 3 },
-    { outcome: "PRICE_MOVED", recent: 0, total: 50 },
+    { outcome: "executed", recent: 2, total: 12, lastMs: 60_000 },
+    { outcome: "DURATION_TOO_LONG", recent: 3, total: 3, lastMs: 60_000 },
+    { outcome: "PRICE_MOVED", recent: 0, total: 50, lastMs: undefined },
   ]);
   assert.deepEqual(answersTo(QUOTES, history), []);
 });
@@ -36,36 +36,48 @@ Deno.test("answersTo: the success first, then what was most frequent lately, wit
 Deno.test("answersTo: the last five minutes count, and a counter that went back was restarted", () => {
   const counts = [100, 130, 4, 5, 6, 7, 8].map((executed) => ({ executed }));
   assert.deepEqual(answersTo(BETS, historyOf(...counts.slice(0, 4))), [
-    { outcome: "executed", recent: 30 + 4 + 1, total: 5 },
+    { outcome: "executed", recent: 30 + 4 + 1, total: 5, lastMs: 180_000 },
   ]);
   const [last] = answersTo(BETS, historyOf(...counts)); // the first minute is too old
-  assert.deepEqual(last, { outcome: "executed", recent: 4 + 4, total: 8 });
+  assert.deepEqual(last, { outcome: "executed", recent: 4 + 4, total: 8, lastMs: 360_000 });
 });
 
-Deno.test("roomOf: fine, nearly full, and refusing while bets of the last minutes were refused", () => {
-  const max = 100_000_000n;
-  const quiet = historyOf({ executed: 5, EXPOSURE_TOO_LARGE: 5 }, {
-    ...{ executed: 9, EXPOSURE_TOO_LARGE: 5 },
-  });
-  const at = (atRisk: bigint, answers = quiet) => roomOf(atRisk, { maxExposure: max, answers });
-  assert.deepEqual(at(90_000_000n), { style: "won", text: "✓ Fine: 10.00 USDC is free." });
-  assert.deepEqual(at(91_000_000n), {
-    style: "warning",
-    text: "▲ Nearly full: bets that may lose more than 9.00 USDC will be refused.",
-  });
-  const refusing = historyOf({ executed: 5 }, { executed: 8, EXPOSURE_TOO_LARGE: 1 });
-  assert.deepEqual(at(20_000_000n, refusing), {
-    style: "warning",
-    text: "▲ Refusing bets that may lose more than 80.00 USDC: " +
-      "25 % of the bets of the last 1 min were refused for it.",
-  });
-  const full = at(120_000_000n, refusing);
-  assert.equal(full.style, "lost");
-  assert.match(full.text, /^✕ Refusing bets that may lose more than 0\.00 USDC/);
+const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
+  roomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
+
+Deno.test("roomOf: fine, nearly full or full, by the bounds of the alerts and by what is free alone", () => {
+  const at = (atRisk: bigint) => {
+    const { style, text, used } = roomAt(atRisk, 100_000_000n);
+    return [style, text, used];
+  };
+  assert.deepEqual(at(80_000_000n), [
+    ...["won", "✓ Fine: 20.00 USDC is free. 80 % of the limit of 100.00 is used.", 0.8],
+  ]);
+  assert.deepEqual(at(81_000_000n), [
+    "warning",
+    "▲ Nearly full: bets that may lose more than 19.00 USDC are refused. " +
+    "81 % of the limit of 100.00 is used.",
+    0.81,
+  ]);
+  const [style, text] = at(95_005_001n);
+  assert.equal(style, "lost");
+  assert.match(
+    `${text}`,
+    /^✕ Full: bets that may lose more than 4\.99 USDC are refused/,
+    "cut off",
+  );
+  assert.match(`${at(120_000_000n)[1]}`, /more than 0\.00 USDC/);
+});
+
+Deno.test("roomOf: a limit below the smallest bet was meant without decimals", () => {
+  const { style, text, used } = roomAt(0n, 5_000n);
+  assert.deepEqual([style, used], ["warning", undefined]);
+  assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
 Deno.test("roomOf: without a limit, and without an answer of the solver", () => {
-  const texts = [undefined, { maxExposure: null, answers: historyOf() }]
-    .map((solver) => roomOf(1n, solver).text);
-  assert.deepEqual(texts, ["The limit is not known yet.", "No limit is set (--max-exposure)."]);
+  const rooms = [roomOf(1n, undefined), roomAt(1n, null)];
+  assert.deepEqual(rooms.map(({ style }) => style), ["note", "note"]);
+  assert.match(rooms[0]?.text ?? "", /once the solver answers/);
+  assert.match(rooms[1]?.text ?? "", /^No limit is set/);
 });

@@ -4,7 +4,6 @@ import {
   gainOf,
   historyOf,
   lastSettled,
-  nearerBound,
   resultsByMarket,
   resultsByPeriod,
   resultsOf,
@@ -71,13 +70,6 @@ Deno.test("Results: profit follows the order of settlement", () => {
 Deno.test("Results: the bets settled last are found by their settlement, and all if there are fewer", () => {
   const idsOf = (count: number) => lastSettled(THESES, count).map(({ id }) => id);
   assert.deepEqual([idsOf(1), idsOf(2), idsOf(9)], [[1], [2, 1], [2, 1]]);
-});
-
-Deno.test("nearerBound: the side and the distance, which is negative outside the box", () => {
-  const range = { lowerPrice: 99_000_000n, upperPrice: 103_000_000n };
-  assert.deepEqual(nearerBound(range, 100), { points: 100, sign: "↓" });
-  assert.deepEqual(nearerBound(range, 102).sign, "↑");
-  assert(nearerBound(range, 98).points < 0 && nearerBound(range, 104).points < 0);
 });
 
 Deno.test("Results: a period has the bets that were decided in it, by the node or by the page", () => {

@@ -44,6 +44,8 @@ const WELL: Answers = {
 };
 const GOOD = {
   isUp: true,
+  isSilent: false,
+  isLate: false,
   awayAgoMs: Infinity,
   isForbidden: false,
   reason: "",
@@ -125,6 +127,22 @@ Deno.test("ServiceWatch: one that does not say whether it is ready, but answers 
     const { isUp, isReady, complaints } = watch.state.value;
     assert.deepEqual([isUp, isReady], [true, false]);
     assert.match(complaints[0] ?? "", /\/ready cannot be reached/);
+  }));
+
+Deno.test("ServiceWatch: one that does not answer once is asked again at once, and is not away", () =>
+  withService(async ({ url, answers, asked }) => {
+    Object.assign(answers, WELL, { "/health": null });
+    const watch = new ServiceWatch("node", url, new FakeClock());
+    const seen = new Set<unknown>();
+    watch.state.subscribe(({ isUp, isSilent }) => {
+      seen.add(`${isUp} ${isSilent}`);
+      if (isSilent) Object.assign(answers, WELL);
+    });
+    watch.poll.start();
+    await eventually("an answer", () => watch.state.value.isUp);
+    watch.poll.stop();
+    assert.deepEqual([...seen], ["undefined false", "undefined true", "true false"]);
+    assert.equal(asked.filter((path) => path === "/health").length, 2);
   }));
 
 Deno.test("ServiceWatch: a service that goes away is down with the reason, and keeps the last figures that came", async () => {
@@ -216,7 +234,14 @@ Deno.test("Poll: a start may change the pause after each pass, until the next st
 
 Deno.test("ProvidersWatch: sources of each market; none while the oracle does not answer as it should", () =>
   withService(async ({ url, answers }) => {
-    const provider = { name: "a", exchange: "A", ready: true, reconnects: 2, lastError: null };
+    const provider = {
+      name: "a",
+      exchange: "A",
+      ready: true,
+      reconnects: 2,
+      lastError: null,
+      lastErrorTime: 5,
+    };
     const pair = { sourcePrices: { a: "7" }, outliers: [] };
     const body = {
       providers: [{ ...provider, streams: { "A/B": { lastTradeAgeMs: 5 } } }],

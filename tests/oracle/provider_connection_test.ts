@@ -63,6 +63,7 @@ Deno.test("ProviderConnection: a connection that closes drops its prices at once
   network.newest.end(1001, "away");
   assert.deepEqual(news(), ["closed", "drop"]);
   assert.equal(connection.lastError, "closed: closed with 1001 away");
+  assert.equal(connection.lastErrorAtMs, clock.now());
   clock.advance(499);
   assert.equal(network.sockets.length, 1);
   clock.advance(1);

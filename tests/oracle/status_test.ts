@@ -85,6 +85,7 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
       },
       reconnects: 0,
       lastError: null,
+      lastErrorTime: null,
     },
     {
       name: "provider_d",
@@ -96,6 +97,7 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
       streams: {},
       reconnects: 0,
       lastError: "not_opened: refused",
+      lastErrorTime: clock.now() - 50,
     },
   ]);
   assert.deepEqual(pairSources["BTC/USDT"]?.sources, ["provider_a"]);

@@ -17,7 +17,7 @@ const SETTLEMENT_SLICE_MS = 3;
 export const SETTLEMENTS_PER_SLICE = 500;
 
 /** Attempts between two checks of the clock. */
-const SETTLEMENTS_PER_CLOCK_CHECK = 25;
+const SETTLEMENTS_PER_CHECK = 25;
 
 /** Ledger, price histories and unsettled theses: what the records contain. */
 export class ChainState {
@@ -71,8 +71,8 @@ export class ChainState {
   attemptDue(nowMs: number, clock: Clock): Thesis[] {
     const changed: Thesis[] = [];
     const startMs = clock.now();
-    for (let attempts = 0; attempts < SETTLEMENTS_PER_SLICE; attempts += SETTLEMENTS_PER_CLOCK_CHECK) {
-      for (const thesis of this.settlements.removeDue(nowMs, SETTLEMENTS_PER_CLOCK_CHECK)) {
+    for (let attempts = 0; attempts < SETTLEMENTS_PER_SLICE; attempts += SETTLEMENTS_PER_CHECK) {
+      for (const thesis of this.settlements.removeDue(nowMs, SETTLEMENTS_PER_CHECK)) {
         const outcome = this.attempt(thesis);
         if (!isFinalAt(outcome, thesis, nowMs)) continue;
         if (!this.settlements.isNewOutcome(thesis, outcome)) continue;

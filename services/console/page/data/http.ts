@@ -11,6 +11,9 @@ const TIMEOUT_MS = 3_000;
 /** A service is away, or answers something else than it should. The cause is a failure at once. */
 export class NoAnswerError extends Error {}
 
+/** No whole answer came in time. */
+export class LateError extends NoAnswerError {}
+
 /** An answer of any status, read to its end. */
 export interface HttpAnswer {
   status: number;
@@ -24,7 +27,7 @@ export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer>
     const response = await fetch(url, { signal: AbortSignal.any([signal, timeout]) });
     return { status: response.status, text: await response.text() };
   } catch (cause) {
-    if (timeout.aborted) throw new NoAnswerError(`${url} did not answer within ${TIMEOUT_MS} ms`);
+    if (timeout.aborted) throw new LateError(`${url} did not answer within ${TIMEOUT_MS} ms`);
     throw new NoAnswerError(`${url} cannot be reached: ${messageOf(cause)}`, { cause });
   }
 }

@@ -15,6 +15,7 @@ export const providersSchema = z.object({
     streams: z.record(z.string(), z.object({ lastTradeAgeMs: z.number().nullable() })),
     reconnects: z.number(),
     lastError: z.string().nullable(),
+    lastErrorTime: z.number().nullish(),
   })),
   pairSources: z.record(
     z.string(),

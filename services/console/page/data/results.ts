@@ -1,6 +1,5 @@
 /** Results of a maker's bets, computed from the theses alone. */
 import type { Market, Thesis } from "@rangemaker/client";
-import { toNumber } from "../format.ts";
 import { isDecided } from "./live_breaches.ts";
 
 /** Results of some bets, as the maker sees them. */
@@ -98,13 +97,4 @@ const timeOf = ({ settledAt, breach, endTime }: Thesis) => settledAt ?? breach?.
 
 function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): bigint {
   return theses.reduce((sum, thesis) => sum + part(thesis), 0n);
-}
-
-/**
- * The nearer bound of a range, above or below a price, and how far it is in basis points of the price.
- * Negative outside.
- */
-export function nearerBound(range: Pick<Thesis, "lowerPrice" | "upperPrice">, price: number) {
-  const [below, above] = [price - toNumber(range.lowerPrice), toNumber(range.upperPrice) - price];
-  return { points: 1e4 * Math.min(below, above) / price, sign: below < above ? "↓" : "↑" };
 }

@@ -1,14 +1,14 @@
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
-import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
+import { get, type HttpAnswer, isAnswered, LateError, NoAnswerError, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics } from "./metrics.ts";
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
 
-/** Those that say at `GET /ready` whether they can work. */
-const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
+/** Those that say at `GET /ready` whether they can work, for which they ask others. */
+export const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
 
 /** The known state of a service. */
 export interface ServiceState {
@@ -16,6 +16,10 @@ export interface ServiceState {
   url: string;
   /** Undefined before the first answer, or the first lack of one. */
   isUp: boolean | undefined;
+  /** It did not answer the last time. It is away if it did not the time before either. */
+  isSilent: boolean;
+  /** It took too long, perhaps since it waits for another service itself. */
+  isLate: boolean;
   /** Time since it was last seen to be away; Infinity if it was not. */
   awayAgoMs: number;
   /** Why it is away. */
@@ -54,6 +58,8 @@ export class ServiceWatch {
       name,
       url: url.replace(/\/+$/, ""),
       isUp: undefined,
+      isSilent: false,
+      isLate: false,
       awayAgoMs: Infinity,
       reason: "",
       isForbidden: false,
@@ -83,6 +89,10 @@ export class ServiceWatch {
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
+      const isSecond = this.state.value.isSilent;
+      const isLate = thrown instanceof LateError;
+      this.state.value = { ...this.state.value, isSilent: true, isLate };
+      if (!isSecond) return await this.#look(signal);
       // Pages learn only from a second request whether the first was refused or not answered.
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
@@ -101,6 +111,8 @@ export class ServiceWatch {
     this.state.value = {
       ...before,
       isUp: true,
+      isSilent: false,
+      isLate: false,
       awayAgoMs: nowMs - this.#awayAtMs,
       reason: "",
       isForbidden: false,

@@ -2,6 +2,7 @@ import { Card } from "../card.tsx";
 import type { MetricsHistory } from "../data/metrics.ts";
 import { formatShare, formatTime } from "../format.ts";
 import { Table } from "../table.tsx";
+import { Words } from "../words.tsx";
 import { Folded } from "./folded.tsx";
 import {
   answersTo,
@@ -35,19 +36,21 @@ export function Answers({ history, startedAtMs }: AnswersProps) {
 function AnswerTable({ request, history }: { request: RequestKind; history: MetricsHistory }) {
   const { name } = request;
   const rows = answersTo(request, history);
-  if (rows.length === 0) return <p class="note">{name}: none yet.</p>;
+  if (rows.length === 0) return null;
   const sumOf = (part: "recent" | "total", some = rows) =>
     some.reduce((sum, row) => sum + row[part], 0);
   const [recent, total] = [sumOf("recent"), sumOf("total")];
   const textOf = (count: number, all: number) =>
     count > 0 && `${count.toLocaleString("en-US")} (${formatShare(count / all)})`;
+  const accepted = textOf(sumOf("total", rows.filter(isSuccess)), total) || "none";
+  const most = rows.filter((row) => !isSuccess(row)).sort((a, b) => b.total - a.total)[0];
+  const refused = most && `, most refusals: ${most.outcome}, ${textOf(most.total, total)}`;
   return (
-    <Folded
-      title={`${name}: ${textOf(sumOf("total", rows.filter(isSuccess)), total) || "none"} accepted`}
-    >
+    <Folded title={`${name}: ${accepted} accepted${refused ?? ""}`}>
       <Table
         of={`answers to ${name.toLowerCase()}`}
         first={4}
+        isCards
         rows={rows}
         keyOf={({ outcome }) => outcome}
         columns={[
@@ -56,12 +59,22 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
             text: (row) => (
               <>
                 {isSuccess(row) ? `✓ ${row.outcome}` : <code>{row.outcome}</code>}
-                <span class="detail">{REFUSAL_TEXTS[row.outcome]}</span>
+                <span class="detail">
+                  <Words text={REFUSAL_TEXTS[row.outcome] ?? ""} />
+                </span>
                 <span class="share" style={{ width: `${100 * row.recent / (recent || 1)}%` }} />
               </>
             ),
           },
-          { name: `In the ${spanOf(history)}`, number: (row) => textOf(row.recent, recent) },
+          {
+            name: `In the ${spanOf(history)}`,
+            number: (row) => (
+              <>
+                {textOf(row.recent, recent)}
+                {row.lastMs && <span class="detail">last at {formatTime(row.lastMs)}</span>}
+              </>
+            ),
+          },
           { name: "All", number: (row) => textOf(row.total, total) },
         ]}
       />

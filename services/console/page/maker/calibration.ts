@@ -1,5 +1,5 @@
 import type { SolverInfo } from "@rangemaker/client";
-import { calibrationBand } from "../../../../lib/problems/mod.ts";
+import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import type { Metrics } from "../data/metrics.ts";
 
 /** A predicted probability, and the share of the boxes it was predicted for that held. */
@@ -30,12 +30,12 @@ export interface ForecastPicture {
 }
 
 /** With fewer bets or windows a forecast shows nothing but chance. */
-export const COUNT_MIN = 20;
+export const COUNT_MIN = CALIBRATION.countMin;
 
-/** By the bound of the alert. @param looks Forecasts that are told apart from chance together. */
-export function judge(counted: Counted, looks: number): Forecast {
+/** By the bound of the alert. */
+export function judge(counted: Counted): Forecast {
   const { predicted, held, error, count } = counted;
-  const half = calibrationBand(error, looks);
+  const half = CALIBRATION.errors * error + CALIBRATION.share;
   const isOff = Math.abs(held - predicted) > half;
   return {
     ...{ ...counted, low: Math.max(0, held - half), high: Math.min(1, held + half) },
@@ -49,7 +49,7 @@ type Markets = NonNullable<SolverInfo["calibration"]>;
 export function picturesOf(metrics: Metrics, markets: Markets): ForecastPicture[] {
   const bets = countedBets(metrics);
   const settled = metrics.sum("solver_predicted_bets_total") ?? 0;
-  const counted = [
+  const pictures = [
     ...(bets.length > 0 ? [{ of: "Your bets", count: settled, boxes: bets }] : []),
     ...markets.flatMap(({ symbol, horizons }) =>
       horizons.filter(({ windows, boxes }) => windows >= COUNT_MIN && boxes.length > 0)
@@ -59,11 +59,7 @@ export function picturesOf(metrics: Metrics, markets: Markets): ForecastPicture[
         }))
     ),
   ];
-  const looks = counted.flatMap(({ boxes }) => boxes).filter(({ count }) => count >= COUNT_MIN);
-  return counted.map(({ boxes, ...picture }) => ({
-    ...picture,
-    forecasts: boxes.map((box) => judge(box, looks.length)),
-  }));
+  return pictures.map(({ boxes, ...picture }) => ({ ...picture, forecasts: boxes.map(judge) }));
 }
 
 /** Those of each market's longest windows, and all in which a forecast is off. */
@@ -73,13 +69,6 @@ export function notableOf(pictures: readonly ForecastPicture[]): ForecastPicture
     longest.get(picture.of) === picture ||
     picture.forecasts.some(({ verdict }) => verdict === "off")
   );
-}
-
-/** The next length of windows that is compared, and in about how long: alike for all markets. */
-export function nextLengthOf([market]: Markets) {
-  const next = market?.horizons.find(({ windows }) => windows < COUNT_MIN);
-  // Windows that overlap count in part: there is about one more in the time of one.
-  return next && { ...next, leftMs: (COUNT_MIN - next.windows) * next.horizonMs };
 }
 
 /** Quoted probabilities of settled bets in ranges of ten percent; unlikely bets first. */
@@ -117,10 +106,11 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
  * What settled bets with a known probability were expected to bring since the solver's start, and what
  * they brought, USDC.
  */
-export function earningsOf(metrics: Metrics) {
-  const of = (part: string) => metrics.sum("solver_settled_usdc_total", { part }) ?? 0;
+export function earningsOf(metrics: Metrics | undefined) {
+  const of = (part: string) => metrics?.sum("solver_settled_usdc_total", { part }) ?? 0;
   return {
-    bets: metrics.sum("solver_predicted_bets_total") ?? 0,
+    bets: metrics?.sum("solver_predicted_bets_total") ?? 0,
+    stakes: of("stakes"),
     expected: of("stakes") - of("expected"),
     actual: of("stakes") - of("paid"),
   };

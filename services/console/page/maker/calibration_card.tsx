@@ -7,7 +7,6 @@ import { labelOf } from "../trade/chart_spans.ts";
 import {
   COUNT_MIN,
   type ForecastPicture,
-  nextLengthOf,
   notableOf,
   picturesOf,
   verdictOf,
@@ -24,14 +23,9 @@ interface CalibrationProps {
 /** Predicted against held boxes: of the bets, and of each market in windows of one length. */
 export function Calibration({ metrics, markets }: CalibrationProps) {
   const pictures = picturesOf(metrics, markets);
-  const next = nextLengthOf(markets);
   return (
     <Card title="Forecasts against the market" note="since the solver’s start">
-      <p>
-        {verdictOf(pictures)}
-        {next &&
-          ` Windows of ${labelOf(next.horizonMs)} are compared in about ${labelOf(next.leftMs)}.`}
-      </p>
+      <p>{verdictOf(pictures)}</p>
       {pictures.length > 0 && (
         <Folded title="Pictures of the longest windows">
           <div class="columns small">

@@ -118,7 +118,7 @@ const percent = (move: number) =>
   move === 0 ? "0 %" : `${move > 0 ? "+" : "−"}${Math.abs(100 * move)} %`;
 
 /** Columns whose times are named. */
-const TICK_COLUMNS = [0, 6, 12, 18] as const;
+const TICK_COLUMNS = [0, 8, 16] as const;
 
 /** Ticks nearer to an end of the axis have no room for their names. */
 const EDGE = 6;
@@ -173,6 +173,9 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
             {whole(-boundOf(step, most))}
           </span>
         ))}
+      </p>
+      <p class="note">
+        The near future is drawn wider than the far one. Colours are of this market.
       </p>
     </figure>
   );

@@ -49,7 +49,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   const [solverProblem, problem] = [watch.solverProblem.value, watch.problem.value];
   return (
     <div class="board">
-      <div>
+      <div class="part">
         <p class="note">
           What the market maker risks and earns{state && (
             <>
@@ -75,12 +75,19 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
       </div>
       {state === undefined
         ? <p class="note">{problem ?? "Reading the solver and its bets …"}</p>
-        : <Maker model={model} state={state} />}
+        : <Maker model={model} state={state} isOld={solverProblem !== undefined} />}
     </div>
   );
 }
 
-function Maker({ model, state }: { model: PageModel; state: MakerState }) {
+interface MakerProps {
+  model: PageModel;
+  state: MakerState;
+  /** The solver does not answer now. */
+  isOld: boolean;
+}
+
+function Maker({ model, state, isOld }: MakerProps) {
   // A bet whose box was left is decided before the node says so.
   const theses = state.theses.map(model.withBreach);
   const results = resultsOf(theses);
@@ -90,7 +97,7 @@ function Maker({ model, state }: { model: PageModel; state: MakerState }) {
   const startedAtMs = startedAtS && 1_000 * startedAtS;
   return (
     <>
-      <Risk theses={theses} results={results} solver={solver} nowMs={nowMs} />
+      <Risk {...{ theses, results, solver, isOld, nowMs }} />
       <Glance theses={theses} results={results} state={state} startedAtMs={startedAtMs} />
       <Card title="Open bets" note={results.open > 0 && `${results.open} open`}>
         <Exposure model={model} theses={theses} />
@@ -137,11 +144,11 @@ interface GlanceProps {
 /** What else a maker looks at first: results, against what the solver expected of the same bets. */
 function Glance({ theses, results, state: { account, solver }, startedAtMs }: GlanceProps) {
   const { settled, held, profit } = results;
-  const { bets = 0, expected = 0, actual = 0 } = solver && earningsOf(solver.metrics) || {};
+  const { bets, stakes, expected, actual } = earningsOf(solver?.metrics);
   const { chance } = resultsOf(lastSettled(theses, bets));
   const surprise = actual - expected;
   return (
-    <dl class="glance">
+    <dl class="card glance">
       <Fact label="Profit and loss">
         <strong class={styleOf(profit)} data-maker-profit>{formatGain(profit)} USDC</strong>
         <span class="detail">
@@ -160,7 +167,9 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
         <Fact label={`Expected since the solver’s start at ${formatTime(startedAtMs ?? 0)}`}>
           <strong>{formatGain(fromNumber(expected))} USDC</strong>
           <span class="detail">
-            {bets} {bets === 1 ? "bet" : "bets"} brought {formatGain(fromNumber(actual))}, ±{" "}
+            {formatChange(expected / stakes)} of the stakes. {bets} {bets === 1 ? "bet" : "bets"}
+            {" "}
+            brought {formatGain(fromNumber(actual))} ({formatChange(actual / stakes)}), ±{" "}
             {formatRounded(chance)} by chance: {Math.abs(surprise) <= Number(chance) / 1e6
               ? "chance explains it"
               : (

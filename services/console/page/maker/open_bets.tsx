@@ -2,7 +2,6 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { nearerBound } from "../data/results.ts";
 import {
   formatAmount,
   formatRange,
@@ -24,11 +23,6 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
   const priceOf = (thesis: Thesis) => {
     const known = prices[symbolOf(thesis)];
     return known?.state === "fresh" ? toNumber(known.price) : undefined;
-  };
-  const nearerOf = (thesis: Thesis) => {
-    const price = priceOf(thesis);
-    // No price to come decides a bet that has ended.
-    return price === undefined || thesis.endTime <= nowMs ? undefined : nearerBound(thesis, price);
   };
   const sort = useSignal<Sort>({ by: "You may lose", isDescending: true });
   const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis)))
@@ -72,11 +66,6 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
           number: (thesis) => formatRounded(lossOf(thesis)),
         },
         {
-          name: "Nearer bound",
-          sortBy: (thesis) => nearerOf(thesis)?.points ?? Infinity,
-          number: (thesis) => describeBound(nearerOf(thesis)),
-        },
-        {
           name: "Time left",
           sortBy: ({ endTime }) => endTime,
           number: (thesis) => (
@@ -112,12 +101,6 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
 
 const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
 
-function describeBound(nearer: ReturnType<typeof nearerBound> | undefined): string {
-  if (nearer === undefined) return "–";
-  const { points, sign } = nearer;
-  return points < 0 ? "outside" : `${sign} ${points.toFixed(points < 10 ? 1 : 0)} bp`;
-}
-
 function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
   if (status === "needs_backfill") return "waits for missing prices";
   if (nowMs < startTime) return `in ${labelOf(startTime - nowMs)}`;
@@ -127,10 +110,10 @@ function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): st
 /** Where the price is in the range; beside the box is room for prices outside. */
 function Gauge({ price, thesis }: { price: number; thesis: Thesis }) {
   const [low, high] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];
-  const x = Math.min(98, Math.max(2, 12 + 76 * (price - low) / (high - low)));
+  const x = Math.min(99, Math.max(1, 4 + 92 * (price - low) / (high - low)));
   return (
     <svg class="gauge" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-      <rect x="12" y="2" width="76" height="6" />
+      <rect x="4" y="2" width="92" height="6" />
       <path d={`M${x.toFixed(1)} 0 V10`} />
     </svg>
   );

@@ -1,6 +1,8 @@
 /** How the solver answered, in the last minutes and since its start, and what it may still risk. */
+import { formatUnits } from "@rangemaker/client";
+import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
-import { formatRounded, formatShare } from "../format.ts";
+import { formatAmount, formatRounded, formatShare } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** What users ask for, and the counter of its answers. */
@@ -11,8 +13,6 @@ export const REQUESTS = [
 ] as const;
 
 export type RequestKind = (typeof REQUESTS)[number];
-
-const [BETS] = REQUESTS;
 
 /** The time of the samples in words, such as `last 5 min`. */
 export const spanOf = ({ spanMs }: MetricsHistory) =>
@@ -28,6 +28,8 @@ export interface AnswerCount {
   recent: number;
   /** Since the solver's start. */
   total: number;
+  /** When the last one was noticed, in these minutes. */
+  lastMs: number | undefined;
 }
 
 /** The answers to one kind of request: the success first, then the most frequent. */
@@ -40,6 +42,7 @@ export function answersTo(
     outcome,
     recent: history.increase(counter, { ...labels, outcome }),
     total: history.latest.sum(counter, { ...labels, outcome }) ?? 0,
+    lastMs: history.lastGrowthMs(counter, { ...labels, outcome }),
   })).filter(({ total }) => total > 0).sort((a, b) =>
     Number(isSuccess(b)) - Number(isSuccess(a)) || b.recent - a.recent || b.total - a.total
   );
@@ -48,30 +51,44 @@ export function answersTo(
 export const isSuccess = ({ outcome }: AnswerCount) =>
   outcome === "quoted" || outcome === "executed";
 
-/** With less of the limit of `--max-exposure` left, only small bets are accepted. */
-export const FREE_MIN = 0.1;
+/** The shares of the limit from which on the operator is warned, too. */
+const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"].flatMap((name) =>
+  PROBLEMS.find((one) => one.name === name)?.bound.limit ?? []
+);
 
-/** How much more may be risked: in words, and with a style. */
+/** What is known of the limit, USDC with 6 decimals. */
+interface Limit {
+  maxExposure: bigint | null;
+  info: { config: { minBetAmount: bigint } };
+}
+
+/** How much more may be risked: in words, with a style, and the share of the limit that is used. */
 export function roomOf(
   atRisk: bigint,
-  solver: { maxExposure: bigint | null; answers: MetricsHistory } | undefined,
-): { style: string; text: string } {
-  if (solver === undefined) return { style: "note", text: "The limit is not known yet." };
-  const { maxExposure: max, answers } = solver;
-  if (max === null) return { style: "note", text: "No limit is set (--max-exposure)." };
-  const free = atRisk < max ? max - atRisk : 0n;
-  const isFull = Number(free) < FREE_MIN * Number(max);
-  const more = `bets that may lose more than ${formatRounded(free)} USDC`;
-  const refused = answers.increase(BETS.counter, { outcome: "EXPOSURE_TOO_LARGE" });
-  if (refused > 0) {
-    const share = formatShare(refused / answers.increase(BETS.counter));
-    const why = `${share} of the bets of the ${spanOf(answers)} were refused for it`;
-    const text = `${isFull ? "✕" : "▲"} Refusing ${more}: ${why}.`;
-    return { style: isFull ? "lost" : "warning", text };
+  solver: Limit | undefined,
+): { style: string; text: string; used?: number } {
+  if (solver === undefined) {
+    return { style: "note", text: "How much is free is known once the solver answers." };
   }
-  return isFull
-    ? { style: "warning", text: `▲ Nearly full: ${more} will be refused.` }
-    : { style: "won", text: `✓ Fine: ${formatRounded(free)} USDC is free.` };
+  const { maxExposure: max, info: { config } } = solver;
+  if (max === null) return { style: "note", text: "No limit is set (`--max-exposure`)." };
+  if (max < config.minBetAmount) {
+    const text = `▲ The limit is ${formatUnits(max)} USDC: hardly a bet fits. ` +
+      "`--max-exposure` counts 6 decimals: 5000000000 is 5,000 USDC.";
+    return { style: "warning", text };
+  }
+  const free = formatAmount(atRisk < max ? max - atRisk : 0n);
+  const used = Number(atRisk) / Number(max);
+  const [style, state] = used > FULL
+    ? ["lost", "✕ Full"]
+    : used > NEARLY_FULL
+    ? ["warning", "▲ Nearly full"]
+    : ["won", "✓ Fine"];
+  const what = style === "won"
+    ? `${free} USDC is free`
+    : `bets that may lose more than ${free} USDC are refused`;
+  const share = `${formatShare(used)} of the limit of ${formatRounded(max)} is used`;
+  return { style, used, text: `${state}: ${what}. ${share}.` };
 }
 
 /** What the solver's refusals mean to the maker; users read other words (data/explain.ts). */
@@ -80,16 +97,20 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   RANGE_BROKEN: "The price had left the box before the bet was placed.",
   RANGE_TOO_NARROW: "Its prices are too near each other for the model.",
   PAYOUT_TOO_LOW: "So likely to hold that, less your margin, it pays no more than the stake.",
-  PRICE_MOVED: "The price moved after the quote, and the bet became worth more than it cost.",
-  PRICE_IMPROVED: "The price moved after the quote, and a new one pays the user more.",
+  PRICE_MOVED:
+    "The price moved for the user after the quote: you would have earned less than half of your " +
+    "margin. Normal in fast markets, and near the bounds of short boxes.",
+  PRICE_IMPROVED:
+    "The price moved against the user after the quote: a new quote pays more, and users may ask for " +
+    "it. Normal in fast markets. If your prices are not behind, a lower `--user-lead-ms` refuses less.",
   WINDOW_ENDED: "The box was in the past.",
   DURATION_TOO_SHORT: "The window is shorter than you offer.",
   DURATION_TOO_LONG: "The window is longer than you offer.",
   INVALID_TIME_RANGE: "The window starts too early or too late.",
   BET_TOO_SMALL: "The stake is below your smallest.",
   BET_TOO_LARGE: "The stake is above your largest.",
-  RISK_TOO_LARGE: "One bet would have risked more than --max-risk.",
-  EXPOSURE_TOO_LARGE: "All bets would have risked more than --max-exposure.",
+  RISK_TOO_LARGE: "One bet would have risked more than `--max-risk`.",
+  EXPOSURE_TOO_LARGE: "All open bets together would have risked more than `--max-exposure`.",
   EXPOSURE_UNKNOWN:
     "The solver did not know all its open bets: it had just started, or lost the node.",
   BALANCE_TOO_LOW: "Your balance did not cover the payout: deposit.",
@@ -102,5 +123,5 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   HISTORY_UNAVAILABLE: "Too little price history to price with, as after a start.",
   RATE_LIMITED: "Too many requests from one address, or in all.",
   OUTCOME_UNKNOWN: "The node’s answer was lost. The bet counts as at risk until it is known.",
-  DRY_RUN: "The solver runs with --dry-run and takes no bets.",
+  DRY_RUN: "The solver runs with `--dry-run` and takes no bets.",
 };

@@ -2,11 +2,12 @@ import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
-import { formatRounded, formatShare, formatTime, shortAddress } from "../format.ts";
+import { formatRounded, formatTime, shortAddress } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { nextEndsOf, riskiestUserOf } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
-import { FREE_MIN, roomOf } from "./refusals.ts";
+import { Words } from "../words.tsx";
+import { roomOf } from "./refusals.ts";
 
 /** Ends of bets that are named. */
 const ENDS = 3;
@@ -15,15 +16,16 @@ interface RiskProps {
   theses: readonly Thesis[];
   results: Results;
   solver: SolverFigures | undefined;
+  /** The solver does not answer now. */
+  isOld: boolean;
   nowMs: number;
 }
 
 /** What all open bets can cost, those being placed included, against the limit of `--max-exposure`. */
-export function Risk({ theses, results: { open, atRisk }, solver, nowMs }: RiskProps) {
-  const { executing = 0n, maxExposure, complete } = solver ?? {};
+export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }: RiskProps) {
+  const { executing = 0n, complete } = solver ?? {};
   const all = atRisk + executing;
-  const used = maxExposure ? Number(all) / Number(maxExposure) : undefined;
-  const { style, text } = roomOf(all, solver);
+  const { style, text, used } = roomOf(all, isOld ? undefined : solver);
   const ends = nextEndsOf(theses, nowMs, ENDS);
   const user = riskiestUserOf(theses);
   return (
@@ -36,13 +38,14 @@ export function Risk({ theses, results: { open, atRisk }, solver, nowMs }: RiskP
             {executing > 0n && `, ${formatRounded(executing)} in bets being placed`}
           </p>
           {used !== undefined && (
-            <meter aria-label="Share of the limit in use" max={1} high={1 - FREE_MIN} value={used}>
-              {formatShare(used)}
-            </meter>
+            <p class={`level ${style}`} aria-hidden="true">
+              <span style={{ width: `${100 * Math.min(1, used)}%` }} />
+            </p>
           )}
           <p>
-            <strong class={style}>{text}</strong> {maxExposure && used !== undefined &&
-              `${formatShare(used)} of the limit of ${formatRounded(maxExposure)} is used.`}
+            <strong class={style}>
+              <Words text={text} />
+            </strong>
           </p>
           {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
         </div>
@@ -59,7 +62,10 @@ export function Risk({ theses, results: { open, atRisk }, solver, nowMs }: RiskP
               </Fact>
             ))}
             {user && (
-              <Fact label={`Most from one user: ${shortAddress(user.user)}`}>
+              <Fact
+                // Whole, as long as a line has room for it.
+                label={`Most from one user: ${shortAddress(user.user).replace("…", "…\u2060")}`}
+              >
                 {formatRounded(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}
               </Fact>
             )}

@@ -6,7 +6,8 @@ import { formatDay, formatDuration, formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
-import type { ProblemRecord } from "./problem_log.ts";
+import { Words } from "../words.tsx";
+import type { Episode } from "./problem_log.ts";
 import {
   alertTimeText,
   type Finding,
@@ -19,7 +20,7 @@ interface FindingsProps {
   findings: readonly Finding[];
   states: readonly ServiceState[];
   /** Problems that have ended, the last one first. */
-  ended: readonly ProblemRecord[];
+  ended: readonly Episode[];
   announce(text: string): void;
 }
 
@@ -29,7 +30,7 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
   return (
-    <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
+    <Card title={first.length === 0 ? "Health" : "What is wrong"}>
       {findings.length === 0 && (
         <p class={isKnown ? "won" : "note"}>
           {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
@@ -38,7 +39,10 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
-          <summary>{followingText(following, states)}</summary>
+          <summary>
+            {followingText(findings, states)}
+            <Deadline endsMs={following.flatMap(({ deadlinesMs = [] }) => deadlinesMs)} />
+          </summary>
           <FindingList findings={following} states={states} />
         </details>
       )}
@@ -60,39 +64,45 @@ const ENDED_FIRST = 5;
 
 const DAY_MS = 86_400_000;
 
-function Ended({ records }: { records: readonly ProblemRecord[] }) {
-  const startOf = ({ sinceMs }: ProblemRecord) =>
+function Ended({ records }: { records: readonly Episode[] }) {
+  const startOf = ({ sinceMs }: Episode) =>
     (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
-  const tableOf = (of: string, rows: readonly ProblemRecord[]) => (
-    <Table
-      {...{ of, rows }}
-      isCards
-      keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
-      columns={[
-        { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
-        {
-          name: "Lasted",
-          text: ({ sinceMs, lastMs, mayBeOlder }) =>
-            (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
-        },
-        { name: "Problem", text: ({ service, text }) => `${service}: ${text}` },
-      ]}
-    />
-  );
-  const older = records.slice(ENDED_FIRST);
   return (
     <section aria-label="Ended">
       <h3>Ended</h3>
-      {tableOf("ended problems", records.slice(0, ENDED_FIRST))}
-      {older.length > 0 && (
-        <details>
-          <summary>{older.length} earlier</summary>
-          {tableOf("earlier problems", older)}
-        </details>
-      )}
+      <Table
+        of="ended problems"
+        rows={records}
+        first={ENDED_FIRST}
+        isCards
+        keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
+        columns={[
+          { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
+          {
+            name: "Lasted",
+            text: ({ sinceMs, lastMs, mayBeOlder }) =>
+              (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
+          },
+          { name: "Problem", text: ({ service, text }) => `${service}: ${text}` },
+          {
+            name: "Alert",
+            text: ({ severity, alertedAtMs }) => (
+              <>
+                <Severity severity={severity} />
+                {alertedAtMs ? `, sent ${formatTime(alertedAtMs)}` : ", not sent"}
+              </>
+            ),
+          },
+        ]}
+      />
     </section>
   );
 }
+
+const Severity = ({ severity }: Pick<Finding, "severity">) =>
+  severity === "critical"
+    ? <span class="lost">✕ Critical</span>
+    : <span class="warning">▲ Warning</span>;
 
 function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "states">) {
   const urls = new Map(states.map(({ name, url }) => [name, url]));
@@ -112,10 +122,7 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
   return (
     <li class="finding" data-severity={severity}>
       <p>
-        <span class={severity === "critical" ? "lost" : "warning"}>
-          {severity === "critical" ? "✕ Critical" : "▲ Warning"}
-        </span>{" "}
-        <strong>{service}: {text}</strong>{" "}
+        <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
         <span class="note">
           {mayBeOlder ? "seen since" : "since"} {formatTime(sinceMs)}
           {mayBeOlder && ", may be older"}
@@ -123,14 +130,14 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         </span>
       </p>
       {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
-      <Deadline endsMs={deadlinesMs} nowMs={nowMs} />
+      <Deadline endsMs={deadlinesMs} />
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
       <p>
-        <strong>Do first:</strong> <Step text={firstStep} url={url} />
+        <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
       {Object.entries(commandsByWay).map(([way, command]) => (
         <p key={way}>
-          {way}: <code>{command}</code> <CopyButton text={command} />
+          {way}: <code class="command">{command}</code> <CopyButton text={command} />
         </p>
       ))}
       {commands.length > 0 && <pre>{commands.join("\n")}</pre>}
@@ -148,14 +155,15 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
 }
 
 /** The time that is left until the next bet ends. */
-function Deadline({ endsMs, nowMs }: { endsMs: readonly number[]; nowMs: number }) {
+function Deadline({ endsMs }: { endsMs: readonly number[] }) {
+  const nowMs = useNow(systemClock, 1_000);
   const nextMs = Math.min(...endsMs.filter((endMs) => endMs > nowMs));
   if (nextMs === Infinity) return null;
   return (
-    <p>
-      <strong class="lost">{formatDuration(nextMs - nowMs)} left</strong>: the next of these bets
-      ends at {formatTime(nextMs)}.
-    </p>
+    <span class="detail">
+      <strong class="lost">{formatDuration(nextMs - nowMs)} left</strong>{" "}
+      to fill in prices: the next of these bets ends at {formatTime(nextMs)}.
+    </span>
   );
 }
 
@@ -167,19 +175,4 @@ function CopyButton({ text }: { text: string }) {
       () => label.value = "Not allowed: select them",
     );
   return <button type="button" onClick={() => void copy()}>{label}</button>;
-}
-
-/** A step, whose requests are links. */
-function Step({ text, url }: { text: string; url: string }) {
-  return (
-    <>
-      {text.split("`").map((part, index) => {
-        const [, path] = /^GET (\/[\w/-]+)$/.exec(part) ?? [];
-        if (index % 2 === 0) return part;
-        return path === undefined
-          ? <code key={index}>{part}</code>
-          : <a key={index} href={url + path} target="_blank">{part}</a>;
-      })}
-    </>
-  );
 }

@@ -1,4 +1,11 @@
-import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import {
+  computed,
+  effect,
+  type ReadonlySignal,
+  type Signal,
+  signal,
+  untracked,
+} from "@preact/signals";
 import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
@@ -8,10 +15,11 @@ import { type ServiceName, type ServiceState, ServiceWatch } from "../data/servi
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
 import { Findings } from "./findings_card.tsx";
+import { followTurn } from "./one_tab.ts";
 import { endedOf, LOG_KEY, logged, recordOf, storedRecords, storeRecords } from "./problem_log.ts";
 import {
-  type Finding,
   findingsOf,
+  isAlarm,
   isVisible,
   NEEDS_BACKFILL,
   PRICES_MISSING,
@@ -28,10 +36,7 @@ const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "
 /** Between two looks at a service while another view is shown: rates need two looks in 15 s. */
 const BEHIND_PAUSE_MS = 6_000;
 
-/** Another tab that has not written for so long does not look any more. */
-const OTHERS_MS = 10_000;
-
-/** The operator's view. Once it is opened, it asks the services behind other views, too, less often. */
+/** The operator's view. Once it is opened, one tab asks the services behind other views, too, less often. */
 export function openOperatorView(model: PageModel): View {
   const watch = watchServices(model);
   const Body = () => <OperatorView model={model} watch={watch} />;
@@ -49,16 +54,27 @@ function watchServices(model: PageModel) {
     ? undefined
     : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
-  const repairs = watchRepairs(model, states);
+  const { repairs, poll } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value, sources?.providers.value).map((one) => withRepair(one, repairs.value))
   );
   const records = signal(storedRecords(localStorage));
-  let [isShown, othersAtMs] = [false, -Infinity];
-  // Other tabs keep the same log. The one that shows it looks most often: the others leave it to that.
+  const isShown = signal(false);
+  const isItsTurn = followTurn(isShown);
+  effect(() => {
+    const pauseMs = isShown.value ? undefined : BEHIND_PAUSE_MS;
+    const isAsking = isShown.value || isItsTurn.value;
+    // They read their states as they start.
+    untracked(() => {
+      for (const one of [poll, ...watches.map(({ poll }) => poll)]) {
+        isAsking ? one.start(pauseMs) : one.stop();
+      }
+    });
+    isShown.value ? sources?.poll.start() : sources?.poll.stop();
+  });
+  // Another tab has looked.
   addEventListener("storage", ({ key }) => {
-    if (key !== LOG_KEY) return;
-    [records.value, othersAtMs] = [storedRecords(localStorage), Date.now()];
+    if (key === LOG_KEY) records.value = storedRecords(localStorage);
   });
   effect(() => {
     const [before, nowMs] = [records.peek(), Date.now()];
@@ -66,11 +82,11 @@ function watchServices(model: PageModel) {
       isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
     );
     if (news !== undefined) notify(`${news.service}: ${news.text}`);
-    records.value = logged(before, found.value, ({ service, chapter }) => {
-      const state = states.value.find(({ name }) => name === service);
-      return state !== undefined && isVisible(state, chapter);
+    records.value = logged(before, found.value, (record) => {
+      const state = states.value.find(({ name }) => name === record.service);
+      return state !== undefined && isVisible(state, record);
     }, nowMs);
-    if (isShown || nowMs - othersAtMs > OTHERS_MS) storeRecords(localStorage, records.value);
+    if (isShown.peek() || isItsTurn.peek()) storeRecords(localStorage, records.value);
   });
   // As they were logged: since when, and whether that is known.
   const findings = computed(() =>
@@ -79,16 +95,9 @@ function watchServices(model: PageModel) {
       return { ...one, sinceMs, mayBeOlder };
     })
   );
-  const alarms = computed(() => found.value.filter(isAlarm).length);
-  const ask = (pauseMs?: number) => {
-    isShown = pauseMs === undefined;
-    for (const watch of watches) watch.poll.start(pauseMs);
-  };
-  ask(BEHIND_PAUSE_MS);
-  return { states, sources, findings, records, alarms, ask };
+  const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
+  return { states, sources, findings, records, alarms, isShown };
 }
-
-const isAlarm = ({ severity, cause }: Finding) => severity === "critical" && cause === undefined;
 
 /** Between two looks at what prices are missing. While some are, bets and prices are read for it. */
 const REPAIRS_PAUSE_MS = 3_000;
@@ -97,7 +106,7 @@ const REPAIRS_PAUSE_MS = 3_000;
 function watchRepairs(
   { config, client, markets }: PageModel,
   states: ReadonlySignal<readonly ServiceState[]>,
-): ReadonlySignal<ReadonlyMap<string, Repair>> {
+) {
   const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
   const lacks = computed(() => {
     const latest = states.value.find(({ name }) => name === "node")?.history.latest;
@@ -134,21 +143,16 @@ function watchRepairs(
   const wait = (thrown: unknown) => {
     if (!isRangemakerError(thrown)) throw thrown;
   };
-  new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS).start();
-  return repairs;
+  return { repairs, poll: new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS) };
 }
 
 type ServicesWatch = ReturnType<typeof watchServices>;
 
 function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
-  const { sources, ask } = watch;
+  const { sources, isShown } = watch;
   useEffect(() => {
-    ask();
-    sources?.poll.start();
-    return () => {
-      ask(BEHIND_PAUSE_MS);
-      sources?.poll.stop();
-    };
+    isShown.value = true;
+    return () => isShown.value = false;
   }, []);
   const [states, findings] = [watch.states.value, watch.findings.value];
   const processes = processesOf(states);

@@ -9,7 +9,7 @@ import {
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
-import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 import type { Repair } from "./repairs.ts";
@@ -63,7 +63,10 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
 export const [PRICES_MISSING, NEEDS_BACKFILL] = ["NodePricesMissing", "NodeNeedsBackfill"] as const;
 
 /** They stay after their cause has ended, until somebody runs commands, which are read for them. */
-const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+
+/** They have causes of their own. */
+const ITS_OWN = new Set(PROBLEMS.filter(({ isItsOwn }) => isItsOwn).map(({ name }) => name));
 
 /** After a return: rates look back so far, and answers are some seconds apart. */
 const BACK_MS = RECENT_MS + 5_000;
@@ -95,12 +98,15 @@ export function findingsOf(
 ): Finding[] {
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
-  const away = services.filter(({ isUp, awayAgoMs }) => isUp === false || awayAgoMs <= BACK_MS);
+  const away = services.filter(({ isSilent, awayAgoMs }) => isSilent || awayAgoMs <= BACK_MS);
+  const waiting = new Set(services.filter(isWaiting).map(({ name }) => name));
   // Figures of these count what they missed.
   const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
+    if (ITS_OWN.has(finding.chapter)) return finding;
     const cause = away.find(({ name, isUp }) =>
-      !isAway(finding) && NEEDS[finding.service].includes(name) &&
+      (!isAway(finding) || waiting.has(finding.service) && WAITED_FOR.has(name)) &&
+      NEEDS[finding.service].includes(name) &&
       !(isUp && TO_BACKFILL.has(finding.chapter))
     ) ?? missing.find(({ name }) =>
       !isCritical(finding) && name === finding.service
@@ -109,7 +115,16 @@ export function findingsOf(
   }).sort((a, b) => rankOf(a) - rankOf(b));
 }
 
+/** Critical, and nothing else is its cause. */
+export const isAlarm = ({ severity, cause }: Finding) =>
+  severity === "critical" && cause === undefined;
+
 const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
+
+/** For these, a service may wait too long with its own answer. */
+const WAITED_FOR: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
+
+const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
 /** Without another service, one works badly, but answers. */
 const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
@@ -153,7 +168,7 @@ export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): n
 /** The bound of an alert in words. */
 export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
   const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
-  return `alert ${sign}${formatValue(limit, { isFlag, unit })}`;
+  return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
 }
 
 /** A problem that a service has. */
@@ -193,9 +208,17 @@ function firstStepOf({ stepsByPart = {}, firstStep }: Problem, parts: readonly s
 
 const isFirstLook = ({ spanMs }: ServiceState["history"]) => spanMs < FIRST_LOOK_MS;
 
-/** Whether a problem of this kind would be found if a service had it. */
-export function isVisible({ isUp, history }: ServiceState, chapter: string): boolean {
-  return isUp === true && (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
+/**
+ * Whether a problem would be found if a service had it.
+ *
+ * @param lastMs When it was seen, perhaps by another tab: older answers say nothing.
+ */
+export function isVisible(
+  { isUp, isSilent, history }: ServiceState,
+  { chapter, lastMs }: { chapter: string; lastMs: number },
+): boolean {
+  return isUp === true && !isSilent && history.latestMs >= lastMs &&
+    (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
 }
 
 /** The services that answer, by the process that they run in. */
@@ -223,16 +246,18 @@ export function runbookOf({ chapter, service }: Pick<Finding, "chapter" | "servi
 
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */
 export function followingText(
-  following: readonly Finding[],
+  findings: readonly Finding[],
   states: readonly ServiceState[],
 ): string {
+  const following = findings.filter(({ cause }) => cause !== undefined);
+  const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
-    states.some((one) => one.name === name && !one.isUp)
+    states.some((one) => one.name === name && one.isSilent)
       ? `${name} does not answer`
       : `${name} was away: this should end within a minute`
   );
-  return `${following.length} more ${following.length === 1 ? "problem" : "problems"}` +
+  return `${following.length} ${more}${following.length === 1 ? "problem" : "problems"}` +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 

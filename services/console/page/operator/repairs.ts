@@ -42,6 +42,7 @@ const commandOf = (options: string, historyUrl: string | undefined) =>
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function harmOf(bets: readonly Bet[]): string {
+  if (bets.length === 0) return ""; // the others have ended
   const users = new Set(bets.map(({ user }) => user)).size;
   const stakes = bets.reduce((sum, { betAmount }) => sum + betAmount, 0n);
   return `${counted(bets.length, "bet")} of ${counted(users, "user")}, ${

@@ -33,7 +33,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
           url.replace(/^https?:\/\//, ""),
           ...processTexts(state, process),
           isUp === false && history.latestMs > 0 && `last known, ${formatTime(history.latestMs)}`,
-        ].filter(Boolean).join(" · ")}
+        ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []).join(" · ")}
       </p>
       {history.latestMs > 0 && (
         <dl class="facts" data-old={isUp === false}>
@@ -45,7 +45,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
       {figures.length > 0 && (
         <details>
           <summary>
-            {figures.length} figures with an alert{bad > 0 && `, ✕ ${bad} beyond it`}
+            {figures.length} figures with an alert{bad > 0 && `, ${bad} beyond it`}
           </summary>
           <dl class="facts">
             {figures.map((figure) => <AlertFact key={figure.problem.name} {...figure} />)}
@@ -62,8 +62,10 @@ function verdictOf(
   findings: readonly Finding[],
 ): [style: string, text: string] {
   if (isUp === undefined) return ["note", "… asking"];
-  if (!isUp) return ["lost", "✕ away"];
   const own = findings.filter(({ service }) => service === name);
+  const [cause] = own.flatMap(({ cause }) => cause ?? []);
+  if (!isUp && cause !== undefined) return ["warning", `▲ waits for ${cause}`];
+  if (!isUp) return ["lost", "✕ away"];
   if (own.some(({ severity }) => severity === "critical")) return ["lost", "✕ has a problem"];
   if (own.length > 0) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];

@@ -1,7 +1,7 @@
 import { Card } from "../card.tsx";
 import type { Providers } from "../data/providers.ts";
 import type { ServiceState } from "../data/service_watch.ts";
-import { formatQuotePrice, toNumber } from "../format.ts";
+import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
 import { faultOf, faultText, formatAge, formatPoints } from "./figures.ts";
 
@@ -64,9 +64,10 @@ function Source({ exchange, ...provider }: Provider) {
   );
 }
 
-const LastFault = ({ ready, lastError, reconnects }: Provider) =>
+const LastFault = ({ ready, lastError, lastErrorTime, reconnects }: Provider) =>
   lastError && (
     <span class={ready ? "note" : "lost"}>
+      {lastErrorTime && `${formatTime(lastErrorTime)}: `}
       {faultText(lastError)} (connected again {reconnects} ×)
     </span>
   );

@@ -1,8 +1,8 @@
 /** The place on the chart that the pointer shows, and what a box there would pay. */
 import { type Signal, signal } from "@preact/signals";
-import { type Bet, type Market, systemClock } from "@rangemaker/client";
+import { type Bet, type Market, type RangemakerClient, systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
-import type { PageModel } from "../data/page_model.ts";
+import type { MarketState } from "../data/price_feed.ts";
 import type { Point, PriceSeries } from "../data/price_series.ts";
 import { durationText, formatQuotePrice, formatTime } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
@@ -18,10 +18,10 @@ const STAKE = 10_000_000n;
 
 export interface ProbeOptions {
   model: {
-    client: Pick<PageModel["client"], "estimate">;
-    feed: Pick<PageModel["feed"], "seriesOf">;
-    serverClock: Pick<PageModel["serverClock"], "now">;
-    stateOf: PageModel["stateOf"];
+    client: Pick<RangemakerClient, "estimate">;
+    feed: { seriesOf(symbol: string): PriceSeries };
+    serverClock: { now(): number };
+    stateOf(symbol: string): MarketState;
   };
   slip: Pick<BetSlip, "stage" | "fields">;
   market: Market;

@@ -1,0 +1,14 @@
+/** A text whose parts in backticks are code; its requests are links, if there is a service for them. */
+export function Words({ text, url }: { text: string; url?: string }) {
+  return (
+    <>
+      {text.split("`").map((part, index) => {
+        const [, path] = /^GET (\/[\w/-]+)$/.exec(part) ?? [];
+        if (index % 2 === 0) return part;
+        return url === undefined || path === undefined
+          ? <code key={index}>{part}</code>
+          : <a key={index} href={url + path} target="_blank">{part}</a>;
+      })}
+    </>
+  );
+}
