@@ -4,6 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
+import { eventually } from "../support/eventually.ts";
 import { violationsEverywhere } from "./accessibility.ts";
 import { hasChromium, launchBrowser, Visitor, whileAsleep } from "./browser.ts";
 import { TestServices } from "./services.ts";
@@ -17,8 +18,12 @@ function browserTest(name: string, view: string, test: Test): void {
   tests.push({ name, view, test });
 }
 
-/** A bet that is open for the whole test, so that the maker has something to lose. */
-async function placeBet(services: TestServices, startsInMs = 60_000): Promise<void> {
+/**
+ * A bet that is open for the whole test, so that the maker has something to lose.
+ *
+ * @returns When its window begins.
+ */
+async function placeBet(services: TestServices, startsInMs = 60_000): Promise<number> {
   const wallet = privateKeyToAccount(generatePrivateKey());
   const client = new RangemakerClient({ urls: services.urls, chainId: 1337, wallet });
   const oracle = services.urlOf("oracle");
@@ -35,6 +40,7 @@ async function placeBet(services: TestServices, startsInMs = 60_000): Promise<vo
       endTime: startTime + 600_000,
     }),
   );
+  return startTime;
 }
 
 browserTest(
@@ -88,7 +94,7 @@ browserTest(
   "#operator",
   async (visitor, services) => {
     const { page } = visitor;
-    await placeBet(services, 1_500);
+    const startTime = await placeBet(services, 1_500);
     const isUp = (name: string, up: boolean) =>
       page.waitForSelector(`[data-service="${name}"][data-up="${up}"]`);
     for (const name of ["oracle", "node", "proxy", "bridge", "solver"] as const) {
@@ -104,6 +110,9 @@ browserTest(
         await visitor.sees(/Maker is away/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
+      // Some prices of the bet are missing.
+      const hasGap = () => systemClock.now() > startTime + 500 || undefined;
+      await eventually("the window of the bet has begun", hasGap);
       await services.start(name);
       await isUp(name, true);
       if (name === "oracle") {
