@@ -49,7 +49,7 @@ Deno.test({
       await playBets(client);
       const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
 
-      await visitor.sees(new RegExp(`users won \\d of ${SHORT}[\\s\\S]*${LONG} open`));
+      await visitor.sees(new RegExp(`users won \\d+ of ${SHORT}[\\s\\S]*${LONG} open`));
       const { theses } = await node.getTheses({ solver, limit: 1_000 });
       const { profit, atRisk, held } = resultsOf(theses);
       const { balance } = await node.getAccount(solver);
@@ -62,7 +62,7 @@ Deno.test({
         /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+ % of the limit of 300\.00 is used/,
       );
       await visitor.sees(/Next end: \d\d:\d\d:\d\d, in [\d.]+ min\s+frees \d+\.\d\d\s+Then: /);
-      await visitor.sees(/Most from one user: 0x\w+…\u2060\w+\s+\d+\.\d\d in \d bets/);
+      await visitor.sees(/Most from one user: 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
       await visitor.sees(
         new RegExp(
           "Expected since the solver’s start at [\\d:]+\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+ % of the " +
@@ -88,7 +88,7 @@ Deno.test({
       );
       assert.match(
         forecasts ?? "",
-        /^Your bets: predicted \d+ %, held \d+ % of [1-9], too few to tell/,
+        /^Your bets: predicted \d+ %, held \d+ % of [1-9]\d*, too few to tell/,
       );
       await visitor.sees(new RegExp(`Your bets\\s+↑ % held, of ${SHORT} settled`));
       const map = await visitor.page.waitForSelector('svg[aria-label*="loss by price and time"]');
