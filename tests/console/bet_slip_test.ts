@@ -356,7 +356,7 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   assert.equal(said[0], `(${slip.terms})`);
 });
 
-Deno.test("BetSlip: nothing is spoken of a payout while the chart says what is wrong", () => {
+Deno.test("BetSlip: while the market has a problem, which the chart announces, no payout is announced", () => {
   const { slip, said, clock, obstacle } = scene();
   obstacle.now = { button: "You are offline", text: "" };
   slip.estimator.state.value = { failure: new NetworkError("SERVICE_UNREACHABLE", ""), bet: BET };
@@ -582,7 +582,7 @@ Deno.test("BetSlip: another account drops the quote and the estimate, and a sign
   }
 });
 
-Deno.test("changesOf: a quote is compared with what was seen before: under 1 % not at all, from 5 % less on with a warning and why", () => {
+Deno.test("changesOf: a quote under 1 % from the estimate is not compared; 5 % below it, a warning says why", () => {
   const changes = (payout: bigint, probability: number, seen = 0.5) => {
     const estimated = { ...ESTIMATE, payout: 20_000_000n, probability: seen };
     const offer = { ...offerOf(1, { payout }), probability };

@@ -56,7 +56,7 @@ Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read
   assert.deepEqual([new Error("closed"), "gone"].map(messageOf), ["closed", "gone"]);
 });
 
-Deno.test("durationText: a duration in one or two units, without what is nothing", () => {
+Deno.test("durationText: names one or two units, and leaves out those that are zero", () => {
   const texts = {
     "0 s": -5,
     "0.1 s": 100,

@@ -101,7 +101,7 @@ Deno.test("Problem log: while its service is away, a problem has not ended", () 
   assert.deepEqual(endedOf(records).map(({ chapter }) => chapter), ["ServiceDown"]);
 });
 
-Deno.test("Problem log: a reload ends nothing; what is found two minutes after the page was closed is another problem", () => {
+Deno.test("Problem log: a problem goes on over a reload, and is a new one two minutes after the page was closed", () => {
   const store = memoryStore();
   storeRecords(store, log([[1_000, node]]));
   const again = { ...node, mayBeOlder: true };
@@ -131,7 +131,7 @@ Deno.test("Problem log: the time that the services name wins; what only followed
   assert.deepEqual(endedOf(early), [], "the cause was noticed seconds later");
 });
 
-Deno.test("Problem log: what comes back within half a minute is one episode; one without length is none", () => {
+Deno.test("Problem log: a problem that returns within 30 s is one row; one under a second is not listed", () => {
   const full = (extent: number) =>
     findingOf("solver", { chapter: "SolverExposureFull", text: `${extent} %`, extent, afterS: 5 });
   const records = log([

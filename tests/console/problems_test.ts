@@ -362,7 +362,7 @@ Deno.test("Problems: bad health that a figure explains is said once, with the se
   );
 });
 
-Deno.test("Problems: bets that cannot be won come first, unless they follow from what is away", () => {
+Deno.test("Problems: bets that cannot be won come first, unless a service that is away explains them", () => {
   const missing = 'node_price_slots_needed{market="A/B"} 3';
   const node = stateOf("node", ALIVE.map((text) => `${text}\n${missing}`));
   const firstBeside = (name: ServiceName) =>

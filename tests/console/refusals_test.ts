@@ -20,7 +20,7 @@ function historyOf(...reads: Record<string, number>[]): MetricsHistory {
 
 const [BETS, QUOTES] = REQUESTS;
 
-Deno.test("answersTo: the success first, then what was most frequent lately, with both counts", () => {
+Deno.test("answersTo: lists the success first, then refusals by their number in the last minutes, with both counts", () => {
   const history = historyOf(
     { executed: 10, PRICE_MOVED: 50, WINDOW_ENDED: 0 },
     { executed: 12, PRICE_MOVED: 50, DURATION_TOO_LONG: 3, WINDOW_ENDED: 0 },
@@ -45,7 +45,7 @@ Deno.test("answersTo: the last five minutes count, and a counter that went back 
 const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
   roomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
 
-Deno.test("roomOf: fine, nearly full or full, by the bounds of the alerts and by what is free alone", () => {
+Deno.test("roomOf: the limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
   const at = (atRisk: bigint) => {
     const { style, text, used } = roomAt(atRisk, 100_000_000n);
     return [style, text, used];

@@ -30,7 +30,7 @@ export class Metrics {
   }
 
   /** Some of the metrics alone, for a history that is long. */
-  only(...names: string[]): Metrics {
+  select(...names: string[]): Metrics {
     return new Metrics(new Map(names.map((name) => [name, this.of(name)])));
   }
 }

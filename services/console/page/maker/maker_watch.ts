@@ -133,7 +133,7 @@ export class MakerWatch {
       const info = await this.#client.solverInfo(signal);
       const readAtMs = this.#clock.now();
       const metrics = parseMetrics(figures?.text ?? "");
-      const counters = metrics.only(...REQUESTS.map(({ counter }) => counter));
+      const counters = metrics.select(...REQUESTS.map(({ counter }) => counter));
       if (!signal.aborted) this.solverProblem.value = undefined;
       this.#answers = this.#answers.with(readAtMs, counters, RECENT_MS);
       return { ...exposure, info, metrics, answers: this.#answers, readAtMs };
