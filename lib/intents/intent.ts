@@ -109,13 +109,12 @@ export interface Admission {
   /** Intents under way before the caller read the facts for its decision, such as a balance. */
   inFlightBefore: InFlight;
   /**
-   * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
+   * Counts the reservation in the book, or throws to refuse: then nothing is recorded. The first
+   * refusal is retried with a fresh book, since others may have released what it counted.
    *
    * @param inFlight Keys of all other intents that were unfinished at any time since `inFlightBefore`.
-   * @param isRefreshed False: the book may still count reservations that others released; a refusal is
-   * then retried once with a fresh book.
    */
-  decide(inFlight: ReadonlySet<string>, isRefreshed: boolean): void;
+  decide(inFlight: ReadonlySet<string>): void;
 }
 
 /** The state of a new intent once it is recorded. */

@@ -53,12 +53,7 @@ export interface AdmittedInsertion {
 }
 
 type Outcome = Insertion | { refusal: unknown };
-
-interface Decisions {
-  accepted: Map<AdmittedInsertion, Insertion>;
-  /** Why the others were refused, except those that are recorded already. */
-  refusals: Map<AdmittedInsertion, unknown>;
-}
+type Outcomes = Map<AdmittedInsertion, Outcome>;
 
 /**
  * Records intents whose reservations fit into a bound that all processes of a service share. A row that
@@ -115,61 +110,50 @@ export class SharedReservations {
     ];
     this.#addAll(rows, book);
     const inFlight = keysOf(parseRow(keysSchema, row).keys);
-    let { accepted, refusals } = yield* this.#decide(batch, inFlight, { isRefreshed: false });
-    if (refusals.size > 0) {
+    const outcomes: Outcomes = new Map();
+    yield* this.#decide(batch, inFlight, outcomes);
+    const refused = [...outcomes].filter(([, outcome]) => "refusal" in outcome);
+    if (refused.length > 0) {
       // Others may have released what they were refused for: read that, and decide once more.
       yield* this.#refresh(book);
-      const again = yield* this.#decide([...refusals.keys()], inFlight, { isRefreshed: true });
-      accepted = new Map([...accepted, ...again.accepted]);
-      refusals = again.refusals;
+      yield* this.#decide(refused.map(([insertion]) => insertion), inFlight, outcomes);
     }
-    const outcomes = new Map<AdmittedInsertion, Outcome>(accepted);
-    const others = batch.filter((insertion) => !accepted.has(insertion));
-    const found = yield others.map(({ find }) => find);
-    others.forEach((insertion, index) => {
-      const [row] = found[index] ?? [];
-      const refusal = refusals.get(insertion) ?? new StoreError(VANISHED);
-      // If the key is taken, its intent answers, also where there is no room for another one.
-      outcomes.set(
-        insertion,
-        row === undefined ? { refusal } : { inserted: false, intent: intentOfRow(row) },
-      );
-    });
-    return batch.map((insertion) => outcomes.get(insertion)!); // one each
+    yield* findRecorded(batch, outcomes);
+    return batch.map((insertion) =>
+      outcomes.get(insertion) ?? { refusal: new StoreError(VANISHED) }
+    );
   }
 
   /** Decides about intents in order, each beside those accepted before it, and inserts the accepted. */
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,
-    { isRefreshed }: { isRefreshed: boolean },
-  ): SqlSteps<Decisions> {
-    const reserved: AdmittedInsertion[] = [];
-    const refusals: Decisions["refusals"] = new Map();
+    outcomes: Outcomes,
+  ): SqlSteps<void> {
+    const accepted: AdmittedInsertion[] = [];
     for (const insertion of insertions) {
       const { intent: { key }, admission } = insertion;
-      // It is recorded already.
-      if (admission.book.isReserved(key)) continue;
+      if (admission.book.isReserved(key)) continue; // it is recorded already
       try {
-        admission.decide(inFlight.union(admission.inFlightBefore.keys), isRefreshed);
+        admission.decide(inFlight.union(admission.inFlightBefore.keys));
         inFlight.add(key);
-        reserved.push(insertion);
+        accepted.push(insertion);
       } catch (refusal) {
-        refusals.set(insertion, refusal); // Other intents of the same transaction must not fail with it.
+        outcomes.set(insertion, { refusal }); // the other intents of the transaction go on
       }
     }
-    const accepted: Decisions["accepted"] = new Map();
-    const inserted = yield reserved.map(({ insert }) => insert);
-    reserved.forEach((insertion, index) => {
+    const inserted = yield accepted.map(({ insert }) => insert);
+    for (const [index, insertion] of accepted.entries()) {
       const { intent, admission } = insertion;
       const [row] = inserted[index] ?? [];
-      // The key belongs to an intent without a reservation.
-      if (row === undefined) return admission.book.release(intent.key);
+      if (row === undefined) {
+        admission.book.release(intent.key); // the key belongs to an intent without a reservation
+        continue;
+      }
       const { sequence } = parseRow(sequenceSchema, row);
       this.#newest = Math.max(this.#newest, sequence);
-      accepted.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence) });
-    });
-    return { accepted, refusals };
+      outcomes.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence) });
+    }
   }
 
   *#refresh(book: ReservationBook): SqlSteps<void> {
@@ -196,4 +180,21 @@ export class SharedReservations {
       }
     }
   }
+}
+
+/** If a key is taken, its intent answers, also where there is no room for another one. */
+function* findRecorded(
+  batch: readonly AdmittedInsertion[],
+  outcomes: Outcomes,
+): SqlSteps<void> {
+  const others = batch.filter((insertion) => !isInserted(outcomes.get(insertion)));
+  const found = yield others.map(({ find }) => find);
+  for (const [index, insertion] of others.entries()) {
+    const [row] = found[index] ?? [];
+    if (row !== undefined) outcomes.set(insertion, { inserted: false, intent: intentOfRow(row) });
+  }
+}
+
+function isInserted(outcome: Outcome | undefined): boolean {
+  return outcome !== undefined && "inserted" in outcome;
 }

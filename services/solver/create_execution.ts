@@ -61,7 +61,11 @@ export function createExecution(
     dryRun,
     onRecheck: metrics.rechecked,
     checks: new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy }),
-    limit: new ExposureLimit({ book: exposure, onNear: executionLog.exposure }),
+    limit: new ExposureLimit({
+      book: exposure,
+      refreshBook: () => store.refreshReservations(exposure),
+      onNear: executionLog.exposure,
+    }),
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
   const handler: IntentHandler = {

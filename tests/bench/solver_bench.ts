@@ -126,7 +126,7 @@ function ownExecutor(
     },
     checks,
     exposure,
-    limit: new ExposureLimit({ book: exposure }),
+    limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
     releaseSettled: () => Promise.resolve(0),
     hedge,
     quoteSigner,

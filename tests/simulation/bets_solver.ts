@@ -116,7 +116,7 @@ export class BetsSolver {
         strategy,
       }),
       exposure: book,
-      limit: new ExposureLimit({ book }),
+      limit: new ExposureLimit({ book, refreshBook: () => store.refreshReservations(book) }),
       releaseSettled: () => this.#reservations.reconcile(),
       hedge: withFaultPoints("hedge", hedge, faults),
       quoteSigner,

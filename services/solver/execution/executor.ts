@@ -140,7 +140,7 @@ export class Executor {
       if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
       throw thrown;
     } finally {
-      limit.report();
+      await limit.report();
     }
   }
 

@@ -1,3 +1,4 @@
+import { RangemakerError } from "../../../lib/errors.ts";
 import { refusal } from "../failures.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import {
@@ -12,6 +13,8 @@ import { worstCaseLoss } from "./worst_case_loss.ts";
 
 export interface ExposureLimitOptions {
   book: ExposureBook;
+  /** Makes the book count exactly the reservations in the database. */
+  refreshBook(): Promise<void>;
   /** Called by {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
   onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
@@ -51,32 +54,47 @@ export class ExposureLimit {
     return {
       book,
       inFlightBefore,
-      decide: (inFlight, isRefreshed) => {
+      decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        if (book.max !== undefined) this.#requireRoom(bet, book.max, isRefreshed);
+        if (book.max !== undefined) this.#requireRoom(bet, book.max);
         book.reserve(quoteHash, bet);
       },
     };
   }
 
-  /** Reports if the exposure came near the limit, or dropped well below it again, since the last call. */
-  report(): void {
-    const { book: { max }, onNear } = this.#options;
-    if (max === undefined) return;
-    const total = this.#totalWith([], max);
-    const isNear = this.#isNearBy(total, max);
-    if (isNear === this.#isNear) return;
-    this.#isNear = isNear;
-    onNear?.(isNear, total, max);
+  /**
+   * Reports if the exposure came near the limit, or dropped well below it again, since the last call.
+   * Reads what other solvers have released first; if that fails, the next call tries again.
+   */
+  async report(): Promise<void> {
+    const { refreshBook, onNear } = this.#options;
+    if (onNear === undefined || this.#change() === undefined) return;
+    try {
+      await refreshBook();
+    } catch (thrown) {
+      if (thrown instanceof RangemakerError) return;
+      throw thrown;
+    }
+    const change = this.#change();
+    if (change === undefined) return;
+    this.#isNear = change.isNear;
+    onNear(change.isNear, change.total, change.max);
   }
 
-  #requireRoom(bet: BetAtRisk, max: bigint, isRefreshed: boolean): void {
+  /** The exposure, if it has come near the limit or dropped well below it. */
+  #change(): { isNear: boolean; total: bigint; max: bigint } | undefined {
+    const { max } = this.#options.book;
+    if (max === undefined) return undefined;
+    const total = this.#totalWith([], max);
+    const percent = this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from;
+    const isNear = total * 100n >= max * percent;
+    return isNear === this.#isNear ? undefined : { isNear, total, max };
+  }
+
+  #requireRoom(bet: BetAtRisk, max: bigint): void {
     if (!this.#options.book.complete) throw refusal("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
-    const wouldWarn = !this.#isNear && this.#isNearBy(total, max);
-    // A warning must not come from bets that others have released. So a bet that would cause one is
-    // refused at first: the store then refreshes the book and decides once more.
-    if (total <= max && (isRefreshed || !wouldWarn)) return;
+    if (total <= max) return;
     throw refusal("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
   }
 
@@ -86,9 +104,5 @@ export class ExposureLimit {
     const sum = bets.reduce((total, bet) => total + riskOf(bet), book.total);
     const isFar = sum * 100n < max * NEAR_PERCENT.until;
     return isFar ? sum : worstCaseLoss([...book.betsAtRisk, ...bets]);
-  }
-
-  #isNearBy(total: bigint, max: bigint): boolean {
-    return total * 100n >= max * (this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from);
   }
 }

@@ -203,9 +203,9 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
       const count = new Count(1_000);
       const decideSince = async (key: string, before: InFlight) => {
         const admission = count.admission(key, 1);
-        const decide = (inFlight: ReadonlySet<string>, isRefreshed: boolean) => {
+        const decide = (inFlight: ReadonlySet<string>) => {
           seen.push([...inFlight].sort());
-          admission.decide(inFlight, isRefreshed);
+          admission.decide(inFlight);
         };
         const options = {
           reserves: true,
@@ -267,19 +267,19 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     },
   );
 
-  test("a decision says whether the releases of others were read", async (store, other) => {
+  test("a refused one is decided again once the releases of others are read", async (store, other) => {
     const count = new Count(10);
     const { intent } = await count.reserve(store, "a", 10);
     await other.finish(intent, failed, 3);
     const admission = count.admission("b", 5);
-    const asked: boolean[] = [];
-    const decide = (inFlight: ReadonlySet<string>, isRefreshed: boolean) => {
-      asked.push(isRefreshed);
-      admission.decide(inFlight, isRefreshed);
+    const heldBefore: string[][] = [];
+    const decide = (inFlight: ReadonlySet<string>) => {
+      heldBefore.push([...count.held.keys()]);
+      admission.decide(inFlight);
     };
     const options = { reserves: true, admission: { ...admission, decide } };
     assert.equal((await store.insert(amountOf("b", 5), options)).inserted, true);
-    assert.deepEqual([asked, [...count.held.keys()]], [[false, true], ["b"]]);
+    assert.deepEqual([heldBefore, [...count.held.keys()]], [[["a"], []], ["b"]]);
   });
 }
 

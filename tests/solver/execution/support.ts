@@ -116,7 +116,11 @@ export async function withExecutor(
     hedgeMs: hedge.expectedMs,
     strategy,
   });
-  const limit = new ExposureLimit({ book: exposure, ...(onNear && { onNear }) });
+  const limit = new ExposureLimit({
+    book: exposure,
+    refreshBook: () => store.refreshReservations(exposure),
+    ...(onNear && { onNear }),
+  });
   const chain = { require: () => Promise.resolve() };
   const reservations = new Reservations({
     store,

@@ -113,7 +113,7 @@ Deno.test("Exposure: a bet adds its correlated risk once, from its reservation u
 class World {
   readonly max = 200n;
   readonly book = new ExposureBook(this.max, decodeBet);
-  readonly limit = new ExposureLimit({ book: this.book });
+  readonly limit = new ExposureLimit({ book: this.book, refreshBook: () => Promise.resolve() });
   readonly #random: RandomSource;
   /** What naively is at risk: executions under way, and open theses of the chain. */
   readonly pending = new Map<number, bigint>();
@@ -156,7 +156,7 @@ class World {
     const risk = BigInt(Math.floor(this.#random() * 40));
     try {
       const bet = thesisOf(id, { payout: 100n + risk });
-      this.limit.admission(quoteHashOf(id), bet, plenty).decide(new Set(), true);
+      this.limit.admission(quoteHashOf(id), bet, plenty).decide(new Set());
     } catch (thrown) {
       assert.ok(thrown instanceof RangemakerError);
       if (thrown.code === "EXPOSURE_TOO_LARGE") assert.ok(this.book.total + risk > this.max);

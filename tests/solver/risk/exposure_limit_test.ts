@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
-import type { Reservation } from "../../../lib/intents/intent.ts";
+import { type Reservation, StoreError } from "../../../lib/intents/intent.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Balances } from "../../../services/solver/risk/bet_at_risk.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -15,7 +15,7 @@ function limitOf(max: bigint | undefined, theses?: readonly Thesis[]) {
   const book = new ExposureBook(max, betOfPayload);
   book.beginReading();
   if (theses !== undefined) book.endReading(theses);
-  return { book, limit: new ExposureLimit({ book }) };
+  return { book, limit: new ExposureLimit({ book, refreshBook: () => Promise.resolve() }) };
 }
 
 /** A bet with this much at risk. */
@@ -31,8 +31,7 @@ function reservation(id: number, risk: bigint): Reservation {
 function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
   const { book, decide } = limit.admission(quoteHashOf(99), betOf(risk), plenty);
   for (const one of others) book.addReservation(one);
-  decide(new Set(), true);
-  limit.report();
+  decide(new Set());
   book.release(quoteHashOf(99));
 }
 
@@ -50,7 +49,7 @@ Deno.test("ExposureLimit: the bound holds to the unit, and a refusal has the fig
   const passed = { exposure: "26", maxExposure: "25" };
   decide(limit, 5n, reservation(2, 10n));
   refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", { risk: "6", ...passed });
-  limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set(), true);
+  limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set());
   refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", { risk: "1", ...passed });
 });
 
@@ -88,7 +87,7 @@ Deno.test("ExposureLimit: balances cover all bets under way of the same user, an
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
     const { book, decide } = limit.admission(quoteHashOf(99), bet, { balances, inFlightBefore });
     for (const id of [1, 2, 3]) book.addReservation(reservation(id, 10n));
-    decide(inFlight, true);
+    decide(inFlight);
     book.release(quoteHashOf(99));
   };
   decideWith({ user: 300n, solver: 25n });
@@ -110,33 +109,59 @@ Deno.test("ExposureLimit: near the bound, bets that cannot both be won count onc
   const { limit } = limitOf(20n, [thesisOf(1, within(1n, 2n))]);
   const admit = (id: number, risk: bigint, range: Partial<Thesis>) =>
     limit.admission(quoteHashOf(id), { ...betOf(risk), ...range }, plenty)
-      .decide(new Set(), true);
+      .decide(new Set());
   admit(2, 15n, within(3n, 4n));
   const overlapping = () => admit(3, 6n, within(4n, 5n));
   refused(overlapping, "EXPOSURE_TOO_LARGE", { exposure: "21" });
 });
 
-Deno.test("ExposureLimit: reports once that the bound is near, and once that it is far again", () => {
+/** A limit of 100 that reports, and a bet with this much at risk that it is asked to report about. */
+function reportingLimit(refreshBook: (book: ExposureBook) => Promise<void>) {
   const reports: string[] = [];
   const { book } = limitOf(100n, []);
-  const onNear = (isNear: boolean, total: bigint, max: bigint) =>
-    reports.push(`${isNear} ${total}/${max}`);
-  const limit = new ExposureLimit({ book, onNear });
-  for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) decide(limit, risk);
+  const limit = new ExposureLimit({
+    book,
+    refreshBook: () => refreshBook(book),
+    onNear: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+  });
+  const reportWith = async (risk: bigint) => {
+    book.addReservation(reservation(9, risk));
+    await limit.report();
+    book.release(quoteHashOf(9));
+  };
+  return { book, reports, limit, reportWith };
+}
+
+Deno.test("ExposureLimit: reports once that the bound is near, and once that it is far again", async () => {
+  const { reports, reportWith } = reportingLimit(() => Promise.resolve());
+  for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) await reportWith(risk);
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
-  refused(() => decide(limit, 101n), "EXPOSURE_TOO_LARGE");
 });
 
-Deno.test("ExposureLimit: warns and refuses only once the releases of other solvers are read", () => {
-  const reports: boolean[] = [];
-  const { book } = limitOf(100n, []);
-  const limit = new ExposureLimit({ book, onNear: (isNear) => reports.push(isNear) });
+Deno.test("ExposureLimit: warns only once the releases of other solvers are read", async () => {
+  const { book, reports, reportWith } = reportingLimit((book) => {
+    book.release(quoteHashOf(1));
+    return Promise.resolve();
+  });
   book.addReservation(reservation(1, 60n));
-  const { decide } = limit.admission(quoteHashOf(99), betOf(25n), plenty);
-  assert.throws(() => decide(new Set(), false), { code: "EXPOSURE_TOO_LARGE" });
-  assert.deepEqual([reports, book.total], [[], 60n]);
-  book.release(quoteHashOf(1));
-  decide(new Set(), true);
-  limit.report();
-  assert.deepEqual([reports, book.total], [[], 25n]);
+  await reportWith(25n);
+  assert.deepEqual([reports, book.total], [[], 0n]);
+});
+
+Deno.test("ExposureLimit: warns at the next report if the database cannot be read", async () => {
+  let reads = 0;
+  const { reports, reportWith } = reportingLimit(() =>
+    ++reads === 1 ? Promise.reject(new StoreError("is away")) : Promise.resolve()
+  );
+  await reportWith(85n);
+  assert.deepEqual(reports, []);
+  await reportWith(85n);
+  assert.deepEqual(reports, ["true 85/100"]);
+});
+
+Deno.test("ExposureLimit: two reports at once warn once", async () => {
+  const { book, limit, reports } = reportingLimit(() => Promise.resolve());
+  book.addReservation(reservation(1, 90n));
+  await Promise.all([limit.report(), limit.report()]);
+  assert.deepEqual(reports, ["true 90/100"]);
 });
