@@ -52,55 +52,64 @@ export function buildChecks(
   const signs = Object.values(options).some(({ kind }) => kind.role === "key");
   const [chain] = ofKind(kinds.chainId);
   const [host] = ofKind(kinds.host);
+  const optionErrors = Object.entries(options).map(([key, option]) =>
+    optionalCheck(
+      "option",
+      errors.get(key),
+      ({ message }) =>
+        fail(message, `Correct ${optionLabel(option)}; see rangemaker ${service} --help`),
+    )
+  );
+  const permissions = optionalCheck(
+    "permissions",
+    target.permissions?.(values) ?? {},
+    (more) => checkPermissions(options, values, more),
+  );
+  const keys = Object.entries(options)
+    .filter(([key, { kind }]) => kind.role === "key" && key in values)
+    .map(([, option]) => ({
+      subject: "key",
+      blocksEventLoop: true,
+      run: () => checkKey(context.signer, option),
+    }));
+  const markets = ofKind(kinds.marketsFile).map(({ option, value }) =>
+    optionalCheck("markets", value, (path) => checkMarkets(path, option))
+  );
+  const nodeAnswers = nodes.map(({ key, option, value }) =>
+    optionalCheck(
+      nodes.length === 1 ? "node" : spacedWords(key.replace(/Url$/, "")),
+      value,
+      (url) => checkNode(url, option, context, chain?.value),
+    )
+  );
+  // A service that signs transactions needs the write port of its node, and a clock that agrees with it.
+  const writes = (signs ? nodes : []).flatMap(({ option, value }) => [
+    optionalCheck("writes", value, (url) => checkWrites(url, option, context)),
+    optionalCheck("clock", value, (url) => checkNodeClock(url, context)),
+  ]);
+  const webSockets = urlsOf(kinds.wsUrl).map(({ option, value }) =>
+    optionalCheck("websocket", value, (url) => checkWebSocket(url, option, context))
+  );
+  const stores = ofKind(kinds.database).map(({ option, value }) =>
+    optionalCheck("store", value, (database) => checkStore(database, service, option, context))
+  );
   const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
     ({ key, option, value: port }) =>
       portCheck(spacedWords(key), { host: host.value, port, option, health }, context),
   );
-  const checks = [
-    ...Object.entries(options).map(([key, option]) =>
-      optionalCheck(
-        "option",
-        errors.get(key),
-        ({ message }) =>
-          fail(message, `Correct ${optionLabel(option)}; see rangemaker ${service} --help`),
-      )
-    ),
-    optionalCheck(
-      "permissions",
-      target.permissions?.(values) ?? {},
-      (more) => checkPermissions(options, values, more),
-    ),
-    ...Object.entries(options).filter(([key, { kind }]) => kind.role === "key" && key in values)
-      .map(([, option]) => ({
-        subject: "key",
-        blocksEventLoop: true,
-        run: () => checkKey(context.signer, option),
-      })),
-    ...ofKind(kinds.marketsFile).map(({ option, value }) =>
-      optionalCheck("markets", value, (path) => checkMarkets(path, option))
-    ),
-    ...nodes.map(({ key, option, value }) =>
-      optionalCheck(
-        nodes.length === 1 ? "node" : spacedWords(key.replace(/Url$/, "")),
-        value,
-        (url) => checkNode(url, option, context, chain?.value),
-      )
-    ),
-    // A service that signs transactions needs the write port of its node, and a clock that agrees with it.
-    ...(signs ? nodes : []).flatMap(({ option, value }) => [
-      optionalCheck("writes", value, (url) => checkWrites(url, option, context)),
-      optionalCheck("clock", value, (url) => checkNodeClock(url, context)),
-    ]),
-    ...target.customChecks?.(values, context) ?? [],
-    ...urlsOf(kinds.wsUrl).map(({ option, value }) =>
-      optionalCheck("websocket", value, (url) => checkWebSocket(url, option, context))
-    ),
-    ...ofKind(kinds.database).map(({ option, value }) =>
-      optionalCheck("store", value, (database) => checkStore(database, service, option, context))
-    ),
+  const custom = target.customChecks?.(values, context) ?? [];
+  return [
+    ...optionErrors,
+    permissions,
+    ...keys,
+    ...markets,
+    ...nodeAnswers,
+    ...writes,
+    ...custom,
+    ...webSockets,
+    ...stores,
     ...ports,
-  ];
-  return checks.filter((each) => each !== undefined).map((each) => ({ ...each, service }));
+  ].filter((each) => each !== undefined).map((each) => ({ ...each, service }));
 }
 
 async function checkMarkets(path: string, option: OptionSpec): Promise<Finding> {

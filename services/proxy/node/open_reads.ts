@@ -13,6 +13,7 @@ export interface Read {
   fitsSocket: boolean;
 }
 
+/** A read that waits for a slot of the socket, was sent over it, or was also sent over HTTP. */
 export class OpenRead {
   readonly answer: Promise<CallAnswer>;
   readonly resolve: (answer: CallAnswer) => void;
@@ -20,7 +21,7 @@ export class OpenRead {
   /** Its id on the socket; 0 while it waits for a slot. */
   id = 0;
   /** Whether it was also sent over HTTP. */
-  isRepeated = false;
+  isAlsoOverHttp = false;
 
   constructor(readonly read: Read, readonly startedAtMs: number) {
     const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();

@@ -90,7 +90,7 @@ export class ReadSocket {
       clock,
       askOverSocket: () => this.#socket.send(callText(CHECK_CALL.envelopeTail, CHECK_CALL_ID)),
       askOverHttp: () => overHttp({ ...CHECK_CALL, node: leader() }),
-      paused: (reason) => {
+      onPause: (reason) => {
         const facts = { node: nodes[leader()]?.name, reason, minutes: PAUSE_MS / 60_000 };
         log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
         this.#socket.drop(reason);
@@ -103,8 +103,8 @@ export class ReadSocket {
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
         onOpen() {},
-        onText: (text) => this.#received(text),
-        onDown: () => this.#lost(),
+        onText: (text) => this.#onText(text),
+        onDown: () => this.#onDisconnected(),
       },
     });
     metrics.scrapedGauge(
@@ -148,7 +148,7 @@ export class ReadSocket {
   stop(): void {
     this.#socket.stop();
     this.#cancelTick?.();
-    this.#lost();
+    this.#onDisconnected();
   }
 
   get #isUsable(): boolean {
@@ -166,47 +166,47 @@ export class ReadSocket {
     this.#socket.send(callText(open.read.envelopeTail, open.id));
   }
 
-  #received(text: string): void {
-    this.#health.received();
+  #onText(text: string): void {
+    this.#health.onFrame();
     const span = idSpan(text);
     const id = span ? idNumber(text, span) : NaN;
     // An error without an id is about one of the open reads.
-    if (Number.isNaN(id)) return this.#faulted();
-    if (id === CHECK_CALL_ID) return void this.#health.answered(this.#socket.lastFrameAtMs);
+    if (Number.isNaN(id)) return this.#onErrorWithoutId();
+    if (id === CHECK_CALL_ID) return void this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
     const open = this.#open.get(id);
     if (open === undefined) return; // it is late
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
-    this.#close(open);
-    if (saysMethodAbsent(text)) return void this.#repeat(open);
+    this.#finish(open);
+    if (saysMethodAbsent(text)) return void this.#sendOverHttp(open);
     open.resolve({ status: 200, text, id: span });
   }
 
   /** Ends a read on the socket; the next one takes its slot. */
-  #close(open: OpenRead): void {
+  #finish(open: OpenRead): void {
     this.#open.delete(open);
     const next = this.#queue.finish(open.read.caller);
     if (next !== undefined) this.#send(next);
   }
 
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
-  #repeat(open: OpenRead): Promise<void> {
+  #sendOverHttp(open: OpenRead): Promise<void> {
     return open.settleWith(this.#options.overHttp(open.read));
   }
 
   /** It is unknown which read the node could not answer: all of them go over HTTP. */
-  #faulted(): void {
-    this.#health.faulted("it answers with errors without an id");
+  #onErrorWithoutId(): void {
+    this.#health.countFault("it answers with errors without an id");
     for (const open of this.#open.all()) {
-      this.#close(open);
-      void this.#repeat(open);
+      this.#finish(open);
+      void this.#sendOverHttp(open);
     }
   }
 
-  #lost(): void {
+  #onDisconnected(): void {
     const open = this.#open.all();
     for (const read of open) this.#open.delete(read);
-    this.#health.restart();
-    for (const read of [...open, ...this.#queue.clear()]) void this.#repeat(read);
+    this.#health.onNewConnection();
+    for (const read of [...open, ...this.#queue.clear()]) void this.#sendOverHttp(read);
   }
 
   #scheduleTick(): void {
@@ -230,11 +230,11 @@ export class ReadSocket {
     for (const open of this.#open.all()) {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
-        this.#close(open);
-        this.#timeOut(open);
-      } else if (ageMs >= LATE_MS && !open.isRepeated) {
-        open.isRepeated = true;
-        void this.#race(open);
+        this.#finish(open);
+        this.#rejectLate(open);
+      } else if (ageMs >= LATE_MS && !open.isAlsoOverHttp) {
+        open.isAlsoOverHttp = true;
+        void this.#sendAlsoOverHttp(open);
       }
     }
   }
@@ -248,22 +248,22 @@ export class ReadSocket {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
         this.#queue.remove(caller, open);
-        this.#timeOut(open);
+        this.#rejectLate(open);
       } else if (ageMs >= TICK_INTERVAL_MS && this.#overflow.tryStart(caller)) {
         this.#queue.remove(caller, open);
-        void this.#repeat(open).then(() => this.#overflow.finish(caller));
+        void this.#sendOverHttp(open).then(() => this.#overflow.finish(caller));
       }
     }
   }
 
-  #timeOut(open: OpenRead): void {
+  #rejectLate(open: OpenRead): void {
     const { metrics, timeoutMs } = this.#options;
     metrics.upstreamErrors.inc({ target: "read" });
     open.reject(nodeTimeout("read", timeoutMs));
   }
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
-  async #race(open: OpenRead): Promise<void> {
+  async #sendAlsoOverHttp(open: OpenRead): Promise<void> {
     let answer: CallAnswer;
     try {
       answer = await this.#options.overHttp(open.read);
@@ -271,8 +271,8 @@ export class ReadSocket {
       return; // the answer may still come over the socket
     }
     if (this.#open.get(open.id) !== open) return;
-    this.#close(open);
-    this.#health.faulted("its WebSocket gives no answers");
+    this.#finish(open);
+    this.#health.countFault("its WebSocket gives no answers");
     open.resolve(answer);
   }
 }

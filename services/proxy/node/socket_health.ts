@@ -24,7 +24,7 @@ export interface SocketHealthOptions {
   askOverSocket: () => void;
   askOverHttp: () => Promise<unknown>;
   /** Called when reads are to go over HTTP. */
-  paused: (reason: string) => void;
+  onPause: (reason: string) => void;
 }
 
 /**
@@ -60,12 +60,12 @@ export class SocketHealth {
   }
 
   /** A new connection: what was sent over the last one is not answered any more. */
-  restart(): void {
+  onNewConnection(): void {
     this.#check = undefined;
     this.#silentTicks = 0;
   }
 
-  received(): void {
+  onFrame(): void {
     this.#isAlive = true;
   }
 
@@ -84,7 +84,7 @@ export class SocketHealth {
     }
   }
 
-  async answered(atMs: number): Promise<void> {
+  async onCheckAnswered(atMs: number): Promise<void> {
     const check = this.#check;
     this.#check = undefined;
     if (check === undefined) return;
@@ -104,7 +104,7 @@ export class SocketHealth {
   }
 
   /** The socket did not answer a read. */
-  faulted(reason: string): void {
+  countFault(reason: string): void {
     const nowMs = this.#options.clock.now();
     this.#faultsAtMs = this.#faultsAtMs.filter((atMs) => nowMs - atMs < FAULTS_MS);
     if (this.#faultsAtMs.push(nowMs) >= FAULTS_MAX) this.pause(reason);
@@ -115,6 +115,6 @@ export class SocketHealth {
     if (this.isPaused) return;
     this.clear();
     this.#pausedUntilMs = this.#options.clock.now() + PAUSE_MS;
-    this.#options.paused(reason);
+    this.#options.onPause(reason);
   }
 }
