@@ -132,10 +132,10 @@ const CONNECTION_TEXTS = {
 
 /** The best state of all markets: one that is live is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
-  const { markets, session, isMakerAway, stateOf, serverClock, feed } = model;
+  const { markets, session, maker, stateOf, serverClock, feed } = model;
   const nowMs = useNow(serverClock, 1_000);
   const unresolved = session.user.value?.portfolio.bets.unresolved.value ?? [];
-  const isAway = isMakerAway.value || unresolved.some(({ isChecking }) => isChecking);
+  const isAway = maker.isAway.value || unresolved.some(({ isChecking }) => isChecking);
   const states = new Set(markets.symbols.map(stateOf));
   const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";

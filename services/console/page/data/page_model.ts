@@ -1,18 +1,12 @@
 import { computed, type Signal, signal } from "@preact/signals";
-import {
-  Markets,
-  RangemakerClient,
-  type SolverInfo,
-  systemClock,
-  type Thesis,
-} from "@rangemaker/client";
+import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
-import { AWAY_CODES, explain } from "./explain.ts";
 import { isAnswered, Poll } from "./http.ts";
 import { LiveBreaches, outcomeText } from "./live_breaches.ts";
+import { MakerStatus } from "./maker_status.ts";
 import { announceReturn, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
@@ -35,27 +29,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
   /** The newest events, for screen readers and the message line. */
   const { messages, announce } = openMessages(clock);
-  /** What the solver says of itself and its limits, once it has answered. */
-  const maker: Signal<SolverInfo | undefined> = signal(undefined);
-  /** The solver did not answer when it was last asked. */
-  const isMakerAway = signal(false);
-  /** Nor did the console then: this device has no network. */
-  const isCutOff = signal(false);
-  let notes = 0;
-  /** Takes whether the solver answered. That it is away is said only if the network is not. */
-  const noteMaker = async (failure?: unknown) => {
-    const note = notes += 1;
-    const isAway = failure !== undefined && AWAY_CODES.has(explain(failure).code);
-    const isCut = isAway && await hasNoNetwork();
-    if (note !== notes) return; // a later one knows better
-    isCutOff.value = isCut;
-    isMakerAway.value = isAway;
-  };
-  const askMaker = () =>
-    client.solverInfo().then((info) => {
-      maker.value = info;
-      return noteMaker();
-    }, noteMaker);
+  const maker = new MakerStatus(hasNoNetwork);
   /** The node's chain id, once it has answered. */
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
@@ -107,17 +81,17 @@ export function openPageModel(config: PageConfig, page: Window) {
   /** What is wrong everywhere on the page; that with one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
   /** The device has no network: what does not answer is not to blame. */
-  const isOffline = computed(() => feed.isOffline.value || isMakerAway.value && isCutOff.value);
+  const isOffline = computed(() => feed.isOffline.value || maker.isCutOff.value);
   /** Whether a market can be bet on. */
   const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
   feed.start();
   page.addEventListener("offline", () => void feed.checkNetwork());
   page.addEventListener("online", () => feed.isOffline.value = false);
   announceReturn(isOffline, announce, clock);
-  new Poll(clock, askMaker, MAKER_POLL_MS).start();
+  new Poll(clock, () => maker.read(() => client.solverInfo()), MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
-  const market = { markets, feed, isOffline, stateOf, withBreach, maker, isMakerAway, noteMaker };
+  const market = { markets, feed, isOffline, stateOf, withBreach, maker };
   return { ...connections, ...market, problems, messages, announce };
 }
 

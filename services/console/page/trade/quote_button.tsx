@@ -43,7 +43,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     isEmpty: slip.isEmpty,
     parsed,
     unpriceable: estimate && "failure" in estimate ? explain(estimate.failure) : undefined,
-    limits: maker.value?.config,
+    limits: maker.info.value?.config,
   };
 }
 
@@ -64,7 +64,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
   const estimate = estimateNow(model, slip);
-  const odds = estimate && oddsOf(estimate, model.maker.value?.config.maxPayoutRatio);
+  const odds = estimate && oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   // The slip says it aloud.
   const failure = stage.name === "draft" && stage.failure;
   const failed = failure

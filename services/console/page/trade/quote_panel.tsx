@@ -61,7 +61,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
     price: model.feed.latest.value[symbol]?.price,
   }, nowMs);
   const isOver = look === "failure"; // what cannot be had any more is not shown
-  const odds = oddsOf({ ...quote, probability }, model.maker.value?.config.maxPayoutRatio);
+  const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
   const { bet, pays, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
   return (
     <>

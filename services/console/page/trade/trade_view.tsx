@@ -26,7 +26,7 @@ const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view, with a bet slip that survives a change of views. */
 export function openTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce, markets, noteMaker } = model;
+  const { client, session, serverClock, announce, markets, maker } = model;
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
@@ -48,7 +48,7 @@ export function openTradeView(model: PageModel): View {
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
-    void noteMaker("failure" in state ? state.failure : undefined);
+    void maker.report("failure" in state ? state.failure : undefined);
   });
   const openLink = () => {
     const box = linkedBox(location.hash);
