@@ -46,7 +46,8 @@ export interface SolverApiOptions {
   chainId: number;
   corsOrigins: readonly string[];
   dryRun: boolean;
-  basePayoutMultiplier: number;
+  /** Of `mock`. */
+  multiplier: number;
   clock: Clock;
   markets: Markets;
 }
@@ -75,7 +76,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
         dryRun,
         pricing: quoter.strategyName,
         calibration: api.calibration?.(),
-        config: configOf(api.basePayoutMultiplier, quoter.minBetAmount),
+        config: configOf(api.multiplier, quoter.minBetAmount),
       };
     }),
   );

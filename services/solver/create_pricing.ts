@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
+import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { BackgroundTask } from "./follow_node.ts";
@@ -20,18 +21,31 @@ const SKEW_CAPACITY_RISKS = 10n;
 /** Timeout of one request for past candles. */
 const HISTORY_TIMEOUT_MS = 4_000;
 
-/** The strategy, and the parts that keep its prices up to date. */
+/** What the pricing needs of the rest of the solver. */
+export interface PricingParts {
+  markets: Markets;
+  node: CoreClient;
+  clock: Clock;
+  exposure: ExposureBook;
+  store: IntentStore;
+}
+
+/** The strategy, and what keeps its prices up to date. */
+export interface Pricing extends BackgroundTask {
+  strategy: PricingStrategy;
+  /** Undefined with `--pricing mock`, as all below. */
+  marketData?: MarketData;
+  /** Predicted against held, by market. */
+  calibration?: () => MarketCalibration[];
+}
+
 export async function createPricing(
   options: SolverOptions,
-  markets: Markets,
-  node: CoreClient,
-  clock: Clock,
-  exposure: ExposureBook,
-  store: IntentStore,
-): Promise<BackgroundTask & { strategy: PricingStrategy; marketData: MarketData | undefined }> {
+  { markets, node, clock, exposure, store }: PricingParts,
+): Promise<Pricing> {
   if (options.pricing === "mock") {
     const strategy = new MockStrategy(Math.random);
-    return { strategy, marketData: undefined, start() {}, stop: () => Promise.resolve() };
+    return { strategy, start() {}, stop: () => Promise.resolve() };
   }
   const keeper = new VolatilityKeeper({
     store,
@@ -69,6 +83,7 @@ export async function createPricing(
   return {
     strategy,
     marketData,
+    calibration: () => marketData.calibration(),
     start() {
       starting = keeper.start(marketData).then(() => {
         if (!isStopping) reader.start();

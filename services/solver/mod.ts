@@ -50,12 +50,13 @@ async function start(
   clock: Clock,
   opened: AsyncDisposableStack,
 ): Promise<RunningService> {
-  const { host, port, allowedHosts, chainId, dryRun, corsOrigins } = options;
+  const { chainId, dryRun } = options;
   const signer = await openLocalSigner(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, markets);
+  opened.defer(() => metrics.stop());
   const node = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({
     ...options,
@@ -71,19 +72,21 @@ async function start(
   metrics.reportExposure(exposure);
   const account = new OwnAccount(node, solver, clock);
   metrics.reportAccount(account.read);
-  opened.defer(() => metrics.stop());
-  const pricing = await createPricing(options, markets, node, clock, exposure, store);
+  const pricing = await createPricing(options, { markets, node, clock, exposure, store });
   opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
-  const calibration = marketData?.calibration.bind(marketData);
-  metrics.reportCalibration(calibration ?? (() => []));
+  metrics.reportCalibration(pricing.calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
-  const core = { intents, signer, quoteSigner, markets, strategy, exposure, clock };
-  const { executor, reservations, handler } = createExecution(
-    options,
-    { ...core, backgroundNode: node },
-    metrics,
-  );
+  const { executor, reservations, handler } = createExecution(options, {
+    intents,
+    signer,
+    quoteSigner,
+    markets,
+    strategy,
+    exposure,
+    clock,
+    backgroundNode: node,
+  }, metrics);
   const minimumBet = new MinimumBet();
   const follower = followNode({
     wsUrl: options.wsUrl,
@@ -99,34 +102,52 @@ async function start(
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const { problem } = intents;
   const readiness = () =>
     checkReadiness({
-      ...{ store, problem, node, account: account.read, exposure },
-      ...{ chainId, dryRun, wsUrl: options.wsUrl },
+      store,
+      problem: intents.problem,
+      node,
+      account: account.read,
+      exposure,
       symbolsWithoutPrice: () => marketData?.symbolsWithoutPrice() ?? [],
+      chainId,
+      wsUrl: options.wsUrl,
+      dryRun,
     });
-  const timeBounds = options.pricing === "mock" ? undefined : options;
-  const signing = { solver, chainId, clock, markets };
+  const quoter = new Quoter({
+    solver,
+    chainId,
+    clock,
+    markets,
+    strategy,
+    signer: quoteSigner,
+    minimumBet,
+    timeBounds: options.pricing === "mock" ? undefined : options,
+  });
   const app = createSolverApi({
-    ...signing,
-    quoter: new Quoter({ ...signing, strategy, signer: quoteSigner, minimumBet, timeBounds }),
+    ...options,
+    solver,
+    clock,
+    markets,
+    quoter,
     executor,
     exposure,
     metrics,
-    calibration,
+    calibration: pricing.calibration,
     limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
-    dryRun,
-    corsOrigins,
-    basePayoutMultiplier: options.multiplier,
   });
   if (!dryRun) await store.refreshReservations(exposure);
-  const close = () => opened.disposeAsync();
-  const health = healthRoute(intents, solver, dryRun);
-  const shared = { host, port, allowedHosts, app, health, registry, drain, close };
-  const service = startService({ name: "solver", ...shared });
+  const service = startService({
+    ...options,
+    name: "solver",
+    app,
+    health: healthRoute(intents, solver, dryRun),
+    registry,
+    drain,
+    close: () => opened.disposeAsync(),
+  });
   if (!dryRun) intents.start(handler);
   follower.start();
   pricing.start();

@@ -91,7 +91,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     chainId: CHAIN_ID,
     corsOrigins: ["*"],
     dryRun: false,
-    basePayoutMultiplier: 1.5,
+    multiplier: 1.5,
     clock: systemClock,
   });
 }

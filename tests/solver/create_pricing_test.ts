@@ -54,7 +54,13 @@ async function withPricing(
     volatilityHistoryMs: 1_000,
     ...given,
   });
-  const pricing = await createPricing(settings, SPEC_MARKETS, node, clock, exposure, store);
+  const pricing = await createPricing(settings, {
+    markets: SPEC_MARKETS,
+    node,
+    clock,
+    exposure,
+    store,
+  });
   try {
     await test({ ...pricing, clock, node, exposure });
   } finally {

@@ -53,7 +53,7 @@ export function solverApp(): Hono {
     chainId: CHAIN_ID,
     corsOrigins: ["*"],
     dryRun: false,
-    basePayoutMultiplier: 1.5,
+    multiplier: 1.5,
     clock: systemClock,
   });
 }
