@@ -24,7 +24,8 @@ export const SERVICES: readonly Problem[] = [
     commandsByWay: {
       "In containers": "docker compose restart {service}",
       "Under systemd": "systemctl restart rangemaker-one@{service}",
-      "From a terminal (then start it there again)": "pkill -KILL -f 'main.ts {service}'",
+      "From a terminal (if it still runs; then start it there again)":
+        "pkill -KILL -f 'main.ts {service}'",
     },
   },
   {

@@ -8,6 +8,7 @@ import {
   profitAfter,
   riskiestUserOf,
   stepOf,
+  timeTicksOf,
 } from "../../services/console/page/maker/exposure.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { OTHER, thesisOf, USER } from "./offers.ts";
@@ -155,4 +156,15 @@ Deno.test("riskiestUserOf: the user whose open bets cost most together, not the 
     ...{ user: USER, bets: 2, atRisk: 20_000_000n },
   });
   assert.equal(riskiestUserOf([lost]), undefined);
+});
+
+Deno.test("timeTicksOf: round times that leave room for their names, the near ones farther apart", () => {
+  const ticksOf = (endTime: number) =>
+    timeTicksOf(exposureGrid([bet(1, 1, 2, 0, endTime)], 0)!).map(({ afterMs }) => afterMs / 1_000);
+  assert.deepEqual(ticksOf(8_000), [5]);
+  assert.deepEqual(ticksOf(180_000), [30, 60, 120]);
+  assert.deepEqual(ticksOf(86_400_000), [120, 600, 3_600, 21_600]);
+  const grid = exposureGrid([bet(1, 1, 2, 0, 180_000)], 0)!;
+  const ats = [0, ...timeTicksOf(grid).map(({ at }) => at)];
+  assert.ok(ats.every((at, i) => i === 0 || at - ats[i - 1]! >= 15 && at <= 95), `${ats}`);
 });

@@ -51,8 +51,8 @@ browserTest(
     await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
 
     await services.stop("solver");
-    await visitor.sees(/The solver does not answer: .*Trying again/);
-    await visitor.sees(/The solver does not answer: .* Its own figures are of \d\d:\d\d:\d\d\./);
+    await visitor.sees(/No news of the solver: the solver .*Trying again/);
+    await visitor.sees(/No news of the solver: .* Its own figures are of \d\d:\d\d:\d\d\./);
     await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/no bet is settled yet[\s\S]*1 open/);

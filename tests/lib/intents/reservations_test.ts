@@ -267,20 +267,23 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     },
   );
 
-  test("a refused one is decided again once the releases of others are read", async (store, other) => {
-    const count = new Count(10);
-    const { intent } = await count.reserve(store, "a", 10);
-    await other.finish(intent, failed, 3);
-    const admission = count.admission("b", 5);
-    const heldBefore: string[][] = [];
-    const decide = (inFlight: ReadonlySet<string>) => {
-      heldBefore.push([...count.held.keys()]);
-      admission.decide(inFlight);
-    };
-    const options = { reserves: true, admission: { ...admission, decide } };
-    assert.equal((await store.insert(amountOf("b", 5), options)).inserted, true);
-    assert.deepEqual([heldBefore, [...count.held.keys()]], [[["a"], []], ["b"]]);
-  });
+  test(
+    "a refused one is decided again once the releases of others are read",
+    async (store, other) => {
+      const count = new Count(10);
+      const { intent } = await count.reserve(store, "a", 10);
+      await other.finish(intent, failed, 3);
+      const admission = count.admission("b", 5);
+      const heldBefore: string[][] = [];
+      const decide = (inFlight: ReadonlySet<string>) => {
+        heldBefore.push([...count.held.keys()]);
+        admission.decide(inFlight);
+      };
+      const options = { reserves: true, admission: { ...admission, decide } };
+      assert.equal((await store.insert(amountOf("b", 5), options)).inserted, true);
+      assert.deepEqual([heldBefore, [...count.held.keys()]], [[["a"], []], ["b"]]);
+    },
+  );
 }
 
 testOnPostgres(

@@ -35,6 +35,23 @@ export const stepOf = (loss: number, most: number) =>
 /** Times from now to percent of the width. */
 const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constant(NEAR_MS);
 
+/** Times that are named, in seconds from now. */
+const TICKS_S = [5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400];
+
+/** Percent of the width that the name of a time needs. */
+const TICK_WIDTH = 15;
+
+/** Round times of a grid, and their places in percent of its width. */
+export function timeTicksOf({ timesMs }: ExposureGrid): { afterMs: number; at: number }[] {
+  const scale = timeScaleOf(timesMs[COLUMNS]! - timesMs[0]!); // where it begins and ends
+  const ticks: { afterMs: number; at: number }[] = [];
+  for (const afterMs of TICKS_S.map((seconds) => 1_000 * seconds)) {
+    const at = scale(afterMs);
+    if (at - (ticks.at(-1)?.at ?? 0) >= TICK_WIDTH && at <= 95) ticks.push({ afterMs, at });
+  }
+  return ticks;
+}
+
 /** What the open bets of one market cost where the price is inside their boxes; undefined without bets. */
 export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
   const boxes = theses.filter((thesis) => isUndecided(thesis, nowMs))

@@ -18,6 +18,7 @@ import {
   ROWS,
   stepOf,
   STEPS,
+  timeTicksOf,
 } from "./exposure.ts";
 import { Folded } from "./folded.tsx";
 
@@ -117,14 +118,11 @@ function Moves({ market, markets, nowMs }: MovesProps) {
 const percent = (move: number) =>
   move === 0 ? "0 %" : `${move > 0 ? "+" : "−"}${Math.abs(100 * move)} %`;
 
-/** Columns whose times are named. */
-const TICK_COLUMNS = [0, 8, 16] as const;
-
 /** Ticks nearer to an end of the axis have no room for their names. */
 const EDGE = 6;
 
 function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number }) {
-  const { cells, low, high, timesMs, most } = grid;
+  const { cells, low, high, most } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const toY = scaleLinear([low, high], [100, 0]);
   const describe = (cell?: [row: number, column: number]) => {
@@ -146,10 +144,10 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
         label={`${symbol}, loss by price and time. Most: ${describe()}`}
         shape-rendering="crispEdges"
         onPointerLeave={() => pointed.value = undefined}
-        xTicks={TICK_COLUMNS.map((column) => ({
-          at: 100 * column / COLUMNS,
-          text: column === 0 ? "now" : labelOf(timesMs[column]! - nowMs), // within the grid
-        }))}
+        xTicks={[
+          { at: 0, text: "now" },
+          ...timeTicksOf(grid).map(({ at, afterMs }) => ({ at, text: labelOf(afterMs) })),
+        ]}
         yTicks={toY.ticks(3).map((tick) => ({ at: toY(tick), text: formatQuotePrice(tick) }))
           .filter(({ at }) => at > EDGE && at < 100 - EDGE)}
       >
@@ -170,7 +168,7 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
       <p class="note heat-key">
         {STEPS.map((step) => (
           <span key={step} class="heat" style={{ "--step": step }}>
-            {whole(-boundOf(step, most))}
+            {most < 100 ? usdc(-boundOf(step, most)) : whole(-boundOf(step, most))}
           </span>
         ))}
       </p>

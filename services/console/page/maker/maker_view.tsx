@@ -64,7 +64,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         <div role="status" aria-atomic="false">
           {solverProblem && (
             <p class="warned">
-              The solver does not answer: {solverProblem}. {state?.solver &&
+              No news of the solver: {solverProblem}. {state?.solver &&
                 `Its own figures are of ${formatTime(state.solver.readAtMs)}. `}Trying again.
             </p>
           )}
@@ -74,7 +74,13 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         </div>
       </div>
       {state === undefined
-        ? <p class="note">{problem ?? "Reading the solver and its bets …"}</p>
+        ? (
+          <p class="note">
+            {problem === undefined
+              ? "Reading the solver and its bets …"
+              : `Nothing is known yet: ${problem}. Trying again.`}
+          </p>
+        )
         : <Maker model={model} state={state} isOld={solverProblem !== undefined} />}
     </div>
   );

@@ -10,7 +10,7 @@ import {
   type ThesisWatch,
 } from "@rangemaker/client";
 import * as z from "zod";
-import { get, Poll } from "../data/http.ts";
+import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../format.ts";
 import { RECENT_MS, REQUESTS } from "./refusals.ts";
@@ -111,7 +111,7 @@ export class MakerWatch {
       this.problem.value = watch.state === "live" ? undefined : "reconnecting";
     } catch (thrown) {
       if (!isRangemakerError(thrown)) throw thrown;
-      if (!signal.aborted) this.problem.value = thrown.message;
+      if (!signal.aborted) this.problem.value = reasonOf(thrown);
     }
   }
 
@@ -122,24 +122,42 @@ export class MakerWatch {
     return solver ?? (await this.#client.solverInfo()).address;
   }
 
+  /** @throws {NoAnswerError} Also if something in front of the solver answers. */
+  async #get(path: string, signal: AbortSignal): Promise<string> {
+    const { status, text } = await get(`${this.#solverUrl}/${path}`, signal);
+    if (status !== 200) throw new NoAnswerError(`${path} answered ${status}`);
+    return text;
+  }
+
   /** Undefined without an answer, for the reason in {@link solverProblem}. */
   async #readSolver(signal: AbortSignal): Promise<SolverFigures | undefined> {
     try {
       // The client's own call waits longer for a service that hangs, so these come first.
-      const [theses, figures] = await Promise.all(
-        ["theses?limit=1", "metrics"].map((path) => get(`${this.#solverUrl}/${path}`, signal)),
+      const [theses = "", figures = ""] = await Promise.all(
+        ["theses?limit=1", "metrics"].map((path) => this.#get(path, signal)),
       );
-      const exposure = exposureSchema.parse(JSON.parse(theses?.text ?? ""));
+      const exposure = exposureSchema.parse(JSON.parse(theses));
       const info = await this.#client.solverInfo(signal);
       const readAtMs = this.#clock.now();
-      const metrics = parseMetrics(figures?.text ?? "");
+      const metrics = parseMetrics(figures);
       const counters = metrics.select(...REQUESTS.map(({ counter }) => counter));
       if (!signal.aborted) this.solverProblem.value = undefined;
       this.#answers = this.#answers.with(readAtMs, counters, RECENT_MS);
       return { ...exposure, info, metrics, answers: this.#answers, readAtMs };
     } catch (thrown) {
-      if (!signal.aborted) this.solverProblem.value = messageOf(thrown);
+      if (!signal.aborted) this.solverProblem.value = reasonOf(thrown);
       return undefined;
     }
   }
+}
+
+/** Why something is not known. */
+function reasonOf(thrown: unknown): string {
+  const code = isRangemakerError(thrown) ? thrown.code : "";
+  const who = code.startsWith("NODE_") ? "the chain" : "the solver";
+  if (thrown instanceof LateError || code.endsWith("_TIMEOUT")) return `${who} took too long`;
+  if (thrown instanceof NoAnswerError || code.endsWith("_UNREACHABLE")) {
+    return `${who} cannot be reached`;
+  }
+  return messageOf(thrown);
 }

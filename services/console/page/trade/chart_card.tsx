@@ -208,7 +208,7 @@ function Chart(props: ChartCardProps) {
       <BoxButtons model={model} slip={slip}>
         {isBeyond && <button type="button" onClick={fit}>Show the box →</button>}
       </BoxButtons>
-      <p class="keys note" id="chart-help">{HELP}</p>
+      <p class="keys note" id="chart-help" aria-hidden="true">{HELP}</p>
       <p class={`chart-state ${obstacle ? "warned" : ""}`} role="status">{obstacle?.text}</p>
     </div>
   );
