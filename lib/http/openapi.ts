@@ -192,5 +192,9 @@ function wireSchema(schema: z.core.$ZodType) {
 /** The JSON Schema of the wire format, with references to a document's named schemas. */
 export function toJsonSchema(schema: z.core.$ZodType): JsonSchema {
   const { $schema: _dialect, ...own } = z.toJSONSchema(schema, { io: "input" });
-  return JSON.parse(JSON.stringify(own).replaceAll('"#/$defs/', `"${COMPONENTS}`));
+  const text = JSON.stringify(
+    own,
+    (key, value) => key === "$ref" ? String(value).replace("#/$defs/", COMPONENTS) : value,
+  );
+  return JSON.parse(text);
 }

@@ -2,7 +2,7 @@ import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import type { ErrorAdvice, ErrorStatuses } from "../../lib/http/failures.ts";
-import { INTENT_ADVICE, INTENT_STATUSES } from "../../lib/intents/failures.ts";
+import { INTENT_ADVICE, INTENT_STATUSES } from "../../lib/http/intent_failures.ts";
 
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 

@@ -5,7 +5,7 @@ import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, described, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import { failureAnswersOf } from "../../lib/http/failures.ts";
-import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/intents/failures.ts";
+import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {

@@ -18,7 +18,7 @@ import {
   jsonHandler,
   serveDocument,
 } from "../../lib/http/openapi.ts";
-import { INTENT_ADVICE } from "../../lib/intents/failures.ts";
+import { INTENT_ADVICE } from "../../lib/http/intent_failures.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";

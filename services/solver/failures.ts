@@ -3,7 +3,7 @@ import type { MarketPair } from "../../lib/protocol/markets.ts";
 import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import type { ErrorStatuses } from "../../lib/http/failures.ts";
-import { INTENT_STATUSES } from "../../lib/intents/failures.ts";
+import { INTENT_STATUSES } from "../../lib/http/intent_failures.ts";
 
 /** What the solver refuses: the text of each code, made from the numbers in `details`. */
 const TEXTS = {

@@ -12,7 +12,7 @@ import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import { BODY_FAILURES, failureAnswersOf } from "../../lib/http/failures.ts";
-import { SUBMISSION_FAILURES } from "../../lib/intents/failures.ts";
+import { SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
