@@ -17,7 +17,7 @@ import {
 import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
-export const DEFAULT_BODY_BYTES_MAX = 64 * 1024;
+const DEFAULT_BODY_BYTES_MAX = 64 * 1024;
 
 declare module "hono" {
   interface ContextVariableMap {

@@ -31,12 +31,6 @@ export interface SpanReport {
   slotsRefused: number;
 }
 
-export class BackfillRefusedError extends RangemakerError {
-  constructor(code: string, message: string) {
-    super(code, `Backfill refused with ${code}: ${message}`);
-  }
-}
-
 /**
  * Fills missing price slots from trades in batches of up to ten minutes, each in its own transaction.
  * Filled slots stay filled: after an interruption, a new run continues with the rest.

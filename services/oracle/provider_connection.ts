@@ -35,7 +35,7 @@ export interface ProviderConnectionOptions {
 }
 
 /** A connection that was subscribed and without a fault for this long resets the backoff. */
-export const PROVIDER_HEALTHY_AFTER_MS = 30_000;
+const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 
 const PROVIDER_CONNECT_TIMEOUT_MS = 2_500;
 

@@ -22,7 +22,7 @@ const KNOWN_METHODS = new Set([
 ]);
 
 /** The limits that callers can reach, as labels of `proxy_refusals_total`. */
-export const LIMIT_NAMES = [
+const LIMIT_NAMES = [
   "requests_per_address",
   "connections_per_address",
   "connections",

@@ -105,7 +105,7 @@ export const exampleEstimate = {
 export const exampleQuote = { user, ...exampleEstimate };
 
 /** Body of `POST /execute`. */
-export const exampleExecution = {
+const exampleExecution = {
   quote: { user, ...bet, oraclePair, priceRange, payout: "107500000", signature },
   userSignature: signature,
 };

@@ -18,7 +18,7 @@ import { eventually } from "../support/eventually.ts";
 const SEED = 7;
 
 /** The signing domain of the documents' messages (docs/protocol.md, "Signatures"). */
-export const DOMAIN = { name: "Core", version: "1", chainId: 1337 };
+const DOMAIN = { name: "Core", version: "1", chainId: 1337 };
 
 /** The supported pairs as the documents list them. */
 export const PAIRS = [

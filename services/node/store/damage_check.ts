@@ -20,7 +20,7 @@ export interface DamageSearch {
  *
  * @returns What is damaged; undefined if nothing is.
  */
-export function findDamage(search: DamageSearch): string | undefined {
+function findDamage(search: DamageSearch): string | undefined {
   const { rows, crc32, tables, modulus, isStopped } = search;
   const keyText = (key: unknown) => key instanceof Uint8Array ? key.toHex() : `${key}`;
   let state = "";

@@ -107,11 +107,6 @@ export class DiskChain {
     };
   }
 
-  /** From now on, this many pages of 4 KiB fit on the disk: those that it has if it is full. */
-  fitPages(pages: number | "full"): void {
-    this.#db.exec(`PRAGMA max_page_count = ${pages === "full" ? 1 : pages}`);
-  }
-
   /** From now on, every commit fails, or none. */
   failCommits(isFailing: boolean): void {
     const db = this.#db;

@@ -22,7 +22,7 @@ export const OPEN_SINK: ClientSink = {
 export const NO_DELIVERY: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
 
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
-export function hubWith(overrides: Partial<HubOptions>): Hub {
+function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
     ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
     ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
@@ -32,7 +32,7 @@ export function hubWith(overrides: Partial<HubOptions>): Hub {
 }
 
 /** A subscription to something that is known by its name alone. */
-export function topicRequest(topic: string) {
+function topicRequest(topic: string) {
   return { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
 }
 

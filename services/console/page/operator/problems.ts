@@ -40,7 +40,7 @@ export interface Finding extends Partial<Repair> {
 }
 
 /** What users cannot do while a service is away. */
-export const EFFECTS: Readonly<Record<ServiceName, string>> = {
+const EFFECTS: Readonly<Record<ServiceName, string>> = {
   exchanges: "no fresh prices, so no new bets; bets that end wait for a backfill",
   oracle: "no fresh prices, so no new bets; bets that end wait for a backfill",
   node: "no bets, no settlements and no deposits",

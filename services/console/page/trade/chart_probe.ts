@@ -79,7 +79,7 @@ export class ChartProbe {
 }
 
 /** A box around the newest price that reaches as far as a place, from its time on. */
-export function draftAt(
+function draftAt(
   { time, price }: Point,
   nowMs: number,
   { futureMs, spot }: { futureMs: number; spot: number },

@@ -1,7 +1,7 @@
 /** How much time the chart shows, past and future together. */
 
 /** Shortest span: the shortest box fills a tenth of it. */
-export const SPAN_MIN_MS = 10_000;
+const SPAN_MIN_MS = 10_000;
 
 /** Longest span: the longest box and the latest start fit into it. */
 export const SPAN_MAX_MS = 5 * 86_400_000;

@@ -16,10 +16,10 @@ export interface Draft {
 }
 
 /** Shortest window of a bet. */
-export const DURATION_MIN_MS = 1_000;
+const DURATION_MIN_MS = 1_000;
 
 /** Longest window of a bet, and latest start. */
-export const DURATION_MAX_MS = 86_400_000;
+const DURATION_MAX_MS = 86_400_000;
 
 /** Corners of a drawn box, in the units of the chart. */
 export interface Corners {
@@ -148,7 +148,7 @@ export const SUGGESTED_START_MS = 20_000;
  * How long the window of a suggested box is. Payouts of shorter ones change by more than most users
  * accept while they decide: `suggested_box_test.ts` measures that.
  */
-export const SUGGESTED_MS = 60_000;
+const SUGGESTED_MS = 60_000;
 
 /** The fields before there is a box. */
 export const EMPTY_FIELDS: DraftFields = {

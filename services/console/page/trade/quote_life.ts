@@ -3,7 +3,7 @@ import type { Quote } from "@rangemaker/client";
 import { durationText } from "../format.ts";
 
 /** A signature needs time to arrive: under this, nothing is signed. */
-export const SIGN_MARGIN_MS = 5_000;
+const SIGN_MARGIN_MS = 5_000;
 
 /** Whether a quote can be signed, and how long it lives. */
 export interface QuoteLife {
