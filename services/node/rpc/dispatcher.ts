@@ -170,16 +170,20 @@ export class Dispatcher {
         );
       }
       // Encoding a long result takes as long as finding it: both are one task.
-      return JSON.stringify(rpcResult(id, method.call(params, caller.client)));
+      const text = JSON.stringify(rpcResult(id, method.call(params, caller.client)));
+      // In the same task: the next one may fail, and roll back what this one has changed.
+      const committed = beforeAnswer();
+      committed.catch(() => {}); // it is awaited below
+      return { text, committed };
     };
     try {
       const isQueued = method?.isCostly || caller.batch !== undefined;
-      const answer = isQueued
+      const { text, committed } = isQueued
         ? await queue.run(isWrite ? "write" : "read", caller.groups(), run)
         : run();
-      await beforeAnswer();
+      await committed;
       observe(name, "ok");
-      return answer;
+      return text;
     } catch (thrown) {
       if (caller.batch && thrown instanceof NodeBusyError) caller.batch.isRefused = true;
       observe(method === undefined ? "unknown" : name, "error");

@@ -120,6 +120,29 @@ async function withNode(test: (node: Node, folder: string) => Promise<void>): Pr
   return lines.filter((line) => !line.startsWith("New chain"));
 }
 
+Deno.test("Node: a deposit that a query of the same turn finds no room for is not answered as committed", async () => {
+  await withNode(async (node) => {
+    node.fillDisk(true);
+    for (let round = 0; round < 20; round++) {
+      const before = BigInt(await node.balance());
+      // Queries write what is only in memory yet.
+      const query = () => node.call("core_getTheses", {});
+      const answers = await Promise.all([
+        node.deposit(),
+        query(),
+        query(),
+        node.deposit(),
+        query(),
+      ]);
+      const committed = answers.filter(({ result }) => result?.status === "committed").length;
+      assert.equal(BigInt(await node.balance()) - before, 5_000_000n * BigInt(committed));
+    }
+    assert.equal((await node.health()).status, "failed", "there was no room in the end");
+    node.fillDisk(false);
+    node.second();
+  });
+});
+
 Deno.test("Node: on a full disk it refuses with a stable code, reports failed, logs once, and recovers", async () => {
   const logged = await withNode(async (node, folder) => {
     const { committed, error } = await node.depositUntilFull();
