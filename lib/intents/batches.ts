@@ -16,7 +16,7 @@ export class Batches<T, R> {
   readonly #concurrency: number;
   readonly #waiting: Waiting<T, R>[] = [];
   #running = 0;
-  #ended: Promise<unknown> = Promise.resolve();
+  #ended: Promise<void> = Promise.resolve();
 
   /**
    * @param run Runs one batch. It calls `drain` once, when it is ready to write: items that were added
@@ -38,7 +38,8 @@ export class Batches<T, R> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       if (this.#running < this.#concurrency) {
-        this.#ended = Promise.all([this.#ended, this.#runAll()]);
+        // Without a result: it would contain those of all runs before.
+        this.#ended = Promise.all([this.#ended, this.#runAll()]).then(() => {});
       }
     });
   }
@@ -56,15 +57,15 @@ export class Batches<T, R> {
 
   async #runBatch(): Promise<void> {
     let batch: Waiting<T, R>[] = [];
-    const take = () => {
+    const drain = () => {
       batch = this.#waiting.splice(0, this.#sizeMax);
       return batch.map(({ item }) => item);
     };
     try {
-      const results = await this.#run(take);
+      const results = await this.#run(drain);
       batch.forEach(({ resolve }, index) => resolve(results[index]!)); // one for each
     } catch (cause) {
-      if (batch.length === 0) take();
+      if (batch.length === 0) drain();
       for (const { reject } of batch) reject(cause);
     }
   }

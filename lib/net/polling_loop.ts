@@ -24,7 +24,7 @@ export class PollingLoop {
   readonly #options: PollingLoopOptions;
   #run = new AbortController();
   #cancelNext: CancelTimer = () => {};
-  #passes: Promise<unknown> = Promise.resolve();
+  #passes: Promise<void> = Promise.resolve();
   #isFailing = false;
 
   constructor(options: PollingLoopOptions) {
@@ -53,7 +53,8 @@ export class PollingLoop {
 
   #begin(signal: AbortSignal): void {
     // An aborted pass may still be in flight, and a stop has to wait for it too.
-    this.#passes = Promise.all([this.#passes, this.#pass(signal)]);
+    // Without a result: it would contain those of all passes before.
+    this.#passes = Promise.all([this.#passes, this.#pass(signal)]).then(() => {});
   }
 
   #schedule(delayMs: number, signal: AbortSignal): void {
