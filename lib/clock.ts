@@ -19,6 +19,7 @@ export const systemClock: Clock = {
 
 /** Resolves after a time, or as soon as the signal is aborted. */
 export function waitMs(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const end = () => {
       cancel();

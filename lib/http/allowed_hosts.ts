@@ -15,7 +15,7 @@ export class AllowedHosts {
   readonly #names: ReadonlySet<string> | undefined;
   readonly #isLoopback: boolean;
   /** The last header that was allowed: most callers send the same one. */
-  #lastAllowed = "";
+  #lastAllowed: string | undefined;
 
   /**
    * @param address The address that the service listens on.

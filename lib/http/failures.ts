@@ -24,7 +24,7 @@ export const httpFailure = failuresOf({
 /** HTTP statuses by error code. A code that is not listed is a fault of our own: 500. */
 export type ErrorStatuses = Readonly<Record<string, ContentfulStatusCode>>;
 
-/** What to do next, by error code: for failures from deep inside, where no caller is known. */
+/** What the caller can do, by error code: added to errors of code that several services share. */
 export type ErrorAdvice = Readonly<Partial<Record<string, string>>>;
 
 /** Codes of every HTTP API; services add their own. */
@@ -58,7 +58,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   413: "The body is over 64 KiB",
   415: "The body is not `application/json`",
   429: "Too many requests, from one address or in total",
-  503: "It cannot be done now, and nothing was recorded; or it was refused for good",
+  503: "Nothing was done: `code` says whether it may be tried again, or was refused for good",
   504: "The outcome is unknown: ask for it, or send the same request again",
 };
 

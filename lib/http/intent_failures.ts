@@ -12,7 +12,7 @@ export const INTENT_STATUSES = {
   DEADLINE_PASSED: 400,
   INVALID_SIGNATURE: 401,
   WRONG_CHAIN: 401,
-  // Nothing was done; the same request may succeed later.
+  // Nothing was done. All but NODE_REFUSED end when the store, the node or the clocks work again.
   STORE_UNAVAILABLE: 503,
   STORE_DAMAGED: 503,
   CHAIN_MISMATCH: 503,

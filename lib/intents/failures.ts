@@ -14,7 +14,7 @@ export class IntentRefusedError extends RangemakerError {}
  */
 export function clocksDifferError(
   aheadMs: number | undefined,
-  refusal = "no block says by how much",
+  refusal = "it is not known by how much",
 ): RangemakerError {
   const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
   const difference = aheadMs === undefined
@@ -31,11 +31,11 @@ export function clocksDifferError(
 /** Failures without a receipt; a receipt has the node's own. */
 export const submissionFailure = failuresOf({
   DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>
-    `Deadline ${deadline} passed before the core node took it`,
+    `Deadline ${deadline} passed before the core node accepted the transaction`,
   /** The deadline passed, and the transaction is so old that the node may have dropped its receipt. */
   RECEIPT_DROPPED: ({ txHash, ageMs }: { txHash: Hex; ageMs: number }) =>
     `Transaction ${txHash} was signed ${Math.floor(ageMs / 3_600_000)} h ago, and the core node ` +
-    "may have dropped its receipt: compare the balances to see whether it took it",
+    "may have dropped its receipt: compare the balances to see whether it was executed",
   /** The node rejected the transaction as invalid and recorded nothing. */
   NODE_REFUSED: ({ reason }: { reason: string; rpcCode: number }) =>
     `Core node refused the transaction: ${reason}`,

@@ -38,6 +38,7 @@ const PERMANENT_CODES: ReadonlySet<string> = new Set([
   "CHAIN_REWOUND",
   "DRY_RUN",
   "HEDGE_REFUSED",
+  "NODE_REFUSED",
   "PERMISSION_DENIED",
   "RECEIPT_DROPPED",
   "STORE_DAMAGED",

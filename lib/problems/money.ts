@@ -50,7 +50,7 @@ export const BRIDGE: readonly Problem[] = [
     measure: lowest("bridge_deposits_pending", "5m"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "Pending all the time: {value} of the deposits",
+    message: "{value} deposits have been pending for 5 minutes",
     effect: "users wait for money that they have deposited",
     firstStep: "`GET /ready` of the bridge shows what is missing.",
   },

@@ -52,7 +52,7 @@ export class CoreNode {
   readonly #queue = new SerialQueue();
   #isSettling = false;
   #isClockBehind = false;
-  /** How far the clock was set forward, until that is believed or it is set back. */
+  /** How far the clock was set forward, until that has lasted and is accepted, or it is set back. */
   #clockAheadMs: number | undefined;
 
   /**
@@ -89,9 +89,8 @@ export class CoreNode {
       events: this.#chainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = new CheckpointLoop(clock, monotonic, {
-      // No costly call may run between the oracle's answer and the timeout of the pull.
+      // Commit first, then pause the queue: nothing slow may delay reading the oracle's answer.
       pull: () => {
-        // Nor may a commit.
         storage.records.commits.commit();
         return this.#queue.pausedDuring(() => this.#oracle.poll());
       },

@@ -18,8 +18,8 @@ const SPREAD_WINDOW_MS = 10_000;
 const SOURCES_WINDOW_MS = 1_800_000;
 
 /**
- * Guards a price against a source that lies while others are missing: with all of them the median
- * does that, but a source that is left alone decides the price. While fewer sources contribute than at
+ * Guards a price against a source that lies while others are missing: the median of all sources
+ * outvotes it, but if it is the only one left, it is the price. While fewer sources contribute than at
  * some time in the last half hour to hour, a jump counts only if two of them made it.
  */
 export class JumpGuard {

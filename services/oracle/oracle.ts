@@ -43,7 +43,7 @@ export class Oracle {
         connect,
         handlers: {
           onPrint: (symbol, price) => this.#print(provider, symbol, price),
-          onConfirmed: (symbol) => this.board.confirm(provider, symbol, clock.now()),
+          onConfirmed: (symbol) => this.#confirm(provider, symbol),
           onIdle: () => this.#keepAlive(provider),
           onDrop: () => this.board.drop(provider, clock.now()),
           onFault: (fault) => metrics.faults.inc({ provider, fault }),
@@ -68,6 +68,11 @@ export class Oracle {
     this.board.update(provider, symbol, price, this.#clock.now());
     stop();
     this.#metrics.prints.inc({ provider });
+    if (this.#cancelExpiry === undefined) this.#watchExpiry();
+  }
+
+  #confirm(provider: ProviderName, symbol: string): void {
+    this.board.confirm(provider, symbol, this.#clock.now());
     if (this.#cancelExpiry === undefined) this.#watchExpiry();
   }
 

@@ -36,7 +36,7 @@ const LIMIT_NAMES = [
   "upstream_subscriptions_per_address",
   "equal_subscriptions",
   "subscription_displaced",
-  "closed_the_socket",
+  "socket_closed",
   "upstream_subscriptions",
 ] as const;
 

@@ -40,13 +40,13 @@ export interface SolverApiOptions {
   /** The solver's last known balance on the chain, and when it was read. */
   ownBalance(): Promise<KnownBalance>;
   checkReadiness(): Promise<Readiness>;
-  /** Predicted against held, by market; undefined with `--pricing mock`. */
+  /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
   calibration?: (() => MarketCalibration[]) | undefined;
   solver: Address;
   chainId: number;
   corsOrigins: readonly string[];
   dryRun: boolean;
-  /** Of `mock`. */
+  /** What `--pricing mock` pays for a bet of 1; part of `GET /info`. */
   multiplier: number;
   clock: Clock;
   markets: Markets;

@@ -33,9 +33,9 @@ export interface PricingParts {
 /** The strategy, and what keeps its prices up to date. */
 export interface Pricing extends BackgroundTask {
   strategy: PricingStrategy;
-  /** Undefined with `--pricing mock`, as all below. */
+  /** Undefined with `--pricing mock`. */
   marketData?: MarketData;
-  /** Predicted against held, by market. */
+  /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
   calibration?: () => MarketCalibration[];
 }
 

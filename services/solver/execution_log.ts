@@ -90,7 +90,7 @@ export const executionLog = {
     quoteHash: Hex,
     failure: { service: string; status: number | undefined; reason: string },
   ): void {
-    log.warn("Execution {quoteHash} is not hedged yet: {service}: {reason}", {
+    log.warn("Execution {quoteHash} is not hedged yet by {service}: {reason}", {
       event: "hedge_failed",
       quoteHash,
       ...failure,

@@ -50,26 +50,24 @@ const TEXTS = {
     /** In executions of the user that are under way. */
     reserved: bigint;
     missing: bigint;
-  }) =>
-    `Balance of ${usdcText(d.balance)} of user ${d.user} is ${
-      usdcText(d.missing)
-    } short of the bet of ` +
-    `${usdcText(d.betAmount)}${
-      d.reserved === 0n ? "" : ` and ${usdcText(d.reserved)} in executions under way`
-    }` +
-    ": deposit first; the quote stays valid until its deadline",
-  BALANCE_TOO_LOW: (d: { balance: bigint; needed: bigint; missing: bigint }) =>
-    `Solver balance of ${usdcText(d.balance)} is ${usdcText(d.missing)} short of the ${
-      usdcText(d.needed)
-    } at ` +
-    "risk in executions under way: bet less, or try again when they have ended",
+  }) => {
+    const [balance, missing, bet] = [d.balance, d.missing, d.betAmount].map(usdcText);
+    const and = d.reserved === 0n ? "" : ` and ${usdcText(d.reserved)} in executions under way`;
+    return `Balance of ${balance} of user ${d.user} is ${missing} short of the bet of ${bet}${and}: ` +
+      "deposit first; the quote stays valid until its deadline";
+  },
+  BALANCE_TOO_LOW: (d: { balance: bigint; needed: bigint; missing: bigint }) => {
+    const [balance, missing, needed] = [d.balance, d.missing, d.needed].map(usdcText);
+    return `Solver balance of ${balance} is ${missing} short of the ${needed} at risk in executions ` +
+      "under way: bet less, or try again when they have ended";
+  },
   EXPOSURE_UNKNOWN: () =>
     "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
-  EXPOSURE_TOO_LARGE: (d: { exposure: bigint; maxExposure: bigint; risk: bigint }) =>
-    `Exposure would be ${usdcText(d.exposure)}, above --max-exposure ${
-      usdcText(d.maxExposure)
-    }: this bet ` +
-    `adds ${usdcText(d.risk)}; bet less, or wait for settlements`,
+  EXPOSURE_TOO_LARGE: (d: { exposure: bigint; maxExposure: bigint; risk: bigint }) => {
+    const [exposure, max, risk] = [d.exposure, d.maxExposure, d.risk].map(usdcText);
+    return `Exposure would be ${exposure}, above --max-exposure ${max}: this bet adds ${risk}; ` +
+      "bet less, or wait for settlements";
+  },
   HEDGE_REFUSED: ({ reason }: { reason: string }) =>
     `Execution was not hedged: ${reason}; request a new quote`,
 };
@@ -104,7 +102,7 @@ export const SOLVER_STATUSES = {
   PRICE_IMPROVED: 400,
   INVALID_TIME_RANGE: 400,
   INSUFFICIENT_BALANCE: 400,
-  // Nothing was done; the same request may succeed later.
+  // The solver does not execute now. After DRY_RUN and HEDGE_REFUSED the same request never succeeds.
   DRY_RUN: 503,
   PRICE_UNAVAILABLE: 503,
   VOLATILITY_UNAVAILABLE: 503,

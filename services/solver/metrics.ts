@@ -146,7 +146,7 @@ export class SolverMetrics {
     else limit.set(Number(exposure.max) / USDC_UNITS);
   }
 
-  /** Reports on every scrape how true the probabilities are, from windows that nobody has to bet on. */
+  /** Reports on every scrape how true the probabilities are, from hypothetical boxes that nobody has to bet on. */
   reportCalibration(read: () => readonly MarketCalibration[]): void {
     const { scrapedGauges } = metricsIn(this.#registry);
     const windows = () =>
@@ -162,8 +162,8 @@ export class SolverMetrics {
       );
     scrapedGauges(
       "solver_calibration_difference",
-      "Share of the boxes that held in windows that nobody has to bet on, less the probability " +
-        "that was predicted for them: by market, length of the window and that probability.",
+      "Share of hypothetical boxes that held, less the probability that was predicted for them: by " +
+        "market, length of the window and that probability.",
       ["market", "horizon_seconds", "predicted"],
       () => boxes().map(({ labels, held, predicted }) => [labels, held - predicted]),
     );

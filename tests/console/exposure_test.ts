@@ -78,7 +78,7 @@ Deno.test("exposureGrid: shows at least the loss at every price and time, and th
   }
 });
 
-Deno.test("placeOf: all prices of a column that cost as much as a cell, and without one the first worst", () => {
+Deno.test("placeOf: the rows that cost the same as a cell; without a cell, those of the first worst one", () => {
   const grid = exposureGrid([
     bet(1, 100, 112, 0, 60_000),
     bet(2, 104, 108, 30_000, 60_000),

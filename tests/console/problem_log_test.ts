@@ -118,7 +118,7 @@ Deno.test("Problem log: a problem goes on over a reload, and is a new one two mi
   assert.deepEqual(storedRecords(store), []);
 });
 
-Deno.test("Problem log: the time that the services name wins; what only followed is not listed as ended", () => {
+Deno.test("Problem log: the services' own start time counts, and consequences are not listed as ended", () => {
   const older = log([[9_000, findingOf("node", { mayBeOlder: true })]]);
   assert.equal(older[0]?.mayBeOlder, true);
   const [record] = log([[10_000, findingOf("node", { mayBeOlder: true, sinceMs: 3_000 })]], older);

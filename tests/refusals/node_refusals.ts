@@ -176,7 +176,7 @@ export async function refuseAtNode(refusals: Refusals): Promise<void> {
       rfqSubmit({ timestamp: timestamp + 1, ...quoteOf(bet) }),
       says("200 QUOTE_ALREADY_USED", "Quote 0x", "request a new quote"),
     );
-    const open = says("200 -32010 NotEnded", `Thesis ${thesisId}`, "settled by itself");
+    const open = says("200 -32010 NotEnded", `Thesis ${thesisId}`, "the node settles it");
     await ask(callOf("core_settleThesis", [thesisId]), open);
     await refuseTooMuch(refusals, node);
     oracle.answer = () => new Response(null, { status: 500 });

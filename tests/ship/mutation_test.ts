@@ -49,7 +49,7 @@ Deno.test("mutate: a file without such tests is judged by those fewest imports a
   assert.deepEqual(testsOf("lib/unused.ts", importers), []);
 });
 
-Deno.test("mutate: folders are whole, and the edges of a service are left out", () => {
+Deno.test("mutate: folders are covered whole, entry points are left out", () => {
   const folders = ["lib/protocol/", "lib/sweeper.ts", "services/solver"];
   const within = (path: string) => isWithin(path, folders);
   assert(

@@ -5,7 +5,7 @@ import { Schedule } from "./schedule.ts";
 /** Ended theses may outnumber the watched ones in a queue by this many before they are removed. */
 const STALE_MAX = 1_000;
 
-/** Theses that a queue gives one by one at a slot; if more follow, all are looked at, which takes less. */
+/** Theses taken from a heap one by one at a slot; if more follow, checking all of them takes less time. */
 const POPS_MAX = 1_000;
 
 /**

@@ -235,9 +235,9 @@ export class Chain {
     return receipt;
   }
 
-  #commit(tx: Transaction, judged: Receipt, quoteHash: Hex | undefined): Receipt {
+  #commit(tx: Transaction, evaluated: Receipt, quoteHash: Hex | undefined): Receipt {
     const filled = tx.type === "BackfillOracle" ? this.state.fillable(tx) : undefined;
-    const receipt = filled === undefined ? judged : { ...judged, filledSlots: filled.slots };
+    const receipt = filled === undefined ? evaluated : { ...evaluated, filledSlots: filled.slots };
     const atMs = this.#clock.now();
     this.#commits.change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });

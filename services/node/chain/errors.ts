@@ -31,7 +31,7 @@ export class SettlementError extends RangemakerError {
     return new SettlementError(
       "NotEnded",
       `Thesis ${thesis.id} ends at ${thesis.endTime}: the time of the newest block is ${headMs}; ` +
-        "it is settled by itself then",
+        "the node settles it at that time",
       { details: { endTime: thesis.endTime, blockTimestamp: headMs } },
     );
   }

@@ -52,8 +52,8 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
-  /** Clients with more than {@link UNSENT_PER_CLIENT_MAX} unsent: how much, and since when. */
-  readonly #bursts = new Map<WebSocket, { sinceMs: number; bytes: number }>();
+  /** Clients with more than {@link UNSENT_PER_CLIENT_MAX} unsent when they were last sent to, and since when. */
+  readonly #bursts = new Map<WebSocket, number>();
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;
 
@@ -104,10 +104,10 @@ export class Clients {
       return true;
     }
     const nowMs = this.#options.clock.now();
-    const sinceMs = this.#bursts.get(socket)?.sinceMs ?? nowMs;
-    this.#bursts.set(socket, { sinceMs, bytes });
+    const sinceMs = this.#bursts.get(socket) ?? nowMs;
+    this.#bursts.set(socket, sinceMs);
     let totalBytes = 0;
-    for (const burst of this.#bursts.values()) totalBytes += burst.bytes;
+    for (const slow of this.#bursts.keys()) totalBytes += slow.bufferedAmount;
     return nowMs - sinceMs < BURST.ms && bytes <= BURST.clientBytes &&
       totalBytes <= BURST.totalBytes;
   }

@@ -198,7 +198,7 @@ function requireSimple(text: string): void {
   const { depth, parts } = REQUEST_BOUNDS;
   throw new RpcError(
     RpcCode.limitExceeded,
-    `A message may have ${parts} members and ${depth} levels: send less at once`,
+    `Message is too large: it may have ${parts} values, nested ${depth} deep; send less at once`,
   );
 }
 

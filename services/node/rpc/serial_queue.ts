@@ -82,7 +82,7 @@ export class SerialQueue {
     return new Promise((resolve) => this.#setImmediate(resolve));
   }
 
-  /** Stays closed until the promise is settled. */
+  /** Runs no task until the promise is settled. */
   async pausedDuring<T>(run: () => Promise<T>): Promise<T> {
     this.#isPaused = true;
     try {

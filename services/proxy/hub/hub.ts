@@ -148,7 +148,7 @@ export class Hub {
   upstreamRefused(nowMs: number): void {
     for (const suspect of this.table.refused(nowMs)) {
       for (const subscription of [...suspect.selfAndDerived()]) {
-        this.#endWaits(subscription, REFUSED.closed_the_socket);
+        this.#endWaits(subscription, REFUSED.socket_closed);
         this.table.retire(subscription);
       }
     }

@@ -20,7 +20,7 @@ const REFUSED_FOR_MS = 600_000;
 /** Most such requests that are cached; the oldest is evicted first. */
 const REFUSED_KEYS_MAX = 256;
 
-export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "closed_the_socket";
+export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "socket_closed";
 
 export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions: subscribeError(
@@ -35,7 +35,7 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
     RpcCode.limitExceeded,
     `A connection may have ${COPIES_MAX} equal subscriptions: use one of them`,
   ),
-  closed_the_socket: subscribeError(
+  socket_closed: subscribeError(
     RpcCode.limitExceeded,
     "The read node closed its connection on this subscription: ask for less",
   ),
@@ -87,7 +87,7 @@ export class SubscriptionLimits {
   ): SubscriptionRefusal | undefined {
     const { request: { key }, feed, quotaOwner } = subscription;
     if ((this.#refusedUntilMs.get(feed?.request.key ?? key) ?? -Infinity) > nowMs) {
-      return "closed_the_socket";
+      return "socket_closed";
     }
     if (copies >= COPIES_MAX) return "equal_subscriptions";
     if (SHARED_FEED_KEYS.has(key)) return;

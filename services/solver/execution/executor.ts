@@ -96,7 +96,7 @@ export class Executor {
     return resultOf(await running);
   }
 
-  /** A late quote fails by its deadline, even if a signature is wrong too (spec: "POST /execute"). */
+  /** A late quote fails by its deadline, even if the user's signature is wrong too (spec: "POST /execute"). */
   #requireUserSignature({ quote, userSignature }: Execution): void {
     const { chainId } = this.#options;
     const hashFor = (chainId: number) => hashQuote(quote, chainId);

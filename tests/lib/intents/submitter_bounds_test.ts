@@ -54,7 +54,8 @@ Deno.test("Submitter: DEADLINE_PASSED comes no sooner than 70 s after the transa
     const { failure } = await world.submitter.submit(intent);
     assert.deepEqual(failure, {
       code: "DEADLINE_PASSED",
-      message: `Deadline ${intent.expiresAtMs} passed before the core node took it`,
+      message:
+        `Deadline ${intent.expiresAtMs} passed before the core node accepted the transaction`,
       details: { deadline: intent.expiresAtMs },
     });
     assert.deepEqual((await world.store.find("k"))?.failure, failure);

@@ -59,7 +59,7 @@ Deno.test("decideOutcome: gaps beyond the limit are joined, so that all are cove
   assert.deepEqual(decideOutcome(prices, box, last.missing), { status: "won" });
 });
 
-Deno.test("decideOutcome: a price outside in a hole past those that are named pays the solver", () => {
+Deno.test("decideOutcome: a price outside the box in a gap that is not listed pays the solver", () => {
   const holes = MISSING_SPANS_MAX + 50;
   const { prices, box } = pricesWithHoles(holes);
   const outcome = decideOutcome(prices, box);

@@ -108,7 +108,7 @@ Deno.test("DevChain: a jump records every slot at the last known price and settl
   assert.equal(statusOf(test, third), "won");
 });
 
-Deno.test("DevChain: a jump to the end of more theses than one checkpoint settles settles them all", () => {
+Deno.test("DevChain: advancing settles all theses that are due, over several checkpoints if needed", () => {
   const { test, dev } = startChain();
   const startTime = test.now;
   const count = SETTLEMENTS_PER_SLICE + 1;

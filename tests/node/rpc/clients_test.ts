@@ -221,7 +221,7 @@ Deno.test("Clients: a client that reads too slowly loses its subscriptions at on
     assert.equal(slow(), 1);
   }));
 
-Deno.test("Clients: a client that goes takes its subscriptions with it", () =>
+Deno.test("Clients: a client that disconnects loses its subscriptions", () =>
   withClients(async ({ url, subscriptions }) => {
     const socket = await RpcSocket.open(url);
     await socket.call("subscribe");

@@ -44,7 +44,7 @@ Deno.test("Barrier: a window that begins later is worth more the nearer prices e
   assert.ok(ratio > 1.15 && ratio < 1.25, `${ratio}`);
 });
 
-Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; a hopeless one pays ten times", () => {
+Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier is capped at ten", () => {
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
   assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, /probability of 1\.0000/);

@@ -38,7 +38,7 @@ Deno.test("Forward start: values by quadrature with 120 nodes, spot inside and o
   }
 });
 
-Deno.test("Forward start: beginning now it is the plain corridor", () => {
+Deno.test("Forward start: equals the plain no-touch price if the window begins now", () => {
   const now = forward(100, 0);
   assert.equal(forwardNoTouchProbability(now), noTouchProbability(now));
   const soon = forward(100, 1e-9);

@@ -38,7 +38,7 @@ for (const [name, held, nowMs, risk] of cases) {
   });
 }
 
-Deno.test("OverlapIndex: other markets count nothing", () => {
+Deno.test("OverlapIndex: bets of other markets are ignored", () => {
   const index = new OverlapIndex();
   const other = MARKETS.find(({ base }) => base !== asked.base)!; // there are three
   index.add("held", { ...asked, base: other.base });

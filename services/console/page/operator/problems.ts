@@ -60,15 +60,16 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
 };
 
 /** Prices have to be filled in: before bets end, and before those are settled that have ended. */
-export const [PRICES_MISSING, NEEDS_BACKFILL] = ["NodePricesMissing", "NodeNeedsBackfill"] as const;
+export const PRICES_MISSING = "NodePricesMissing";
+export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
-/** They stay after their cause has ended, until somebody runs commands, which are read for them. */
+/** They stay until somebody runs the backfill commands, which the view asks the node for. */
 export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
-/** They have causes of their own. */
-const ITS_OWN = new Set(PROBLEMS.filter(({ isItsOwn }) => isItsOwn).map(({ name }) => name));
+/** Problems that no other one explains. */
+const ROOT_CAUSES = new Set(PROBLEMS.filter(({ isItsOwn }) => isItsOwn).map(({ name }) => name));
 
-/** After a return: rates look back so far, and answers are some seconds apart. */
+/** For this long after a service is back, its rates still contain the outage. */
 const BACK_MS = RECENT_MS + 5_000;
 
 /** Rates are known this long after the first look at a service: what is wrong then may be older. */
@@ -103,7 +104,7 @@ export function findingsOf(
   // Figures of these count what they missed.
   const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
-    if (ITS_OWN.has(finding.chapter)) return finding;
+    if (ROOT_CAUSES.has(finding.chapter)) return finding;
     const cause = away.find(({ name, isUp }) =>
       (!isAway(finding) || waiting.has(finding.service) && WAITED_FOR.has(name)) &&
       NEEDS[finding.service].includes(name) &&

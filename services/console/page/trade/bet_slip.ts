@@ -54,7 +54,7 @@ export class BetSlip {
   readonly estimator: Estimator;
   /** By how much less than quoted a bet may pay, in percent, if the price moves as it is signed. */
   readonly tolerancePercent: Signal<number>;
-  /** What bets were signed for that were placed at another payout: as the store keeps it. */
+  /** The first signed payout of bets that were signed again for another one, by quote hash. */
   readonly signedFor: Signal<Readonly<Record<string, string>>>;
   /** What the fields were before the box was last drawn, moved or cleared. */
   readonly replaced: Signal<DraftFields | undefined> = signal(undefined);

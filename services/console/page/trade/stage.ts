@@ -5,7 +5,7 @@ import { explain, type Explanation } from "../data/explain.ts";
 
 /** Why the last attempt failed. */
 export interface Failure extends Explanation {
-  /** It failed after the user had pressed the button that signs: what became of the money is said. */
+  /** It failed after the user had pressed the button that signs: the text says whether money moved. */
   isOfSigning: boolean;
 }
 
