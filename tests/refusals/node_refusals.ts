@@ -158,7 +158,7 @@ export async function refuseAtNode(refusals: Refusals): Promise<void> {
     const calls = Array(101).fill(callOf("eth_chainId", []));
     await ask(calls, says("400 -32005", "100", "101", "send"));
     await ask("x".repeat(2 ** 20 + 1), says("413 -32005", "Body may have 1048576", "send"));
-    await ask("[".repeat(5_000), says("400 -32005", "5000 members and 64 levels", "send"));
+    await ask("[".repeat(5_000), says("400 -32005", "5000 values, nested 64 deep", "send"));
     const onWriteNode = says("200 -32601", "core_faucet", "send it to the write node");
     await ask(callOf("core_faucet", []), onWriteNode, readUrl);
     const simulate = (tx: Transaction, expected: Expected) =>

@@ -1,20 +1,43 @@
+import { tmpdir } from "node:os";
 import { ListenError } from "../../lib/http/listener.ts";
+import { statOf } from "../../lib/files.ts";
 import { eventually } from "./eventually.ts";
 
+/** A file per port that a test of this machine has: other tests, also of other processes, take another one. */
+const PORTS_TAKEN = `${tmpdir()}/rangemaker-test-ports`;
+
+/** No test needs its ports for longer. */
+const TAKEN_FOR_MS = 3_600_000;
+
 /**
- * A port that is free, for what cannot listen on port 0 or comes back where it was. It is below
- * those that the system gives to listeners on port 0 and to outgoing connections: nobody takes it in
- * the meantime, while hundreds of other tests run.
+ * A port for what cannot listen on port 0 or comes back where it was; no other test gets it in the next
+ * hour. It is below those that the system gives to listeners on port 0 and to outgoing connections.
  */
 export function freePort(): number {
   for (;;) {
     const port = 10_000 + Math.floor(Math.random() * 12_000);
+    if (isTaken(port)) continue;
     try {
       Deno.listen({ hostname: "127.0.0.1", port }).close();
       return port;
     } catch (thrown) {
       if (!(thrown instanceof Deno.errors.AddrInUse)) throw thrown;
     }
+  }
+}
+
+function isTaken(port: number): boolean {
+  const path = `${PORTS_TAKEN}/${port}`;
+  Deno.mkdirSync(PORTS_TAKEN, { recursive: true });
+  const takenAtMs = statOf(path)?.mtime?.getTime() ?? Date.now();
+  try {
+    if (Date.now() - takenAtMs > TAKEN_FOR_MS) Deno.removeSync(path);
+    Deno.openSync(path, { write: true, createNew: true }).close();
+    return false;
+  } catch (thrown) {
+    const { AlreadyExists, NotFound } = Deno.errors;
+    if (thrown instanceof AlreadyExists || thrown instanceof NotFound) return true; // another was first
+    throw thrown;
   }
 }
 
