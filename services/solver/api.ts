@@ -89,14 +89,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
   );
   app.get(
     "/pairs",
-    jsonHandler(operations.pairs, () => ({
-      pairs: api.markets.list.map(({ symbol, base, quote }) => ({
-        symbol,
-        base,
-        quote,
-        decimals: PRICE_DECIMALS,
-      })),
-    })),
+    jsonHandler(operations.pairs, () => ({ pairs: pairsOf(api.markets) })),
   );
   app.get(
     "/typed-data",
@@ -151,6 +144,10 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     }),
   );
   return app;
+}
+
+function pairsOf({ list }: Markets): AnswerOf<typeof operations.pairs>["pairs"] {
+  return list.map(({ symbol, base, quote }) => ({ symbol, base, quote, decimals: PRICE_DECIMALS }));
 }
 
 /** `config` of `GET /info` (spec: quote solver, "GET /info"). */

@@ -12,12 +12,13 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
-import { createSolverApi } from "./api.ts";
+import { createSolverApi, type SolverApiOptions } from "./api.ts";
 import { executionLog } from "./execution_log.ts";
 import { decodeBet } from "./execution/execution.ts";
+import type { Executor } from "./execution/executor.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
 import { createExecution } from "./create_execution.ts";
-import { createPricing } from "./create_pricing.ts";
+import { createPricing, type Pricing } from "./create_pricing.ts";
 import { followNode } from "./follow_node.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -102,42 +103,8 @@ async function start(
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const readiness = () =>
-    checkReadiness({
-      store,
-      problem: intents.problem,
-      node,
-      account: account.read,
-      exposure,
-      symbolsWithoutPrice: () => marketData?.symbolsWithoutPrice() ?? [],
-      chainId,
-      wsUrl: options.wsUrl,
-      dryRun,
-    });
-  const quoter = new Quoter({
-    solver,
-    chainId,
-    clock,
-    markets,
-    strategy,
-    signer: quoteSigner,
-    minimumBet,
-    timeBounds: options.pricing === "mock" ? undefined : options,
-  });
-  const app = createSolverApi({
-    ...options,
-    solver,
-    clock,
-    markets,
-    quoter,
-    executor,
-    exposure,
-    metrics,
-    calibration: pricing.calibration,
-    limiter: limiter.handle,
-    ownBalance: () => account.lastKnown(),
-    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
-  });
+  const parts = { clock, markets, node, intents, account, exposure, metrics, pricing, executor };
+  const app = createApp(options, { ...parts, solver, quoteSigner, minimumBet, limiter });
   if (!dryRun) await store.refreshReservations(exposure);
   const service = startService({
     ...options,
@@ -154,6 +121,49 @@ async function start(
   const report = account.lastKnown().then((own) => executionLog.started(options, solver, own));
   opened.defer(() => report);
   return service;
+}
+
+interface AppParts extends Pick<SolverApiOptions, "clock" | "markets" | "exposure" | "metrics"> {
+  solver: Address;
+  node: CoreClient;
+  intents: IntentService;
+  account: OwnAccount;
+  pricing: Pricing;
+  executor: Executor;
+  quoteSigner: QuoteSigner;
+  minimumBet: MinimumBet;
+  limiter: RequestLimiter;
+}
+
+function createApp(options: SolverOptions, parts: AppParts) {
+  const { clock, node, intents, account, exposure, pricing } = parts;
+  const { strategy, marketData, calibration } = pricing;
+  const readiness = () =>
+    checkReadiness({
+      ...options,
+      store: intents.store,
+      problem: intents.problem,
+      node,
+      account: account.read,
+      exposure,
+      symbolsWithoutPrice: () => marketData?.symbolsWithoutPrice() ?? [],
+    });
+  const quoter = new Quoter({
+    ...parts,
+    chainId: options.chainId,
+    strategy,
+    signer: parts.quoteSigner,
+    timeBounds: options.pricing === "mock" ? undefined : options,
+  });
+  return createSolverApi({
+    ...options,
+    ...parts,
+    quoter,
+    calibration,
+    limiter: parts.limiter.handle,
+    ownBalance: () => account.lastKnown(),
+    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
+  });
 }
 
 function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolean) {

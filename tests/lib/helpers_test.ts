@@ -4,7 +4,7 @@ import { tryParseJson } from "../../lib/json.ts";
 import { lowerBound } from "../../services/solver/risk/worst_case_loss.ts";
 import { NewestMap } from "../../lib/newest_map.ts";
 import { redact } from "../../lib/redact.ts";
-import { Timers } from "../../lib/clock.ts";
+import { Timers, waitMs } from "../../lib/clock.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 Deno.test("tryParseJson: the value, null included; undefined for text that is not JSON", () => {
@@ -101,4 +101,15 @@ Deno.test("redact: takes no longer than in proportion to its text", () => {
     redact(`${piece.repeat(100_000)}://x`);
   }
   assert(performance.now() - started < 2_000, "A quadratic one took minutes");
+});
+
+Deno.test("waitMs: ends after the time or with the signal, at once if that is aborted already", async () => {
+  const clock = new FakeClock();
+  const control = new AbortController();
+  const waits = [waitMs(clock, 10), waitMs(clock, 1_000, control.signal)];
+  clock.advance(10);
+  control.abort();
+  await Promise.all(waits);
+  await waitMs(clock, 1_000, control.signal);
+  assert.equal(clock.pending, 0);
 });

@@ -226,3 +226,19 @@ Deno.test("Oracle metrics: prints, ages, sources, reconnects, faults, dropped fr
   );
   oracle.stop();
 });
+
+Deno.test("Oracle: a price that a confirmation brings back after it has expired expires again", () => {
+  const { clock, oracle, binance: coinbase } = setUp(["provider_b"], 1_000);
+  coinbase.open();
+  const time = new Date(clock.now()).toISOString();
+  const ticker = { type: "ticker", product_id: "BTC-USDT", price: "5", trade_id: 9, time };
+  coinbase.deliver(JSON.stringify(ticker));
+  const hasPrice = () => healthBody(oracle, clock, 0).pairsWithPrices === 1;
+  clock.advance(2_000);
+  assert.equal(hasPrice(), false);
+  coinbase.deliver('{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}');
+  assert.equal(hasPrice(), true);
+  clock.advance(2_000);
+  assert.equal(hasPrice(), false);
+  oracle.stop();
+});

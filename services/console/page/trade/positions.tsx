@@ -14,7 +14,7 @@ import {
   toNumber,
 } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
-import { Table } from "../table.tsx";
+import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { stateOfBet } from "./chart_boxes.ts";
 import { csvOf, FILTERS, ORDERS, pageOf, sorted } from "./history.ts";
@@ -32,11 +32,12 @@ interface PositionsProps {
 }
 
 /** The user's bets: open ones with their progress, settled ones with what they brought. */
-export function Positions({ model, chosen, signedFor, onShow, onRepeat }: PositionsProps) {
+export function Positions(props: PositionsProps) {
+  const { model, chosen, onShow } = props;
   const { session } = model;
   const theses = (session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
-  const filter = useSignal<keyof typeof FILTERS>("All");
+  const filter = useSignal<FilterName>("All");
   const wanted = useSignal(0);
   const order = useSignal("newest");
   const { settled, held, profit } = resultsOf(theses); // as the maker sees them
@@ -76,16 +77,7 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
         : (
           <>
             <div class="row choice" role="group" aria-label="Bets shown">
-              {filters.map(([name, label]) => (
-                <button
-                  key={name}
-                  type="button"
-                  aria-pressed={filter.value === name}
-                  onClick={() => filter.value = name}
-                >
-                  {label}
-                </button>
-              ))}
+              <Filters {...{ filters, filter }} />
               <span class="spacer" />
               <label>
                 Sort by{" "}
@@ -113,72 +105,102 @@ export function Positions({ model, chosen, signedFor, onShow, onRepeat }: Positi
                 onPointerLeave: () => chosen.value = undefined,
                 onClick: () => onShow(thesis),
               })}
-              columns={[
-                {
-                  name: "Bet",
-                  // Its whole row is pressed, and the keyboard reaches this.
-                  text: ({ id }) => (
-                    <button type="button" class="quiet" aria-label={`Bet ${id}: show on the chart`}>
-                      {id}
-                    </button>
-                  ),
-                },
-                { name: "Outcome", text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} /> },
-                {
-                  name: "Market",
-                  text: ({ base, quote }) =>
-                    model.markets.find(base, quote)?.symbol ?? shortAddress(base),
-                },
-                { name: "Price stays in", text: (thesis) => formatRange(thesis) },
-                { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
-                { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
-                {
-                  name: "Pays",
-                  number: ({ quoteHash, payout }) => {
-                    const first = signedFor[quoteHash];
-                    const signed = first && ` (signed for ${formatAmount(BigInt(first))})`;
-                    return `${formatAmount(payout)}${signed ?? ""}`;
-                  },
-                },
-                {
-                  name: "Again",
-                  text: (thesis) => (
-                    <button
-                      type="button"
-                      class="quiet"
-                      aria-label={`Repeat bet ${thesis.id}`}
-                      onClick={(event) => {
-                        event.stopPropagation();
-                        onRepeat(thesis);
-                      }}
-                    >
-                      Repeat
-                    </button>
-                  ),
-                },
-              ]}
+              columns={columnsOf(props, nowMs)}
             />
             {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
-            {pages > 1 && (
-              <div class="row" role="group" aria-label="Pages of bets">
-                <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>
-                  Newer
-                </button>
-                <span>Page {page + 1} of {pages}</span>
-                <button
-                  type="button"
-                  disabled={page === pages - 1}
-                  onClick={() => wanted.value = page + 1}
-                >
-                  Older
-                </button>
-              </div>
-            )}
+            {pages > 1 && <Pager {...{ page, pages }} onChange={(next) => wanted.value = next} />}
           </>
         )}
     </section>
+  );
+}
+
+function columnsOf(
+  { model, signedFor, onRepeat }: PositionsProps,
+  nowMs: number,
+): Column<Thesis>[] {
+  return [
+    {
+      name: "Bet",
+      // Its whole row is pressed, and the keyboard reaches this.
+      text: ({ id }) => (
+        <button type="button" class="quiet" aria-label={`Bet ${id}: show on the chart`}>
+          {id}
+        </button>
+      ),
+    },
+    { name: "Outcome", text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} /> },
+    {
+      name: "Market",
+      text: ({ base, quote }) => model.markets.find(base, quote)?.symbol ?? shortAddress(base),
+    },
+    { name: "Price stays in", text: (thesis) => formatRange(thesis) },
+    { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
+    { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
+    {
+      name: "Pays",
+      number: ({ quoteHash, payout }) => {
+        const first = signedFor[quoteHash];
+        const signed = first && ` (signed for ${formatAmount(BigInt(first))})`;
+        return `${formatAmount(payout)}${signed ?? ""}`;
+      },
+    },
+    {
+      name: "Again",
+      text: (thesis) => (
+        <button
+          type="button"
+          class="quiet"
+          aria-label={`Repeat bet ${thesis.id}`}
+          onClick={(event) => {
+            event.stopPropagation();
+            onRepeat(thesis);
+          }}
+        >
+          Repeat
+        </button>
+      ),
+    },
+  ];
+}
+
+type FilterName = keyof typeof FILTERS;
+
+interface FiltersProps {
+  filters: readonly (readonly [name: FilterName, label: string])[];
+  filter: Signal<FilterName>;
+}
+
+function Filters({ filters, filter }: FiltersProps) {
+  return filters.map(([name, label]) => (
+    <button
+      key={name}
+      type="button"
+      aria-pressed={filter.value === name}
+      onClick={() => filter.value = name}
+    >
+      {label}
+    </button>
+  ));
+}
+
+interface PagerProps {
+  page: number;
+  pages: number;
+  onChange(page: number): void;
+}
+
+function Pager({ page, pages, onChange }: PagerProps) {
+  return (
+    <div class="row" role="group" aria-label="Pages of bets">
+      <button type="button" disabled={page === 0} onClick={() => onChange(page - 1)}>Newer</button>
+      <span>Page {page + 1} of {pages}</span>
+      <button type="button" disabled={page === pages - 1} onClick={() => onChange(page + 1)}>
+        Older
+      </button>
+    </div>
   );
 }
 
