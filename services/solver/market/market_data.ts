@@ -110,7 +110,7 @@ export class MarketData {
 /** Time between two reads of the node's price history. */
 const HISTORY_INTERVAL_MS = 1_000;
 
-/** A slot without a price is read again for this long: the node may still record it. */
+/** Slots after the newest price are read again for this long: the node may still record them. */
 const SETTLE_MS = 3_000;
 
 /** Most pages of one read of one market: the whole ring has 11. */
