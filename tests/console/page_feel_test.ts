@@ -458,7 +458,8 @@ Deno.test({
             ".chart canvas, .action-bar button.wide",
             (parts) => parts.map((part) => part.getBoundingClientRect().bottom),
           );
-          assert.equal(bottoms.length, 2);
+          // If the price has left the suggested box meanwhile, there is a button to move it, too.
+          assert(bottoms.length === 2 || bottoms.length === 3, `${bottoms.length} parts`);
           await visitor.fill("amount", "1234.56");
           const [wide, shown = 0] = await page.$eval(
             "input[name=amount]",
