@@ -1,6 +1,6 @@
 /**
- * Checks of what callers pass, before anything is signed or sent: plain JavaScript checks no types.
- * Each throws an {@link InputError}.
+ * Checks arguments before anything is signed or sent: callers in plain JavaScript have no type
+ * checks. Each throws an {@link InputError}.
  */
 import { addressSchema, describeValue, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
 import { InputError } from "./errors.ts";
@@ -45,7 +45,7 @@ export function requireOffer(value: unknown): void {
   throw wrongInput("offer", "Expected what quote or offerFromJson returned", value);
 }
 
-/** An object, whatever its members. */
+/** An object with any members. */
 export function requireObject(field: string, value: unknown, rule: string): void {
   if (!isObject(value)) throw wrongInput(field, rule, value);
 }
