@@ -34,7 +34,9 @@ const marketSchema = z.strictObject({
   ),
   base: addressSchema,
   quote: addressSchema,
-  decimals: z.literal(PRICE_DECIMALS, { error: `Expected ${PRICE_DECIMALS}: prices have no other` })
+  decimals: z.literal(PRICE_DECIMALS, {
+    error: `Expected ${PRICE_DECIMALS}: all prices have that many decimals`,
+  })
     .default(PRICE_DECIMALS),
   exchanges: exchangeSymbolsSchema.optional(),
 });

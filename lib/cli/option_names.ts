@@ -114,7 +114,7 @@ export function requireKnownVariables(
     const [owner] = prefixes.filter((prefix) => name.startsWith(prefix))
       .toSorted((a, b) => b.length - a.length);
     if (owner !== undefined && owner !== prefixes[0]) continue;
-    const taker = owner === undefined ? "the program" : command;
-    throw new UsageError(`Unknown variable ${name}: ${taker} has no such option`);
+    const where = owner === undefined ? "the program" : command;
+    throw new UsageError(`Unknown variable ${name}: ${where} has no such option`);
   }
 }

@@ -139,7 +139,9 @@ async function repairAll(
       const outcome = await repair(intents, intent, options.chainId, clock);
       if (outcome === "present") return outcome;
       if (!await store.replaceCommitted(intent, outcome.result, clock.now())) {
-        print(`${intent.key} was changed by another process meanwhile: stop it and run this again`);
+        print(
+          `${intent.key} was changed by another process meanwhile: stop that process and run this again`,
+        );
         return "failed";
       }
       print(outcome.line);
@@ -154,7 +156,9 @@ async function repairAll(
     await intents.requireGenesis();
     const { signer: owner } = await store.updateRecord();
     if (owner !== null && owner !== signer.address) {
-      print(`The database is that of ${owner}: what is missing is signed by ${signer.address}`);
+      print(
+        `The database belongs to ${owner}: missing transactions are signed by ${signer.address}`,
+      );
     }
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
       const page = await store.page(after, REPAIRED_PER_PAGE);

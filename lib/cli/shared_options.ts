@@ -147,7 +147,7 @@ export const remoteSignerOptions = optionTable({
   signerMethod: {
     kind: kinds.choice(SIGNER_METHODS),
     description:
-      "its method: eth_signTypedData for Web3Signer, account_… for Clef, …_v4 for wallets",
+      "its JSON-RPC method: eth_signTypedData for Web3Signer, account_… for Clef, …_v4 for wallets",
     default: "eth_signTypedData",
   },
 });

@@ -42,7 +42,7 @@ export function requireOffer(value: unknown): void {
     const { quote } = value;
     if ("betAmount" in quote && typeof quote.betAmount === "bigint") return;
   }
-  throw wrongInput("offer", "Expected what quote or offerFromJson returned", value);
+  throw wrongInput("offer", "Expected the result of quote or offerFromJson", value);
 }
 
 /** An object with any members. */

@@ -45,7 +45,7 @@ export function metricsIn(registry: Registry) {
           this.set(await read());
         },
       }),
-    /** A gauge with labels, read at each scrape: labels that are not read have no value. */
+    /** A gauge with labels, read at each scrape. Labels missing from a read have no value. */
     scrapedGauges: <L extends string>(
       name: string,
       help: string,

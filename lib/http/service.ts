@@ -42,9 +42,10 @@ export interface ServiceDefinition {
 }
 
 /**
- * Starts a service from parts that have to be closed when it stops, or at once if it does not start.
+ * Starts a service, and closes its parts at once if the start fails.
  *
- * @param start Gives the stack each part that it has opened. What it returns closes the stack when it stops.
+ * @param start Adds each opened part to the stack. The returned service closes the stack when it
+ *   stops.
  */
 export async function startOrClose<T>(
   start: (opened: AsyncDisposableStack) => Promise<T>,

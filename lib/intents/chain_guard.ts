@@ -39,7 +39,7 @@ export interface ChainGuardOptions {
   isOnChain(intent: Intent): Promise<boolean>;
 }
 
-/** The node's chain is not the one that the store knows: nothing is submitted. */
+/** The node has another chain than the store, so nothing is submitted. */
 export class WrongChainError extends RangemakerError {
   constructor(
     code: "CHAIN_MISMATCH" | "CHAIN_REWOUND",
@@ -68,7 +68,10 @@ export class ChainGuard {
   #head = 0;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #verifiedAtMs: number | undefined;
-  /** The newest committed intents, oldest first, thinned to the first and the last one of each second. */
+  /**
+   * The newest committed intents, oldest first; only the first and the last of each second are
+   * kept.
+   */
   #recentCommits: Intent[] = [];
   /** Sequence of the newest committed intent that this process knows. */
   #newestSequence = 0;
@@ -172,7 +175,7 @@ export class ChainGuard {
     }
   }
 
-  /** What the node lacks, if it lacks anything. */
+  /** A sign that the node went back to an older state, if there is one. */
   async #findRewind(highestBlock: number): Promise<Rewind | undefined> {
     const askedMs = this.#options.clock.now();
     const [head, missing] = await Promise.all([
@@ -194,7 +197,10 @@ export class ChainGuard {
     return { head: this.#head, evidence };
   }
 
-  /** Looks for the receipts that are due. If all are there, only the newest is looked for again. */
+  /**
+   * Looks for the receipts of commits up to `dueMs`. If none is missing, only the newest is checked
+   * again.
+   */
   async #findMissing(dueMs: number): Promise<Intent | undefined> {
     const firstLater = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
     const due = this.#recentCommits.slice(0, firstLater < 0 ? undefined : firstLater);
@@ -208,7 +214,7 @@ export class ChainGuard {
 
   async #isStillCommitted(intent: Intent): Promise<boolean> {
     if (await this.#isKnown(intent)) return true;
-    // An operator may have brought store and chain into line since.
+    // An operator may have reconciled store and chain since.
     const current = await this.#options.store.find(intent.key);
     return current?.state !== "committed" || await this.#isKnown(current);
   }

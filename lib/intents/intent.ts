@@ -21,7 +21,7 @@ export interface NewIntent {
   subject: string;
   /** The request, as JSON. */
   payload: string;
-  /** The transaction, if it is signed already. */
+  /** The transaction, if one is signed already. */
   transaction: SignedTransactionText | null;
   /** The transaction may be sent until then, Unix milliseconds. */
   expiresAtMs: number;

@@ -62,7 +62,7 @@ const savedValueSchema = z.object({
   checksum: integerSchema,
 });
 
-/** What the store of a service keeps beside its intents. Every method throws as {@link SqlDriver} does. */
+/** The part of a service's store beside its intents. Every method throws like {@link SqlDriver}. */
 export class ServiceStore implements AsyncDisposable {
   protected readonly db: SqlDriver;
   protected readonly service: string;
@@ -74,9 +74,9 @@ export class ServiceStore implements AsyncDisposable {
   }
 
   /**
-   * Completes the record of the service: a chain and a key if it has none yet, and a higher block.
+   * Completes the record of the service: adds a missing chain or key, and raises the highest block.
    *
-   * @param learned `resetBlock` replaces the highest block, also by a lower one.
+   * @param learned `resetBlock` replaces the highest block, even by a lower one.
    * @returns The record as it is now.
    */
   async updateRecord(
@@ -142,7 +142,7 @@ export class ServiceStore implements AsyncDisposable {
   }
 }
 
-/** The damage that was found since the start, each row logged once. */
+/** The damaged rows found since the start; each is logged once. */
 export class DamagedRows {
   readonly #log: Logger;
   readonly #found = new Map<string | undefined, StoreDamagedError>();

@@ -57,7 +57,7 @@ export class SqliteDriver implements SqlDriver {
       db?.close();
       if (cause instanceof Deno.errors.NotCapable) throw cause;
       const reason = cause instanceof StoreError ? cause.cause : cause;
-      if (reason === undefined) throw cause; // it is in our own words
+      if (reason === undefined) throw cause; // already our own error
       throw new StoreError(
         redact(`Database ${path} cannot be opened: ${messageOf(reason)}`),
         cause,
@@ -110,7 +110,7 @@ export class SqliteDriver implements SqlDriver {
   }
 }
 
-/** A command explains what this process may not open; the rest are errors of the store. */
+/** A missing permission is passed on, for commands to explain; other errors become store errors. */
 function errorOf(cause: unknown): Error {
   return cause instanceof Deno.errors.NotCapable ? cause : asStoreError(cause);
 }
@@ -137,7 +137,7 @@ function logDamaged(path: string): StoreDamagedError {
 
 /**
  * Creates a database file and its folder, readable by their owner only: they hold signatures and
- * amounts. SQLite gives its log the mode of the file. What exists keeps its mode.
+ * amounts. SQLite gives its log the mode of the file. Existing files keep their mode.
  */
 function createPrivately(path: string): void {
   Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

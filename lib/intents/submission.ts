@@ -57,7 +57,8 @@ export interface SubmitterOptions {
   handler: Omit<IntentHandler, "isOnChain">;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
-   * Nothing is sent, and no answer of the node counts, unless it has the chain of the store.
+   * Checks that the node has the chain of the store. Otherwise nothing is sent, and no answer
+   * counts.
    */
   guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
@@ -102,8 +103,8 @@ export class TransactionBuilder {
   }
 
   /**
-   * Checks that a stored transaction is one that this service signed for these terms. Only the time may
-   * be any.
+   * Checks that a stored transaction is one that this service signed for these terms. Only the
+   * timestamp may differ.
    *
    * @throws {TypeError} If it is not.
    */

@@ -1,10 +1,10 @@
 import { RangemakerError, reasonOf } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 
-/** How long a service may take to answer, unless the caller says otherwise. */
+/** Default timeout of a request. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Longest answer, unless the caller says otherwise: a page of a node's price history has 2 MB. */
+/** Default limit of an answer's length: a page of a node's price history has 2 MB. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
@@ -78,7 +78,7 @@ export async function request(
   }
 }
 
-/** Why a service did not answer itself, if this is the status of a gateway in front of it. */
+/** The reason of a failure if a status is that of a gateway in front of the service. */
 export function gatewayReason(status: number): string | undefined {
   return GATEWAY_STATUSES.has(status) ? `a gateway in front of it answered ${status}` : undefined;
 }

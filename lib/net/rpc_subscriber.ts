@@ -38,7 +38,7 @@ export interface Heartbeat {
   answerMs: number;
 }
 
-/** Reads what happened while there was no connection. */
+/** Reads the changes made while there was no connection. */
 export interface CatchUp {
   /**
    * Called after every connect, and every {@link CATCH_UP_INTERVAL_MS}: a proxy may lose notifications of its
@@ -60,7 +60,7 @@ export interface RpcSubscriberOptions {
   subscriptions: readonly RpcSubscription[];
   /** If it is missing, notifications before {@link onLive} may have been missed. */
   catchUp?: CatchUp;
-  /** Every subscription is accepted, and what was missed has been read. */
+  /** Every subscription is accepted, and missed changes have been read. */
   onLive(): void;
   /** The connection is lost, or was never made; another attempt follows. */
   onLost(reason: string): void;

@@ -47,7 +47,7 @@ export const SERVICES: readonly Problem[] = [
     severity: "warning",
     afterS: 600,
     message: "Its process uses {value} of memory",
-    isItsOwn: true,
+    isRootCause: true,
     firstStep: "Look for many clients, or messages that are large: every queue is bounded.",
   },
 ];
@@ -262,7 +262,7 @@ export const NODE: readonly Problem[] = [
     isFlag: true,
     severity: "critical",
     message: "It can store nothing: no deposit, no bet, no settlement",
-    isItsOwn: true,
+    isRootCause: true,
     effect: "no bets, no settlements and no deposits",
     firstStep: "Free space on its disk; `GET /health` shows the error.",
   },

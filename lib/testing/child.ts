@@ -11,7 +11,10 @@ const STOP_MS = 5_000;
 /** How much of its last output an error shows. */
 const OUTPUT_CHARS_MAX = 4_000;
 
-/** What a child needs of the environment: Deno's cache. Proxies would intercept its requests. */
+/**
+ * The variables that a child needs, to find Deno's cache. Variables of proxies are left out, since
+ * they would intercept its requests.
+ */
 const VARIABLES = ["HOME", "DENO_DIR", "TMPDIR", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
 export interface Child {

@@ -41,11 +41,11 @@ class DevNode extends CoreReader {
   }
 }
 
-/** What a chain starts with. */
+/** Options of a new chain. */
 export interface ChainOptions {
   /** How many funded wallets it has: 3 by default. */
   wallets?: number;
-  /** What each of them has, USDC with 6 decimals: 10,000 USDC by default. */
+  /** Balance of each wallet, USDC with 6 decimals: 10,000 USDC by default. */
   balance?: bigint;
   /** Ends the chain, also while it starts. */
   signal?: AbortSignal;
@@ -177,7 +177,7 @@ export class TestChain implements AsyncDisposable {
   /**
    * Goes back to a snapshot, as often as necessary; later snapshots are gone.
    *
-   * @returns The time of the chain, to which the clock of the clients went back too.
+   * @returns The time of the chain; the clock of the clients went back to it too.
    * @example
    * ```ts
    * await chain.revert(id);

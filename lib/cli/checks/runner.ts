@@ -104,7 +104,9 @@ async function runInTime(
     const isDenied = thrown instanceof Deno.errors.NotCapable;
     return fail(
       text,
-      isDenied ? "Grant what the permissions check names" : "Fix what the message names",
+      isDenied
+        ? "Grant the permissions that the permissions check lists"
+        : "Fix the problem in the message",
     );
   } finally {
     cancel();
