@@ -22,7 +22,10 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
 
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const executionLog = {
-  /** What the solver works with; the balance is unknown while the node does not answer. */
+  /**
+   * The solver's account, strategy, limits, node and database; the balance is unknown while the
+   * node does not answer.
+   */
   started(options: SolverOptions, address: Address, { balance, time }: KnownBalance): void {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
     log.info(

@@ -344,7 +344,7 @@ Deno.test({
       const [replay = ""] = repairs;
       assert.match(
         await deployment.shell(replay),
-        /None was there.*\n3 sent again, 0 were there/,
+        /The node had none of them.*\n3 sent again, 0 were there/,
       );
       await deployment.untilHealth("bridge", undefined);
       for (const last of ["3 sent again, 3 were there", "0 sent again, 6 were there"]) {

@@ -26,7 +26,7 @@ export { options };
 
 type BacktestOptions = OptionsOf<typeof options>;
 
-/** Default boxes by the kind of data: shorter ones need finer prices. */
+/** Default boxes by the kind of data: shorter boxes need finer prices. */
 const DEFAULTS = {
   trades: { durationsMs: [5_000, 15_000, 30_000], stepMs: 1_000 },
   candles: {
@@ -35,7 +35,9 @@ const DEFAULTS = {
   },
 };
 
-/** Share of the first part that models are fitted on; the rest recalibrates and compares them. */
+/**
+ * Share of the first part that models are fitted on; the rest of it recalibrates and compares them.
+ */
 const FIT_OF_FIRST_PART = 0.6;
 
 /** The `solver backtest` subcommand. */

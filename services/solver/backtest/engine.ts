@@ -19,9 +19,9 @@ export interface BacktestPlan extends UserPlan {
   offsets: readonly number[];
   /** How long before its start a box is quoted, in milliseconds. */
   startAheadMs: readonly number[];
-  /** Boxes quoted from here on are reported; those before are for fits. */
+  /** Boxes quoted from here on are reported; earlier boxes are used for fits. */
   reportFromMs: number;
-  /** Rivals are compared from here to the start of the report, to find the best. */
+  /** The best rival is found by its scores from here to the start of the report. */
   compareFromMs: number;
   /** Annualised volatility, if known: the unit of widths. */
   volatility?: number | undefined;
@@ -32,7 +32,7 @@ export interface BacktestPlan extends UserPlan {
 export interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
-  /** Names of the makers that users who take their time are tried against. */
+  /** Names of the makers that are also tested with users who decide later. */
   tested: ReadonlySet<string>;
 }
 
@@ -69,9 +69,9 @@ class Run {
   readonly #neutral = new ReturnVolatility();
   #pending: Trial[] = [];
   readonly #undecided = new Set<Trial>();
-  /** When the first of them is due. */
+  /** When the first of the undecided trials is due. */
   #dueMs = Infinity;
-  /** Prices between these change nothing for any box, until a time. */
+  /** Prices within these bounds change nothing for any box, until a time. */
   #nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
   #quoted: readonly QuotedMaker[] | undefined;
   #endMs: number;
@@ -144,7 +144,7 @@ class Run {
     this.#dueMs = Infinity;
     for (const trial of this.#undecided) {
       const asked = trial.undecided;
-      // A decision may lead to another one.
+      // A decision may add a further one.
       trial.undecided = [];
       for (const { dueMs: askMs, decide } of asked) {
         const dueMs = nowMs < askMs ? askMs : decide(nowMs);
@@ -209,7 +209,7 @@ class Run {
         if (rival === index || score === undefined) continue;
         if (best < 0 || score < scores[best]!) best = rival; // best is an index of scores
       }
-      // Without a comparison the last maker stands for the rivals.
+      // Without a comparison, the last maker represents the rivals.
       const bestRival = best < 0 ? makers.length - 1 : best;
       return {
         index,

@@ -3,7 +3,7 @@ import type { Report } from "./report.ts";
 import { PARTS } from "./results.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
-/** What the models of every backtest are, by their names in the tables. */
+/** Descriptions of the models in every backtest, by their names in the tables. */
 const MODELS: Readonly<Record<string, string>> = {
   barrier: "--pricing barrier",
   mock: "--pricing mock",

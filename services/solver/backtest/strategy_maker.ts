@@ -12,7 +12,7 @@ import type { TapeMarket } from "./tape_market.ts";
 /** The bet on each box: 1 USDC. */
 const BET = 1_000_000n;
 
-/** Any market will do: a recording has one. */
+/** Any market works: a recording has only one. */
 const { base, quote } = MARKETS[0]!; // there are three
 
 /** A strategy of the solver as a maker: the same code that quotes in production. */

@@ -9,7 +9,7 @@ import type { SlotPrice } from "./slots.ts";
 export interface TapeMarketOptions extends VolatilityOptions {
   /** Age of the spot that strategies see, in milliseconds. */
   priceAgeMs: number;
-  /** Annualised volatility, if known; it is then not estimated. */
+  /** Annualised volatility, if known: then none is estimated. */
   volatility?: number | undefined;
 }
 

@@ -22,9 +22,12 @@ export interface MarketModel {
 
 /** Probabilities that the user wins. */
 export interface BoxPrice {
-  /** By the model, with volatility averaged over its uncertainty. */
+  /** Probability by the model, averaged over the uncertainty of volatility. */
   probability: number;
-  /** If the box survives until its recheck; never lower. The payout is calculated from it. */
+  /**
+   * Probability if the box survives until its recheck; never lower. The payout is calculated from
+   * it.
+   */
   chargedProbability: number;
 }
 
@@ -34,9 +37,9 @@ const RATIO_SCALE = 1e12;
 /**
  * Prices a box that is not broken, for a spot inside its range.
  *
- * Where a lead pays ({@link earlyPriceIsProfitable}), an execution waits as long for its recheck, and a box that
- * breaks meanwhile is refused. So the bets that are executed have survived that time, and are worth
- * more than the quoted box: the nearer to a bound, the more.
+ * If early prices are profitable ({@link earlyPriceIsProfitable}), an execution waits for
+ * `priceLeadMs` before its recheck, which refuses a box that broke meanwhile. Executed bets have
+ * therefore survived that time and are worth more than the quoted box, especially near a bound.
  */
 export function priceBox(
   box: OpenBox,
@@ -113,7 +116,7 @@ export function earlyPriceIsProfitable(
   return gains > LEAD_GAIN_MAX * bets;
 }
 
-/** Probability that a box is not broken until a time; its end should be asked for first. */
+/** Probability that a box is not broken until a time. Ask for the end of the box first. */
 function mixedNoTouch(
   box: OpenBox,
   { forecast, stillShare, startFactor }: MarketModel,

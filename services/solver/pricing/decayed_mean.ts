@@ -11,7 +11,7 @@ export class DecayedMean {
   readonly halfLifeMs: number;
   #sum = 0;
   #weight = 0;
-  /** The last time that passed, often the same as before, and what it leaves. */
+  /** Cache of the last elapsed time, often the same as before, and the weight that it leaves. */
   #elapsedMs = 0;
   #keep = 1;
 

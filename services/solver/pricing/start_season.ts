@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { HOUR_MS } from "../../../lib/time.ts";
 
-/** Windows of one minute of the hour after which older ones lose weight: those of two months. */
+/** Windows per minute of the hour after which older ones lose weight: two months. */
 const MEMORY_WINDOWS = 1_440;
 
-/** Fewer windows of one minute of the hour say too little about how much they differ by chance. */
+/** With fewer windows per minute of the hour, the variance by chance is too uncertain. */
 const WINDOWS_MIN = 24;
 
-/** One window counts as at most this far from what was expected of it. */
+/** Largest difference from the expectation with which one window counts. */
 const LOG_MAX = 3;
 
 /** State of a {@link StartSeason}. */
@@ -19,18 +19,19 @@ export const startSeasonSchema = z.object({
       windows: z.number().min(0).max(MEMORY_WINDOWS),
     }),
   ),
-  /** Of a window, about the mean of its cell. */
+  /** Variance of a window around the mean of its cell. */
   variance: z.number().nonnegative(),
 });
 
 type State = z.output<typeof startSeasonSchema>;
 
 /**
- * Windows that start in some minutes of the hour move further: the logarithm of the factor per minute,
- * shrunk towards 0 (James and Stein, "Estimation with quadratic loss", 1961). Prices that go on in one
- * direction, as after a full hour, go further than the sizes of single minutes say.
+ * Windows that start in some minutes of the hour move further: the logarithm of the factor per
+ * minute, shrunk towards 0 (James and Stein, "Estimation with quadratic loss", 1961). Prices that
+ * trend, as after a full hour, go further than the ranges of single minutes suggest.
  *
- * The shrinkage follows from the data: it keeps the share of the variance that chance does not explain.
+ * The shrinkage follows from the data: it keeps the share of the variance that chance does not
+ * explain.
  */
 export class StartSeason {
   readonly #state: State;
@@ -45,13 +46,13 @@ export class StartSeason {
     };
   }
 
-  /** What a window that begins now adds to the logarithm of how far others go. */
+  /** The offset of a window that begins at a time, to the logarithm of how far windows go. */
   at(startMs: number): number {
     this.#offsets ??= this.#shrunk();
     return this.#offsets[this.#indexOf(startMs)]!; // one per cell
   }
 
-  /** Adds the logarithm of how far a window went, less what was expected of it. */
+  /** Adds the logarithm of how far a window went, minus the expected one. */
   add(startMs: number, log: number): void {
     const state = this.#state;
     const index = this.#indexOf(startMs);

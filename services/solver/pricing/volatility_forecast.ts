@@ -16,7 +16,7 @@ export interface VolatilityForecast {
   spread: number;
   /** From the lowest to the highest. */
   nodes: readonly VolatilityNode[];
-  /** Deviation of where the price ends, as a share of what follows from how far it goes. */
+  /** Deviation of the window's end, as a share of the deviation that the largest move implies. */
   endToRangeRatio: number;
 }
 

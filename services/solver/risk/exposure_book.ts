@@ -7,16 +7,16 @@ import { OverlapIndex } from "./overlap_index.ts";
 /** A bet and its state: reserved, open or settled. It counts unless it is settled. */
 interface Entry {
   bet: ReservedBet;
-  /** The database has a reservation, made by this solver or another one on it. */
+  /** The database has a reservation of the bet, made by this solver or another one. */
   isReserved: boolean;
-  /** As the node last reported it; undefined until it did. */
+  /** The thesis as the node last reported it, if it did. */
   thesis?: Thesis | undefined;
 }
 
 /**
  * All bets that the solver can still lose, by quote hash: the reservations of all solvers on the
- * database, and the open theses of the chain. A bet counts once, from before its hedge until it fails
- * or the node reports its settlement, in any order of the reports.
+ * database, and the open theses of the chain. A bet counts once, from before its hedge until it
+ * fails or the node reports its settlement, whatever the order of reports.
  *
  * The number of bets is bounded by the balances of solver and users.
  */
@@ -45,7 +45,7 @@ export class ExposureBook implements ReservationBook {
     return [...this.#entries.values()].filter(isAtRisk).map(({ bet }) => bet);
   }
 
-  /** Whether every open thesis is known: read since the connection was made, and followed since. */
+  /** Whether every open thesis is known: all were read after connecting, and followed since. */
   get complete(): boolean {
     return this.#complete;
   }
@@ -80,7 +80,7 @@ export class ExposureBook implements ReservationBook {
     return this.#entries.get(quoteHash)?.isReserved ?? false;
   }
 
-  /** The bets that have a reservation among those of some quotes. */
+  /** The bets of the given quotes that have a reservation. */
   reservationsOf(quoteHashes: Iterable<string>): ReservedBet[] {
     const bets: ReservedBet[] = [];
     for (const quoteHash of quoteHashes) {
@@ -99,7 +99,7 @@ export class ExposureBook implements ReservationBook {
     this.#set(quoteHash, { bet, ...this.#entries.get(quoteHash), isReserved: true });
   }
 
-  /** The database has no reservation: the bet counts only while its thesis is open. */
+  /** Removes a reservation: the bet counts only while its thesis is open. */
   release(quoteHash: string): void {
     const entry = this.#entries.get(quoteHash);
     if (entry !== undefined) this.#set(quoteHash, { ...entry, isReserved: false });
@@ -111,18 +111,21 @@ export class ExposureBook implements ReservationBook {
     this.#report(thesis.quoteHash, thesis);
   }
 
-  /** Connected: all open theses are about to be read, and {@link apply} may be called meanwhile. */
+  /** Call when connected, before reading all open theses; {@link apply} may be called meanwhile. */
   beginReading(): void {
     const known = this.theses.map(({ quoteHash }) => quoteHash);
     this.#reading = { known, reported: new Set() };
   }
 
-  /** All open theses were read since {@link beginReading}. Reports received meanwhile are newer. */
+  /**
+   * Applies all open theses, read since {@link beginReading}. Reports received meanwhile are newer.
+   */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
     const read = new Map<string, Thesis>(theses.map((thesis) => [thesis.quoteHash, thesis]));
-    // What is missing settled while the feed was down, or the node lags: a reservation still counts.
+    // A missing thesis settled while the feed was down, or the node lags: its reservation still
+    // counts.
     for (const quoteHash of new Set([...known, ...read.keys()])) {
       if (!reported.has(quoteHash)) this.#report(quoteHash, read.get(quoteHash));
     }
@@ -130,7 +133,7 @@ export class ExposureBook implements ReservationBook {
     this.#complete = true;
   }
 
-  /** Disconnected: changes from now on are missed. */
+  /** Call when disconnected: changes from now on are missed. */
   invalidate(): void {
     this.#reading = undefined;
     this.#complete = false;
