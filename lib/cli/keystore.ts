@@ -156,14 +156,14 @@ export async function ensureNoKeystore(path: string): Promise<void> {
     await Deno.lstat(path);
   } catch (thrown) {
     if (thrown instanceof Deno.errors.NotFound) return;
-    throw cannotWrite(path, messageOf(thrown));
+    throw writeError(path, messageOf(thrown));
   }
-  throw cannotWrite(path, EXISTS);
+  throw writeError(path, KEYSTORE_EXISTS);
 }
 
-const EXISTS = "it exists, and may hold a key";
+const KEYSTORE_EXISTS = "it exists, and may hold a key";
 
-function cannotWrite(path: string, reason: string): KeystoreError {
+function writeError(path: string, reason: string): KeystoreError {
   return new KeystoreError(`Keystore ${path} cannot be written: ${reason}`);
 }
 
@@ -185,6 +185,6 @@ export async function createKeystore(
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
   } catch (thrown) {
     const isTaken = thrown instanceof Deno.errors.AlreadyExists;
-    throw cannotWrite(path, isTaken ? EXISTS : messageOf(thrown));
+    throw writeError(path, isTaken ? KEYSTORE_EXISTS : messageOf(thrown));
   }
 }

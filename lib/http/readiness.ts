@@ -31,11 +31,11 @@ export async function findProblems<Name extends string>(
 /** The problem of a service's health, if it concerns the given part. */
 export async function healthProblem(
   problem: () => Promise<RangemakerError | undefined>,
-  of: "store" | "node",
+  part: "store" | "node",
 ): Promise<string | undefined> {
   const found = await problem();
   const isOfStore = found?.code.startsWith("STORE_") ?? false;
-  return isOfStore === (of === "store") ? found?.message : undefined;
+  return isOfStore === (part === "store") ? found?.message : undefined;
 }
 
 /**

@@ -145,11 +145,11 @@ export class ChainGuard {
   }
 
   #newCachedCheck(): () => Promise<void> {
-    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedLately() });
+    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedRecently() });
     return cached(check, GENESIS_CACHED_MS, this.#options.clock);
   }
 
-  #wasVerifiedLately(): boolean {
+  #wasVerifiedRecently(): boolean {
     const atMs = this.#verifiedAtMs;
     return atMs !== undefined &&
       Math.abs(this.#options.clock.now() - atMs) < COMPLETENESS_CACHED_MS;
@@ -167,7 +167,7 @@ export class ChainGuard {
         this.#record = await store.updateRecord({ genesis });
       }
       requireSameGenesis(node.url, genesis, this.#record.genesis);
-      if (rewind !== undefined) await this.#forgetOrRefuse(rewind);
+      if (rewind !== undefined) await this.#acceptOrRefuseRevert(rewind);
     } catch (thrown) {
       // A timeout means busy, not restarted.
       if (!(thrown instanceof NodeTimeoutError)) this.#verifiedAtMs = undefined;
@@ -220,7 +220,7 @@ export class ChainGuard {
   }
 
   /** Finished intents keep their state: they were answered before the revert. */
-  async #forgetOrRefuse({ head, evidence }: Rewind): Promise<void> {
+  async #acceptOrRefuseRevert({ head, evidence }: Rewind): Promise<void> {
     const { store, node, log } = this.#options;
     if (!await this.#allowsReverts()) throw chainRewound(node.url, evidence);
     this.#record = await store.updateRecord({ resetBlock: head });

@@ -37,8 +37,8 @@ const SQL = {
     UNION ALL SELECT key FROM intents WHERE ${SERVICE_UNINDEXED} = ? AND sequence > ?) AS recent`,
 };
 
-const VANISHED =
-  "Store has no intent for a reservation that counts: the same request may be sent again";
+const INTENT_MISSING =
+  "Store has no intent for a counted reservation: the same request may be sent again";
 
 /** Splits keys that a statement joined with commas. */
 export function keysOf(joined: string | null): Set<string> {
@@ -121,7 +121,7 @@ export class SharedReservations {
     }
     yield* findRecorded(batch, outcomes);
     return batch.map((insertion) =>
-      outcomes.get(insertion) ?? { refusal: new StoreError(VANISHED) }
+      outcomes.get(insertion) ?? { refusal: new StoreError(INTENT_MISSING) }
     );
   }
 

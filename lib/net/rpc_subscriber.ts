@@ -115,7 +115,7 @@ export class RpcSubscriber {
       onFailure: (error) => catchUp.onFailure(error),
       poll: async (signal) => {
         await catchUp.read(signal);
-        if (!signal.aborted) this.#live();
+        if (!signal.aborted) this.#setLive();
       },
     });
     this.#socket = new ReconnectingSocket({
@@ -184,11 +184,11 @@ export class RpcSubscriber {
     if (this.#accepted.size < this.#options.subscriptions.length) return;
     this.#cancelTimer();
     this.#scheduleHeartbeat();
-    if (this.#catchUp === undefined) this.#live();
+    if (this.#catchUp === undefined) this.#setLive();
     else this.#catchUp.start();
   }
 
-  #live(): void {
+  #setLive(): void {
     if (this.#isLive) return;
     this.#isLive = true;
     this.#options.onLive();

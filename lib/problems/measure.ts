@@ -74,7 +74,7 @@ export function changes(metric: string, window: string): Measure {
   );
 }
 
-export function lowest(metric: string, window: string): Measure {
+export function lowestOverTime(metric: string, window: string): Measure {
   return overTime(
     `min_over_time(${metric}[${window}])`,
     metric,

@@ -3,7 +3,7 @@ import {
   atLeast,
   gauge,
   increase,
-  lowest,
+  lowestOverTime,
   matching,
   minus,
   rate,
@@ -47,7 +47,7 @@ export const BRIDGE: readonly Problem[] = [
   {
     name: "BridgeDepositsStuck",
     title: "Deposits that stay pending",
-    measure: lowest("bridge_deposits_pending", "5m"),
+    measure: lowestOverTime("bridge_deposits_pending", "5m"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
     message: "{value} deposits have been pending for 5 minutes",
@@ -88,7 +88,7 @@ export const BRIDGE: readonly Problem[] = [
 ];
 
 /** Refusals of signed bets that the solver or its environment causes, not the user. */
-const OWN_REFUSALS =
+const SOLVER_CAUSED_REFUSALS =
   /BALANCE_TOO_LOW|EXPOSURE_TOO_LARGE|EXPOSURE_UNKNOWN|PRICE_STALE|STORE_.*|NODE_.*|OUTCOME_UNKNOWN|INTERNAL_ERROR/;
 
 /**
@@ -147,11 +147,11 @@ export const SOLVER: readonly Problem[] = [
     name: "SolverRefusesBets",
     title: "Signed bets that it cannot accept",
     measure: ratio(
-      rate("solver_execute_answers_total", "5m", { labels: { outcome: OWN_REFUSALS } }),
+      rate("solver_execute_answers_total", "5m", { labels: { outcome: SOLVER_CAUSED_REFUSALS } }),
       rate("solver_execute_answers_total", "5m"),
     ),
     parts: increase("solver_execute_answers_total", "5m", {
-      labels: { outcome: OWN_REFUSALS },
+      labels: { outcome: SOLVER_CAUSED_REFUSALS },
       by: ["outcome"],
     }),
     bound: { op: ">", limit: 0.1 },

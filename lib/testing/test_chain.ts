@@ -184,7 +184,7 @@ export class TestChain implements AsyncDisposable {
    * ```
    */
   async revert(id: number): Promise<number> {
-    return this.#moved(await this.#node.revert(id));
+    return this.#setTime(await this.#node.revert(id));
   }
 
   /**
@@ -201,7 +201,7 @@ export class TestChain implements AsyncDisposable {
    * ```
    */
   async advance(ms: number, prices: PricePaths = {}): Promise<number> {
-    return this.#moved(await this.#node.advance(ms, prices));
+    return this.#setTime(await this.#node.advance(ms, prices));
   }
 
   /**
@@ -241,7 +241,7 @@ export class TestChain implements AsyncDisposable {
     return this.stop();
   }
 
-  #moved(toMs: number): number {
+  #setTime(toMs: number): number {
     this.#clock.shift(toMs - this.#clock.now());
     return toMs;
   }

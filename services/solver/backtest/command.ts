@@ -62,8 +62,8 @@ export const run = command({
   },
 });
 
-/** The rival with the most freedom. */
-const COMPARED = "HAR, fitted";
+/** The rival that the report compares with: the one with the most freedom. */
+const RIVAL_IN_REPORT = "HAR, fitted";
 
 /**
  * Runs the backtest of the options on prices.
@@ -82,7 +82,7 @@ export async function backtest(
     ...plan,
     makers: participants.makers.map(({ name }) => name),
     focus: participants.focus,
-    compared: COMPARED,
+    compared: RIVAL_IN_REPORT,
   });
 }
 

@@ -63,7 +63,7 @@ export async function runBacktest(
 
 class Run {
   readonly results = new Results();
-  readonly #compared = new Results();
+  readonly #comparison = new Results();
   readonly #names: readonly string[];
   /** Widths of boxes are measured in it, so they do not depend on any of the models under test. */
   readonly #neutral = new ReturnVolatility();
@@ -111,11 +111,11 @@ class Run {
       const counts = timeMs >= box.startMs && timeMs < box.endMs;
       if (counts && (price < box.lower || price > box.upper)) trial.broken = true;
       if (trial.broken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
-      else this.#keep(trial);
+      else this.#keepPending(trial);
     }
   }
 
-  #keep(trial: Trial): void {
+  #keepPending(trial: Trial): void {
     const { lower, upper, startMs, endMs } = trial.box;
     const { low, high, untilMs } = this.#nothingChangesWithin;
     this.#pending.push(trial);
@@ -136,7 +136,7 @@ class Run {
       maker.settle?.(trial.kind, trial.offers[index], !trial.broken, endMs)
     );
     if (trial.quotedMs >= reportFromMs) this.results.add(trial, this.#names);
-    else if (trial.quotedMs >= compareFromMs) this.#compared.add(trial, this.#names);
+    else if (trial.quotedMs >= compareFromMs) this.#comparison.add(trial, this.#names);
   }
 
   #askUndecided(nowMs: number): void {
@@ -196,13 +196,13 @@ class Run {
       offerToUsers(trial, quoted, this.plan);
     }
     this.#await(trial);
-    this.#keep(trial);
+    this.#keepPending(trial);
   }
 
   /** Gives each maker's users the rival model that was best so far. */
   #findInformants(): readonly QuotedMaker[] {
     const { makers, tested } = this.participants;
-    const scores = makers.map(({ name }) => scoreOf(this.#compared, name, this.plan));
+    const scores = makers.map(({ name }) => scoreOf(this.#comparison, name, this.plan));
     return makers.map((maker, index) => {
       let best = -1;
       for (const [rival, score] of scores.entries()) {

@@ -46,7 +46,7 @@ export class StrategyMaker implements Maker {
   }
 
   accepts(box: TrialBox, _kind: unknown, ratio: number): boolean {
-    return this.#look(box, ratio, false);
+    return this.#passesRecheck(box, ratio, false);
   }
 
   holdMs(box: TrialBox, ratio: number): number {
@@ -54,10 +54,10 @@ export class StrategyMaker implements Maker {
   }
 
   confirms(box: TrialBox, ratio: number): boolean {
-    return this.#look(box, ratio, true);
+    return this.#passesRecheck(box, ratio, true);
   }
 
-  #look(box: TrialBox, ratio: number, isRecorded: boolean): boolean {
+  #passesRecheck(box: TrialBox, ratio: number, isRecorded: boolean): boolean {
     try {
       this.#strategy.recheck(betOf(box), payoutOf(ratio), isRecorded);
       return true;

@@ -10,7 +10,7 @@ export interface UserPlan {
 }
 
 /** How often the user `patient` looks at the price while waiting. */
-const LOOKS = 30;
+const PRICE_CHECKS = 30;
 
 /** The user `patient` executes once the margin, by that user's own model, has fallen to this. */
 const WAIT_FOR_MARGIN = 0.01;
@@ -96,17 +96,17 @@ export function offerToUsers(
     trial.undecided.push({ dueMs: trial.quotedMs + leadMs, decide: decideAhead });
   }
   if (waitMs > 0) {
-    const lookMs = Math.ceil(waitMs / LOOKS / SLOT_MS) * SLOT_MS;
+    const checkEveryMs = Math.ceil(waitMs / PRICE_CHECKS / SLOT_MS) * SLOT_MS;
     const decideOrWait = (nowMs: number) => {
       if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return undefined;
       const worth = (probability(nowMs) ?? 0) * ratio;
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
-        return nowMs + lookMs;
+        return nowMs + checkEveryMs;
       }
       recheckLater(trial, quoted, ratio, nowMs)(USERS.patient);
       return undefined;
     };
-    trial.undecided.push({ dueMs: trial.quotedMs + lookMs, decide: decideOrWait });
+    trial.undecided.push({ dueMs: trial.quotedMs + checkEveryMs, decide: decideOrWait });
   }
 }
 

@@ -49,7 +49,7 @@ export class Reservations {
   async onThesisChanged(thesis: Thesis): Promise<void> {
     if (isUnsettled(thesis.status)) return;
     const { quoteHash } = thesis;
-    await this.#orLog(() => this.#release(quoteHash, thesis), { quoteHash });
+    await this.#logFailure(() => this.#release(quoteHash, thesis), { quoteHash });
   }
 
   /**
@@ -81,7 +81,7 @@ export class Reservations {
 
   /** Reconciles; a failure is logged, and the next pass tries again. */
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
-    await this.#orLog(() => this.reconcile(signal), {}, signal);
+    await this.#logFailure(() => this.reconcile(signal), {}, signal);
   }
 
   /** @returns Whether this process released it: only one of several processes does. */
@@ -96,7 +96,7 @@ export class Reservations {
     return true;
   }
 
-  async #orLog(
+  async #logFailure(
     work: () => Promise<unknown>,
     about: { quoteHash?: string },
     signal?: AbortSignal,

@@ -49,13 +49,13 @@ export function priceBox(
 ): BoxPrice {
   const noTouch = mixedNoTouch(box, model);
   const probability = noTouch(box.endMs);
-  const charges = earlyPriceIsProfitable(
+  const isCharged = earlyPriceIsProfitable(
     box,
     model,
     priceLeadMs,
     probability * payoutRatio(probability, margin),
   );
-  if (!charges) return { probability, chargedProbability: probability };
+  if (!isCharged) return { probability, chargedProbability: probability };
   const waitEndMs = box.nowMs + priceLeadMs;
   if (box.endMs <= waitEndMs) return { probability, chargedProbability: 1 };
   const survives = noTouch(waitEndMs);

@@ -13,7 +13,7 @@ export class DecayedMean {
   #weight = 0;
   /** Cache of the last elapsed time, often the same as before, and the weight that it leaves. */
   #elapsedMs = 0;
-  #keep = 1;
+  #decayFactor = 1;
 
   constructor(
     halfLifeMs: number,
@@ -38,10 +38,10 @@ export class DecayedMean {
   decay(elapsedMs: number): void {
     if (elapsedMs !== this.#elapsedMs) {
       this.#elapsedMs = elapsedMs;
-      this.#keep = 2 ** (-elapsedMs / this.halfLifeMs);
+      this.#decayFactor = 2 ** (-elapsedMs / this.halfLifeMs);
     }
-    this.#sum *= this.#keep;
-    this.#weight *= this.#keep;
+    this.#sum *= this.#decayFactor;
+    this.#weight *= this.#decayFactor;
   }
 
   /** Adds a value at the current time. */

@@ -85,7 +85,7 @@ export function largestMoveQuantile(probability: number, deviation: LogDeviation
 const CERTAIN: LogDeviation = { median: 0, lowerVariance: 0, upperVariance: 0 };
 
 /** Probabilities above this determine no quantile: the table is too coarse. */
-const TAIL = 0.9999;
+const PROBABILITY_MAX = 0.9999;
 
 /** The parameters of a window's path between its checks. */
 export interface CheckedPath {
@@ -110,7 +110,7 @@ export function logOfEquivalentContinuousMove(
   const checks = { toLower: move, toUpper: move, waitMs: 0, steps };
   const volatility = deviation * Math.sqrt(YEAR_MS / (steps * SLOT_MS));
   const below = noTouchAtChecks(checks, { volatility, stillShare });
-  if (below > TAIL) return Math.log(move + barrierShift(deviation * deviation / moves));
+  if (below > PROBABILITY_MAX) return Math.log(move + barrierShift(deviation * deviation / moves));
   return Math.log(deviation) + largestMoveQuantile(below, CERTAIN);
 }
 

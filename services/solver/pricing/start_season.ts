@@ -8,14 +8,14 @@ const MEMORY_WINDOWS = 1_440;
 const WINDOWS_MIN = 24;
 
 /** Largest difference from the expectation with which one window counts. */
-const LOG_MAX = 3;
+const LOG_DIFFERENCE_MAX = 3;
 
 /** State of a {@link StartSeason}. */
 export const startSeasonSchema = z.object({
   /** By start within the hour. */
   cells: z.array(
     z.object({
-      mean: z.number().min(-LOG_MAX).max(LOG_MAX),
+      mean: z.number().min(-LOG_DIFFERENCE_MAX).max(LOG_DIFFERENCE_MAX),
       windows: z.number().min(0).max(MEMORY_WINDOWS),
     }),
   ),
@@ -58,7 +58,7 @@ export class StartSeason {
     const index = this.#indexOf(startMs);
     const cell = state.cells[index]!; // the index is below the number of cells
     cell.windows = Math.min(MEMORY_WINDOWS, cell.windows + 1);
-    const off = Math.max(-LOG_MAX, Math.min(LOG_MAX, log)) - cell.mean;
+    const off = Math.max(-LOG_DIFFERENCE_MAX, Math.min(LOG_DIFFERENCE_MAX, log)) - cell.mean;
     cell.mean += off / cell.windows;
     if (cell.windows > 1) {
       const known = cell.windows * state.cells.length;

@@ -33,7 +33,7 @@ const HORIZONS_MS = [
  * Index of the horizon of a minute, the first one made of candles. Other horizons take their prior
  * from it.
  */
-const MINUTE = HORIZONS_MS.indexOf(CANDLE_MS);
+const MINUTE_INDEX = HORIZONS_MS.indexOf(CANDLE_MS);
 
 /** Windows with fewer moves say little about the size of a move. */
 const SLOT_WINDOW_MOVES_MIN = 8;
@@ -104,7 +104,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#season = new Season(state?.season);
     this.#candleMoves = new CandleMoves(CANDLE_MS / SLOT_MS, state?.candleMoves);
     this.#outcomes = HORIZONS_MS.map((ms, index) =>
-      new WindowOutcomes(ms, index < MINUTE ? 1_000 : CANDLE_MS, state?.outcomes[index])
+      new WindowOutcomes(ms, index < MINUTE_INDEX ? 1_000 : CANDLE_MS, state?.outcomes[index])
     );
     this.#historyMs = state?.historyMs ?? 0;
     this.#endMs = state?.endMs ?? 0;
@@ -124,7 +124,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const candle = this.#candles.add(timeMs, value);
     if (candle !== undefined) this.#addMinute(candle, candle.firstMs);
     const bar = { endMs: timeMs, high: value, low: value, close: value };
-    for (let index = 0; index < MINUTE; index++) {
+    for (let index = 0; index < MINUTE_INDEX; index++) {
       const outcomes = this.#outcomes[index]!; // one of the horizons
       if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
       outcomes.observe(bar);
@@ -210,7 +210,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#endMs = endMs;
     this.#close = close;
     this.#outcomes.forEach((outcomes, index) => {
-      if (index < MINUTE) return;
+      if (index < MINUTE_INDEX) return;
       if (before === undefined) outcomes.drop();
       outcomes.observe({ endMs, high, low, close });
       this.#begin(index, endMs, durationMs, close);
@@ -252,11 +252,11 @@ export class MarketVolatility implements VolatilityForecaster {
   #learned(): readonly LogDeviation[] {
     const learned: LogDeviation[] = [];
     let prior = PRIOR;
-    for (let index = MINUTE; index < HORIZONS_MS.length; index++) {
+    for (let index = MINUTE_INDEX; index < HORIZONS_MS.length; index++) {
       prior = learned[index] = this.#outcomes[index]!.deviation(prior); // one per horizon
     }
-    prior = learned[MINUTE]!;
-    for (let index = MINUTE - 1; index >= 0; index--) {
+    prior = learned[MINUTE_INDEX]!;
+    for (let index = MINUTE_INDEX - 1; index >= 0; index--) {
       prior = learned[index] = this.#outcomes[index]!.deviation(prior);
     }
     return learned;

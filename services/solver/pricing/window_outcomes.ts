@@ -100,7 +100,7 @@ export class WindowOutcomes {
   readonly #starts: StartSeason | undefined;
   readonly #held: readonly DecayedShare[];
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
-  #unfitted = 0;
+  #windowsSinceFit = 0;
 
   /** @param unitMs Length of the bars that windows are made of. */
   constructor(horizonMs: number, unitMs: number, state?: State) {
@@ -218,13 +218,15 @@ export class WindowOutcomes {
     bounds.forEach((bound, index) => {
       this.#held[index]!.add(endMs, log <= bound, weight, keep); // one per bound
     });
-    this.#unfitted += 1;
+    this.#windowsSinceFit += 1;
   }
 
   #fitted(prior: LogDeviation) {
     const fit = this.#fit;
-    if (fit !== undefined && fit.prior === prior && this.#unfitted < WINDOWS_PER_FIT) return fit;
-    this.#unfitted = 0;
+    if (fit !== undefined && fit.prior === prior && this.#windowsSinceFit < WINDOWS_PER_FIT) {
+      return fit;
+    }
+    this.#windowsSinceFit = 0;
     const deviation = this.#match(prior);
     const bounds = WATCHED_ODDS.map((odds) => largestMoveQuantile(odds, deviation));
     return this.#fit = { deviation, bounds, prior };

@@ -108,7 +108,7 @@ export class ExposureBook implements ReservationBook {
   /** Applies the newest state of a thesis of the solver. */
   apply(thesis: Thesis): void {
     this.#reading?.reported.add(thesis.quoteHash);
-    this.#report(thesis.quoteHash, thesis);
+    this.#setThesis(thesis.quoteHash, thesis);
   }
 
   /** Call when connected, before reading all open theses; {@link apply} may be called meanwhile. */
@@ -127,7 +127,7 @@ export class ExposureBook implements ReservationBook {
     // A missing thesis settled while the feed was down, or the node lags: its reservation still
     // counts.
     for (const quoteHash of new Set([...known, ...read.keys()])) {
-      if (!reported.has(quoteHash)) this.#report(quoteHash, read.get(quoteHash));
+      if (!reported.has(quoteHash)) this.#setThesis(quoteHash, read.get(quoteHash));
     }
     this.#reading = undefined;
     this.#complete = true;
@@ -139,7 +139,7 @@ export class ExposureBook implements ReservationBook {
     this.#complete = false;
   }
 
-  #report(quoteHash: string, thesis: Thesis | undefined): void {
+  #setThesis(quoteHash: string, thesis: Thesis | undefined): void {
     const entry = this.#entries.get(quoteHash);
     const bet = entry?.bet ?? thesis;
     if (bet === undefined) return;
