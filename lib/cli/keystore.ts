@@ -54,7 +54,7 @@ export interface RemoteKeyOptions extends KeyOptions {
 }
 
 /**
- * Opens what signs a service's transactions: a local key or a remote signer.
+ * Opens the signer of a service's transactions: a local key or a remote signer.
  *
  * @throws {UsageError} Without a key or signer, or with several. @throws {KeystoreError} Like
  *   {@link openLocalSigner}.

@@ -9,7 +9,7 @@ import { requireAddress, requireObject, wrongInput } from "./input.ts";
 import { adaptWallet, type Wallet, type WalletAdapter } from "./wallet.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 
-/** What the actions of a client share. */
+/** The parts that all methods of a client share. */
 export interface Context {
   readonly urls: ClientUrls;
   readonly node: CoreReader;
@@ -24,7 +24,7 @@ export interface Context {
   readonly wallet: WalletAdapter | undefined;
 }
 
-/** What a watch needs: `urls.proxyWs` is that of the proxy, or of a node. */
+/** The parts that a watch needs; `urls.proxyWs` is the URL of the proxy or of a node. */
 export type WatchContext = Pick<Context, "clock" | "connect" | "random"> & {
   readonly urls: Pick<ClientUrls, "proxyWs">;
 };

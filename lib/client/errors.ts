@@ -11,7 +11,7 @@ export { RpcError } from "../protocol/jsonrpc.ts";
 
 /** Why a wallet gave no signature. */
 export type WalletErrorCode =
-  /** Neither an account, nor a viem WalletClient, nor an EIP-1193 provider; or none was given. */
+  /** The value is not a viem account or WalletClient, an ethers signer or an EIP-1193 provider. */
   | "UNSUPPORTED_WALLET"
   | "WALLET_REQUIRED"
   /** The wallet shares no account. */

@@ -50,7 +50,7 @@ export function requireObject(field: string, value: unknown, rule: string): void
   if (!isObject(value)) throw wrongInput(field, rule, value);
 }
 
-/** An error with the broken rule and what was received. */
+/** An error with the broken rule and the received value. */
 export function wrongInput(field: string, rule: string, value: unknown): InputError {
   const kind = typeof value === "number" ? "the number " : "";
   const suffix = typeof value === "bigint" ? "n" : "";

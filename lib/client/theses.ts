@@ -21,7 +21,7 @@ export interface WatchHandlers {
 /** The party whose theses are watched: a user or a solver. */
 export type ThesisParty = { user: Address } | { solver: Address };
 
-/** What a {@link ThesisWatch} needs: `node` reads what changed while disconnected. */
+/** The parts that a {@link ThesisWatch} needs; `node` reads the changes made while disconnected. */
 export type ThesisWatchContext = WatchContext & {
   readonly node: Pick<CoreReader, "getThesis" | "getTheses">;
 };

@@ -25,7 +25,7 @@ export interface ClientWallet extends ProviderWallet {
   account?: { address: Address } | undefined;
 }
 
-/** A signer of ethers 6: a `Wallet` with a key, or the one that a `BrowserProvider` gives. */
+/** A signer of ethers 6: a `Wallet` with a key, or the signer of a `BrowserProvider`. */
 export interface EthersWallet {
   getAddress(): Promise<string>;
   signTypedData(
@@ -259,7 +259,7 @@ const NESTED_ERROR_KEYS = ["cause", "data", "originalError", "info", "error"] as
 /** Depth to which nested errors are searched; wallets are known to nest three. */
 const NESTED_ERRORS_MAX = 8;
 
-/** Every code in an error, those of the errors inside it included. */
+/** Every code in an error, including the errors nested in it. */
 function codesOf(thrown: unknown, depth: number = 0): number[] {
   if (typeof thrown !== "object" || thrown === null || depth === NESTED_ERRORS_MAX) return [];
   const fault: Partial<Record<"code" | typeof NESTED_ERROR_KEYS[number], unknown>> = thrown;

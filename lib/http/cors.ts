@@ -44,7 +44,7 @@ export class Cors {
   readonly handle: MiddlewareHandler = async (c, next) => {
     const { method, headers } = c.req.raw;
     if (method === "OPTIONS") return this.preflight(c.req.raw);
-    // Unlike those of `c.header`, these are kept when a route answers with a response of its own.
+    // Headers set by `c.header` would be lost when a route answers with a response of its own.
     for (const [name, value] of this.headers(headers.get("origin"))) c.res.headers.set(name, value);
     await next();
   };

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type LabelValues, Registry } from "prom-clie
 
 /**
  * Creates a registry with process metrics. Each service has its own, so that several can run in one
- * process; those of one process report the same start time.
+ * process; the services of one process report the same start time.
  */
 export function createRegistry(): Registry {
   const registry = new Registry();

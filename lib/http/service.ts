@@ -33,7 +33,10 @@ export interface ServiceDefinition {
   registry: Registry;
   /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
-  /** Gets requests next: for a route that must be faster than those of the app. Undefined passes the request on. */
+  /**
+   * Gets requests next: for a route that must be faster than the app's routes. Undefined passes the
+   * request on.
+   */
   fastRoute?: (...request: Parameters<RequestHandler>) => Promise<Response> | undefined;
   /** Called first on stop: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;

@@ -105,8 +105,8 @@ export class ChainGuard {
   }
 
   /**
-   * Checks that the store accepts writes, and that the chain is the one on record. Then records the
-   * node's newest block.
+   * Checks that the store accepts writes, and that the node has the recorded chain. Then records
+   * the node's newest block.
    */
   async refresh(): Promise<void> {
     const { store } = this.#options;

@@ -58,8 +58,8 @@ export interface IntentServiceOptions {
 }
 
 /**
- * What every service that submits intents has in common: its store, bound to one chain and one key, the
- * submitter, retries, health, and the upkeep of the store.
+ * The shared part of all services that submit intents: the store, bound to one chain and one key,
+ * the submitter, retries, health, and the upkeep of the store.
  */
 export class IntentService {
   readonly store: IntentStore;

@@ -41,7 +41,7 @@ const NOT_REPLICATED = new Set(["01000", "57P01"]);
 const CLIENT_PARAMETERS =
   /^(ssl|uselibpqcompat|prepare|options|application_name|connect_timeout|statement_timeout|lock_timeout)/;
 
-/** How the library says that all connections are in use. */
+/** The library's message if all connections are in use. */
 const ALL_IN_USE = /timeout exceeded when trying to connect/;
 
 /** A connection that one caller has to itself. */
@@ -49,7 +49,7 @@ export interface Lease {
   client: pg.PoolClient;
   /** Statements may be prepared under a name: a pooler hands each transaction to another session. */
   supportsPreparedStatements: boolean;
-  /** Whether a change was answered that the standby may not have. */
+  /** Whether the standby may lack a change that the server acknowledged. */
   isUnreplicated(): boolean;
   /** Returns the connection to the pool, or closes it. */
   release(isBroken: boolean): void;

@@ -30,7 +30,7 @@ const SQL = {
 export interface ServiceRecord {
   /** Hash of the first block of its chain; null before its first contact with a node. */
   genesis: Hex | null;
-  /** Whose intents these are; null before the first start that binds them. */
+  /** The account that signs these intents; null before the first start that binds them. */
   signer: Address | null;
   /** Highest block that the chain was seen to have. */
   highestBlock: number;
@@ -127,7 +127,7 @@ export class ServiceStore implements AsyncDisposable {
     return stored === checksum([name, value, savedAtMs]) ? { value, savedAtMs } : undefined;
   }
 
-  /** Finishes what is running, then disconnects. */
+  /** Finishes running statements, then disconnects. */
   close(): Promise<void> {
     return this.db.close();
   }

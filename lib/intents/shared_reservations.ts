@@ -125,7 +125,10 @@ export class SharedReservations {
     );
   }
 
-  /** Decides about intents in order, each beside those accepted before it, and inserts the accepted. */
+  /**
+   * Decides about intents in order, counting the ones accepted before, and inserts the accepted
+   * ones.
+   */
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,

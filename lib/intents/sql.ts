@@ -119,9 +119,9 @@ const intentSchema = z.object({
 const keySchema = z.object({ key: z.string().max(KEY_SHOWN_MAX) });
 
 /**
- * Checksum of an intent's row, over everything that decides what is signed, sent or answered. The
- * sequence is left out, since the database chooses it, and so is what an attempt changes: the time, and
- * whether an unfinished intent was sent.
+ * Checksum of an intent's row, over everything that decides what is signed, sent or answered. It
+ * leaves out the sequence, which the database chooses, and the columns that an attempt changes: the
+ * time, and whether an unfinished intent was sent.
  */
 export function checksumOf(service: string, intent: Omit<Intent, "sequence">): number {
   const { key, subject, payload, transaction, receipt, failure } = intent;

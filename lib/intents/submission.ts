@@ -22,7 +22,7 @@ export type SubmissionNode = Pick<
   "url" | "sendTransactionText" | "getTransaction" | "getHead"
 >;
 
-/** What differs between the services that submit intents. */
+/** The service-specific part of submitting intents. */
 export interface IntentHandler {
   /**
    * The transaction that an intent asks for.
@@ -83,7 +83,7 @@ export function timestampOf(text: string): number {
   return transactionSchema.parse(JSON.parse(text)).timestamp;
 }
 
-/** Signs the transactions of a service, and checks those that it signed before. */
+/** Signs the transactions of a service, and checks transactions that it signed before. */
 export class TransactionBuilder {
   readonly #signer: TransactionSigner;
   readonly #chainId: number;

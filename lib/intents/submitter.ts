@@ -78,7 +78,7 @@ export class Submitter {
     return attempt;
   }
 
-  /** Retries all unfinished intents now, and from then on those that were left unfinished. */
+  /** Retries all unfinished intents now, and from then on intents that stay unfinished. */
   start(): void {
     this.#retries.start();
   }
@@ -160,7 +160,7 @@ export class Submitter {
     }
   }
 
-  /** Signs an intent's transaction and records it, in place of the one it has. */
+  /** Signs an intent's transaction, and records it in place of an earlier one. */
   async #sign(intent: Intent): Promise<Intent> {
     const { store, clock, handler, transactions } = this.#options;
     await handler.beforeSigning?.(intent);
@@ -288,7 +288,7 @@ export class Submitter {
   }
 }
 
-/** Whether an error says that the node is away or has paused, or that the proxy has no node. */
+/** Whether an error means that the node is unreachable or paused, or that the proxy has no node. */
 function isNodeUnusable(thrown: unknown): boolean {
   return isNodeAway(thrown) ||
     thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;

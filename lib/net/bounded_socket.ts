@@ -16,15 +16,14 @@ const BYTES_PER_TURN = 64 * 1024;
 export const PING_EVERY_MS = 15_000;
 
 /**
- * A peer that sent too much has this long to answer the close frame. What it sends meanwhile is
- * dropped.
+ * Time for a peer that sent too much to answer the close frame. Its frames are dropped meanwhile.
  */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 export interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;
-  /** Times the pings, which detect a peer whose machine is gone; without a clock there are none. */
+  /** Clock of the pings, which detect a dead peer; without a clock there are no pings. */
   clock?: Clock;
 }
 

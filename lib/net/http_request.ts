@@ -120,7 +120,10 @@ function tooLong(maxBytes: number): string {
   return `its answer is longer than ${maxBytes} bytes`;
 }
 
-/** Why a request got no answer; in a browser, also what to do if the service refuses the page. */
+/**
+ * The reason why a request got no answer; in a browser, with advice for a service that refuses the
+ * page.
+ */
 export function unreachableReason(url: string, thrown: unknown): string {
   const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
   // `fetch` fails with a TypeError; others are aborts and answers that are no JSON.
@@ -128,7 +131,7 @@ export function unreachableReason(url: string, thrown: unknown): string {
 }
 
 /**
- * What to do about CORS, to be added to the reason of a failed connection; empty outside browsers and
+ * Advice about CORS, to be added to the reason of a failed connection; empty outside browsers and
  * for a page's own origin. A browser does not say whether a service is down or refuses the page.
  */
 export function originHint(url: string): string {

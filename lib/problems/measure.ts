@@ -122,7 +122,7 @@ export function union(one: Measure, other: Measure): Measure {
   };
 }
 
-/** The values of a measure whose labels have a value in the other one, or have none in it. */
+/** The values of a measure whose labels also occur in another one (`and`), or do not (`unless`). */
 export function matching(
   measure: Measure,
   kind: "and" | "unless",

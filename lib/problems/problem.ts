@@ -22,7 +22,7 @@ export interface Problem {
   isFlag?: boolean;
   /** The cause is never a service that does not answer. */
   isRootCause?: boolean;
-  /** `critical` loses money or users now; `warning` will, if nobody looks at it today. */
+  /** `critical` costs money or users now; `warning` will, unless somebody acts today. */
   severity: "critical" | "warning";
   /** How long the problem must last before the alert fires. */
   afterS?: number;

@@ -11,7 +11,7 @@ import {
   uint64Schema,
 } from "./scalars.ts";
 
-/** A failure: which rule was broken, and by what (spec: quote solver, "Errors"). */
+/** A failure: the broken rule and the received value (spec: quote solver, "Errors"). */
 export const failureSchema = described(
   z.object({
     success: z.literal(false),

@@ -66,7 +66,7 @@ export const quoteSchema = z.pipe(
   z.transform((wire: z.output<typeof quoteWireSchema>): Quote => flatten(wire)),
 );
 
-/** A quote whose solver may be missing. */
+/** A received quote, which may lack its solver. */
 export type ReceivedQuote = Omit<Quote, "solver"> & Partial<Pick<Quote, "solver">>;
 
 /** Parses the quote object of `POST /execute`, which may leave out the solver. */

@@ -25,7 +25,8 @@ export interface Child {
 }
 
 /**
- * Starts the stack, which ends with this process at the latest: when its standard input is closed.
+ * Starts the stack. It ends when its standard input is closed, and so at the latest with this
+ * process.
  *
  * @param signal Ends it, also after it has started.
  * @throws {RangemakerError} `CHAIN_NOT_STARTED`, with its last output.

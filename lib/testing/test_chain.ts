@@ -62,7 +62,7 @@ const urlsSchema = z.object({
   exchanges: z.url(),
 });
 
-/** Where the services listen: the first four are those that the client needs. */
+/** The URLs of the services; the client needs the first four. */
 export type ChainUrls = z.output<typeof urlsSchema>;
 
 const startedSchema = z.object({

@@ -46,7 +46,7 @@ export interface SolverApiOptions {
   chainId: number;
   corsOrigins: readonly string[];
   dryRun: boolean;
-  /** What `--pricing mock` pays for a bet of 1; part of `GET /info`. */
+  /** Payout of `--pricing mock` for a bet of 1; part of `GET /info`. */
   multiplier: number;
   clock: Clock;
   markets: Markets;

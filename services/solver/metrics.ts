@@ -67,7 +67,7 @@ export class SolverMetrics {
     );
     this.#rechecks = counter(
       "solver_rechecks_total",
-      "Checks of recorded executions, after their hold and after their hedge, by outcome: " +
+      "Rechecks of recorded executions, after their wait (hold) and after their hedge, by outcome: " +
         "passed, or the code of the refusal.",
       "after",
       "outcome",
@@ -79,8 +79,8 @@ export class SolverMetrics {
     );
     this.#outcomes = counter(
       "solver_predicted_bets_total",
-      "Settled bets by the range of the probability that was quoted, and by outcome: held if " +
-        "the price stayed in the range, or left.",
+      "Settled bets by the range of their quoted probability, and by outcome: held if the price " +
+        "stayed in the range, or left.",
       "predicted",
       "outcome",
     );

@@ -32,11 +32,10 @@ export interface CandleSource {
 }
 
 /**
- * Makes a price for every 100 ms from candles, so that models see about what they would have seen
- * in production. Within each candle, the price walks from the previous close to the close and
- * touches the recorded high and low; earlier candles decide the number of moves. Between moves the
- * price is still, or bounces by a tick. The recorded prices alone therefore decide a box of whole
- * candles.
+ * Makes a price for every 100 ms from candles, so that models see prices much like those of
+ * production. Within each candle, the price walks from the previous close to the close and touches
+ * the recorded high and low; earlier candles decide the number of moves. Between moves the price is
+ * still, or bounces by a tick. The recorded prices alone therefore decide a box of whole candles.
  *
  * @throws {BacktestError} If the candles do not consist of seconds.
  */

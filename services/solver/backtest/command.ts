@@ -1,4 +1,4 @@
-/** `rangemaker solver backtest`: how good the models are on recorded prices, and what they earn. */
+/** `rangemaker solver backtest`: measures models and their earnings on recorded prices. */
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
 import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";

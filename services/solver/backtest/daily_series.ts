@@ -1,7 +1,7 @@
 /**
- * Sums by day. Boxes of one day overlap and share its market, so a day is the unit that standard errors
- * are calculated from; boxes of a day may reach into the next and volatility lasts for days, so days may
- * be correlated (Newey and West, 1987, three lags).
+ * Sums by day. Boxes of one day overlap and share its market, so standard errors are calculated
+ * across days. Boxes may reach into the next day and volatility lasts for days, so days may be
+ * correlated (Newey and West, 1987, three lags).
  */
 import { DAY_MS } from "../../../lib/time.ts";
 

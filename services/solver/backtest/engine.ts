@@ -37,9 +37,9 @@ export interface Participants {
 }
 
 /**
- * Slides boxes over recorded prices. Every decision uses only what was known at the time: makers and
- * users see prices slot by slot, and a box is scored when its window is over. Memory is bounded by the
- * boxes that have not ended.
+ * Slides boxes over recorded prices. Every decision uses only prices known at the time: makers and
+ * users see them slot by slot, and a box is scored when its window is over. Memory is bounded by
+ * the boxes that have not ended.
  *
  * @throws {BacktestError} If no box fits.
  */

@@ -70,7 +70,7 @@ export interface Report extends ReportPlan {
   cells(maker: string): CellReport[];
 }
 
-/** Share of a standard deviation that a normal value is away from its mean, on average. */
+/** Mean distance of a normal value from its mean, in standard deviations. */
 const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 
 /** Sums up the results. */

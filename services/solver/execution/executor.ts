@@ -171,8 +171,8 @@ export class Executor {
   }
 
   /**
-   * Prepares a recorded execution for its transaction: waits until this solver sees what the user
-   * may have seen, then rechecks and hedges.
+   * Prepares a recorded execution for its transaction: waits until this solver has seen all prices
+   * that the user may have seen, then rechecks and hedges.
    *
    * @throws {IntentRefusedError} If the quote is no longer acceptable: its deadline, risk or price.
    * @throws {OutcomeUnknownError} If the hedge failed, but may succeed later.

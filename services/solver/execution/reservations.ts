@@ -53,9 +53,9 @@ export class Reservations {
   }
 
   /**
-   * Makes the book count exactly the reservations in the database, and releases those of theses
-   * that settled while no solver was connected. It asks the node for each thesis: one that is
-   * missing from a list may be unknown only to a node that lags.
+   * Makes the book count exactly the reservations in the database, and releases reservations of
+   * theses that settled while no solver was connected. It asks the node for each thesis: one that
+   * is missing from a list may be unknown only to a node that lags.
    *
    * @returns How many it released.
    * @throws {RangemakerError} If the store or the node cannot be used.

@@ -24,7 +24,7 @@ import type { VolatilityForecast } from "./volatility_forecast.ts";
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
   /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;
-  /** Those of the specification by default. */
+  /** The markets of the specification by default. */
   markets?: Markets;
   /** Highest age of a price for quotes, in milliseconds. */
   maxPriceAgeMs: number;

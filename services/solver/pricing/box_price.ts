@@ -80,7 +80,7 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
  * distance to the bounds, in deviations of the price over the lead: near a bound the probability
  * rises and falls with the price, in the middle every move lowers it, and far from both it stays.
  *
- * @param worth Probability times payout over bet: what a bet of 1 is worth now.
+ * @param worth Present value of a bet of 1: probability times payout over bet.
  */
 export function earlyPriceIsProfitable(
   box: OpenBox,

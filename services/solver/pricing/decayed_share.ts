@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DAY_MS } from "../../../lib/time.ts";
 
-/** Observations of one batch count as one: those of a day share its market. */
+/** Observations per batch, which counts as one observation: those of a day share its market. */
 const BATCH_OBSERVATIONS = 4;
 
 const sumsSchema = z.object({

@@ -13,7 +13,7 @@ export class StrategyError extends RangemakerError {
 /**
  * Loads the strategy that a TypeScript or JavaScript file exports by default.
  *
- * @returns A factory that checks what the file's own factory returns.
+ * @returns A factory that checks the result of the file's own factory.
  * @throws {StrategyError} If the file cannot be loaded or exports no function.
  */
 export async function loadStrategy(path: string): Promise<StrategyFactory> {

@@ -269,7 +269,7 @@ export class MarketVolatility implements VolatilityForecaster {
   #learnedOver(nowMs: number, horizonMs: number): LogDeviation & { endToRangeRatio: number } {
     const learned = this.#learned();
     const at = (index: number) => {
-      const outcomes = this.#outcomes.at(index)!; // one per horizon, as what was learned
+      const outcomes = this.#outcomes.at(index)!; // one per horizon, like `learned`
       const { median, ...spread } = learned.at(index)!;
       const { endToRangeRatio } = outcomes;
       return { median: median + outcomes.offsetAt(nowMs), ...spread, endToRangeRatio };

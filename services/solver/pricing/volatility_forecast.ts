@@ -4,7 +4,7 @@ import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 export interface VolatilityNode {
   /** Annualised. */
   volatility: number;
-  /** Its probability; those of a forecast add up to 1. */
+  /** Probability of this node; the weights of a forecast add up to 1. */
   weight: number;
 }
 

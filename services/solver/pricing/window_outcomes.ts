@@ -123,7 +123,7 @@ export class WindowOutcomes {
     this.#state.open.length = 0;
   }
 
-  /** Adds a bar to the windows under way and completes those that end with it. */
+  /** Adds a bar to the windows under way, and completes the windows that end with it. */
   observe({ endMs, high, low, close }: WindowBar): void {
     const { open } = this.#state;
     for (const window of open) {

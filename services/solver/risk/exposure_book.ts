@@ -63,8 +63,8 @@ export class ExposureBook implements ReservationBook {
   }
 
   /**
-   * Risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its market,
-   * weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
+   * Risk on bets that tend to win together with a bet, USDC with 6 decimals: all bets of its
+   * market, weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
    */
   correlatedRisk(bet: BetTerms, nowMs: number): number {
     return this.#index.correlatedRisk(bet, nowMs);
@@ -159,9 +159,9 @@ export class ExposureBook implements ReservationBook {
 }
 
 interface Reading {
-  /** Quotes whose theses were open when it began. */
+  /** Quotes whose theses were open when the reading began. */
   known: string[];
-  /** Quotes whose theses were reported since. */
+  /** Quotes whose theses were reported since then. */
   reported: Set<string>;
 }
 

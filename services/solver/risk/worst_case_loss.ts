@@ -47,7 +47,7 @@ function groupsOf(boxes: BoxInSlots[]): BoxInSlots[][] {
   const groups: BoxInSlots[][] = [];
   /** The slot of each group, ascending: the last slot of the box that ends first. */
   const slots: number[] = [];
-  /** A window between two slots is never checked, so its user always wins: a group of its own. */
+  /** Boxes whose window lies between two slots: none is ever checked, so all their users win. */
   const unchecked: BoxInSlots[][] = [];
   for (const box of boxes) {
     const { firstSlot, lastSlot } = box;
