@@ -109,7 +109,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
 async function requireNotEmpty(database: string, service: string): Promise<void> {
   if (typeof await inspectStore(database, service, 0) === "object") return;
   throw new UsageError(
-    `Database ${redactUrls(database)} is empty: expected the one that the ${service} used`,
+    `Database ${redactUrls(database)} is empty: expected the database that the ${service} used`,
   );
 }
 

@@ -11,8 +11,9 @@ export { RpcError } from "../protocol/jsonrpc.ts";
 
 /** Why a wallet gave no signature. */
 export type WalletErrorCode =
-  /** The value is not a viem account or WalletClient, an ethers signer or an EIP-1193 provider. */
+  /** The value is not a viem account or WalletClient, nor an ethers signer or EIP-1193 provider. */
   | "UNSUPPORTED_WALLET"
+  /** No wallet was given. */
   | "WALLET_REQUIRED"
   /** The wallet shares no account. */
   | "NO_ACCOUNT"
@@ -22,8 +23,9 @@ export type WalletErrorCode =
   | "USER_REJECTED"
   /** Another request waits for the user. */
   | "WALLET_BUSY"
-  /** The signature does not have 65 bytes, or is by another account. */
+  /** The signature does not have 65 bytes. */
   | "UNSUPPORTED_SIGNATURE"
+  /** The signature is by another account. */
   | "WRONG_SIGNER"
   /** Anything else; `cause` has the wallet's own error. */
   | "WALLET_FAILED";

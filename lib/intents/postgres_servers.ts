@@ -251,8 +251,8 @@ async function requireRole(client: pg.ClientBase, host: string, timeoutMs: numbe
   }
   if (row?.synchronous_commit === "off") {
     throw new StoreError(
-      `Database failed: synchronous_commit is off on ${host}, so a crash would lose what was ` +
-        "answered: set it to on for the database's user",
+      `Database failed: synchronous_commit is off on ${host}, so a crash would lose ` +
+        "acknowledged requests: set it to on for the database's user",
     );
   }
 }

@@ -129,8 +129,8 @@ function requireIntact(db: SqliteDatabase, path: string): void {
 
 function logDamaged(path: string): StoreDamagedError {
   return new StoreDamagedError(
-    `Database ${path} is damaged: its write-ahead log ${path}-wal is damaged before its end, and what ` +
-      "was committed after that would be lost. Restore it from a backup (docs/operating.md, Damaged " +
+    `Database ${path} is damaged: its write-ahead log ${path}-wal is damaged before its end, and ` +
+      "transactions after the damage would be lost. Restore it from a backup (docs/operating.md, Damaged " +
       "databases)",
   );
 }

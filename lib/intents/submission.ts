@@ -115,6 +115,6 @@ export class TransactionBuilder {
     const isSame = hashTransaction(stored, this.#chainId) === txHash &&
       hashTransaction(expected, this.#chainId) === txHash &&
       isSignedBy(address, txHash, stored.signature);
-    if (!isSame) throw new TypeError("its transaction is not the one that was signed");
+    if (!isSame) throw new TypeError("its transaction differs from the signed one");
   }
 }

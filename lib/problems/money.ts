@@ -60,7 +60,7 @@ export const BRIDGE: readonly Problem[] = [
     measure: increase("bridge_deposits_total", "10m", { labels: { outcome: "failed" } }),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "Failed for good: {value} of the deposits",
+    message: "{value} deposits have failed for good",
     effect: "users have not got the money of these deposits",
     firstStep: "`GET /deposits/<user>` of the bridge shows the code of each.",
   },

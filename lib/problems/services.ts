@@ -250,9 +250,10 @@ export const NODE: readonly Problem[] = [
     measure: gauge("node_theses_without_prices"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "Unsettled for lack of prices: {value} of the theses that have ended",
+    message: "{value} ended theses cannot be settled, since prices are missing",
     effect: "stakes and payouts of these bets stay locked",
-    firstStep: "Fill what each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
+    firstStep:
+      "Fill the prices that each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
   },
   {
     name: "NodeStorageFailed",

@@ -105,7 +105,7 @@ export const run = serviceCommand({
   ],
   subcommands: {
     replay: {
-      summary: "sends the deposits that a restored core node lacks again",
+      summary: "resends the deposits that a restored core node lacks",
       open: () => import("./replay.ts"),
     },
   },

@@ -1,4 +1,4 @@
-/** `rangemaker bridge replay`: sends the deposits that a restored node lacks again. */
+/** `rangemaker bridge replay`: resends the deposits that a restored node lacks. */
 import { repairCommand } from "../../lib/cli/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
@@ -11,8 +11,7 @@ import { options } from "./options.ts";
  */
 export const run = repairCommand({
   name: "bridge replay",
-  description:
-    "Sends the deposits again that the core node lacks after it was restored from a backup.",
+  description: "Resends the deposits that the core node lacks after it was restored from a backup.",
   examples: [
     ["rangemaker bridge replay", "with the relayer key in BRIDGE_PRIVATE_KEY"],
     [

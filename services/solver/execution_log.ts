@@ -93,7 +93,7 @@ export const executionLog = {
     quoteHash: Hex,
     failure: { service: string; status: number | undefined; reason: string },
   ): void {
-    log.warn("Execution {quoteHash} is not hedged yet by {service}: {reason}", {
+    log.warn("{service} has not hedged execution {quoteHash} yet: {reason}", {
       event: "hedge_failed",
       quoteHash,
       ...failure,
