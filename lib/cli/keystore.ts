@@ -56,8 +56,8 @@ export interface RemoteKeyOptions extends KeyOptions {
 /**
  * Opens the signer of a service's transactions: a local key or a remote signer.
  *
- * @throws {UsageError} Without a key or signer, or with several. @throws {KeystoreError} Like
- *   {@link openLocalSigner}.
+ * @throws {UsageError} Without a key or signer, or with several.
+ * @throws {KeystoreError} Like {@link openLocalSigner}.
  */
 export async function openTransactionSigner(
   options: RemoteKeyOptions,

@@ -255,8 +255,9 @@ export async function openWatch(
 }
 
 /**
- * Reads a thesis, and waits a moment for one that was just executed. @throws {WatchError}
- * `UNKNOWN_THESIS`
+ * Reads a thesis, and waits a moment for one that was just executed.
+ *
+ * @throws {WatchError} `UNKNOWN_THESIS`
  */
 export async function waitForThesis(
   { node, clock }: Context,

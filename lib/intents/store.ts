@@ -38,8 +38,8 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER;
 /**
  * Durable intents of one service. Once a method resolves, its change survives a crash of the
  * process and of the machine. Several processes may share a database: a unique key and conditional
- * updates resolve their races. A used key stays used until the intent is deleted ({@link
- * deleteFinished}).
+ * updates resolve their races. A used key stays used until the intent is deleted
+ * ({@link deleteFinished}).
  *
  * Every method throws {@link StoreError} as {@link SqlDriver} does.
  */

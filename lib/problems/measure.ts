@@ -42,8 +42,9 @@ interface Counted {
 }
 
 /**
- * The growth of a counter. @param window Of the alert; a page measures over the time it has
- * watched.
+ * The growth of a counter.
+ *
+ * @param window The window of the alert; a page measures over the time it has watched.
  */
 export function increase(metric: string, window: string, counted: Counted = {}): Measure {
   return summed("increase", metric, window, counted, (series) => growthOf(series));

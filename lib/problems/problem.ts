@@ -3,7 +3,7 @@
  */
 import type { Figures, Measure, Sample } from "./measure.ts";
 
-/** The comparison of a value with a limit that means a problem. */
+/** A problem exists while its value is above, below or equal to a limit. */
 export interface Bound {
   op: ">" | "<" | "==";
   limit: number;

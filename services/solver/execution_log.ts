@@ -23,8 +23,8 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const executionLog = {
   /**
-   * The solver's account, strategy, limits, node and database; the balance is unknown while the
-   * node does not answer.
+   * Logs the solver's account, strategy, limits, node and database. The balance is unknown while
+   * the node does not answer.
    */
   started(options: SolverOptions, address: Address, { balance, time }: KnownBalance): void {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;

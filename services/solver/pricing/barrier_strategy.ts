@@ -183,8 +183,8 @@ function requireForecast(
 }
 
 /**
- * Volatility until the start of a later window, as a share of the forecast's. Only where the price
- * is at the start matters, not how far it went on the way there, hence `endToRangeRatio`.
+ * Volatility until the start of a later window, as a share of the forecast's. It decides the price
+ * at the start. The path to that price does not matter, hence `endToRangeRatio`.
  */
 function startFactorOf(
   { volatility }: MarketView,

@@ -26,7 +26,9 @@ export class QuoteSigner {
   }
 
   /**
-   * Signs a quote hash. @param probability Probability that the user wins, by the strategy's model.
+   * Signs a quote hash.
+   *
+   * @param probability Probability that the user wins, by the strategy's model.
    */
   sign(quoteHash: Hex, probability?: number): Hex {
     const signature = this.#signer.sign(quoteHash);
