@@ -52,7 +52,7 @@ export const commands: ProgramCommands = {
     open: () => import("./services/exchanges/mod.ts"),
   },
   doctor: {
-    summary: "tries everything that services are configured to use, and says how to fix it",
+    summary: "checks everything that services are configured to use, and shows how to fix problems",
     open: () => import("./services/stack/doctor.ts"),
   },
   key: {
@@ -88,8 +88,8 @@ function helpText(): string {
 }
 
 /**
- * A second signal this soon is a copy of the first: a terminal sends Ctrl-C to all its processes, and
- * `deno task` forwards its own.
+ * A second signal within this time is a copy of the first: a terminal sends Ctrl-C to all its
+ * processes, and `deno task` forwards it again.
  */
 const SIGNAL_COPY_MS = 500;
 
@@ -133,14 +133,17 @@ export function rangemaker(
   );
 }
 
-/** A command's task grants INIT_CWD; without a task it may not be granted. */
+/** Reads a variable, if this process may: only a command's task is sure to grant INIT_CWD. */
 function readVariable(name: string): string | undefined {
   const mayRead = name !== "INIT_CWD" ||
     Deno.permissions.querySync({ name: "env", variable: name }).state === "granted";
   return mayRead ? Deno.env.get(name) : undefined;
 }
 
-/** Tasks ignore what they do not grant; other programs may grant some variables only. */
+/**
+ * The names of all variables that this process may read. Tasks ignore the others; a caller without
+ * a task may grant only some.
+ */
 function readableVariables(): string[] {
   try {
     return Object.keys(Deno.env.toObject());

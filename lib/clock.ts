@@ -1,7 +1,7 @@
 /** Cancels a timer; does nothing if it has fired. */
 export type CancelTimer = () => void;
 
-/** The time source of all classes here. Tests pass one that they advance themselves. */
+/** The time source of all classes. Tests pass a clock that they advance themselves. */
 export interface Clock {
   /** Unix time in milliseconds. */
   now(): number;

@@ -32,7 +32,10 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Why a network call failed: the innermost cause, since `fetch` itself only says that it failed. */
+/**
+ * The reason why a network call failed: the innermost cause, since the error of `fetch` itself
+ * gives no reason.
+ */
 export function reasonOf(thrown: unknown): string {
   let innermost = thrown;
   while (innermost instanceof Error && innermost.cause instanceof Error) {

@@ -1,6 +1,7 @@
 /**
- * Whether a caller may take one more of the places that several share: while it holds fewer than are
- * free. The first gets at most half of them, the next a quarter, and a new one always finds some.
+ * Whether a caller may take one more of the shared places: it may while it has fewer than are free.
+ * So the first caller gets at most half of them, the next a quarter, and a new caller always finds
+ * some.
  */
 export function hasFairShare(held: number, free: number): boolean {
   return held < free;

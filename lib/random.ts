@@ -2,7 +2,7 @@ import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import type { RandomSource } from "./clock.ts";
 
-/** A seeded random source for simulations and tests; never for secrets. */
+/** A seeded random source for simulations and tests, never for secrets. */
 export function seededRandom(seed: number): RandomSource {
   const generator = xoroshiro128plus(seed);
   return () => uniformFloat64(generator);

@@ -37,7 +37,7 @@ export class SqliteDatabase {
     this.#db = this.#attempt(() => new DatabaseSync(path, { readOnly } as object));
   }
 
-  /** From now on, every commit is in the write-ahead log on the disk when it returns. */
+  /** Turns on the write-ahead log: from now on, every commit is on the disk when it returns. */
   useLog(): void {
     this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
@@ -81,7 +81,8 @@ export class SqliteDatabase {
 
   /** Copies everything that is committed now, while other connections may go on to write. */
   async copyTo(path: string): Promise<void> {
-    // In one step: between two, any change would make it start over. VACUUM INTO is not permitted.
+    // Copies in one step, since a change between two steps would make the backup start over. VACUUM
+    // INTO is not permitted.
     await backup(this.#db, path, { rate: 2 ** 30 });
   }
 

@@ -82,7 +82,7 @@ export interface CommandEntry {
 
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
 
-/** An entry of a command that is loaded already. */
+/** An entry for a command that is already loaded. */
 export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry {
   return { summary, open: () => Promise.resolve({ run }) };
 }
@@ -109,7 +109,7 @@ export function serviceCommand<T extends OptionTable, L = void>(
   });
 }
 
-/** Adds the name of the port's owner to the error of a service whose port is taken. */
+/** Adds the name of the port's owner to a {@link ListenError} of a taken port. */
 async function withPortOwner(thrown: unknown): Promise<never> {
   if (!(thrown instanceof ListenError && thrown.isTaken)) throw thrown;
   const { host, port, cause, portFlag } = thrown;
@@ -140,7 +140,7 @@ export function command<T extends OptionTable, L = void>(
       throw new UsageError(`Missing command: expected ${names}`);
     }
     requireKnownVariables(context.variables(), definition, options);
-    // Code that is loaded later, such as a strategy, shares the environment.
+    // Code that is loaded later, such as a strategy, must not find secrets in the environment.
     secretVariables(options).forEach(context.forget);
     // Parsed by the logging rows of the table; the generic type hides their types.
     const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
@@ -185,7 +185,7 @@ export async function reportErrors(
       return ExitCode.failed;
     }
     if (thrown instanceof Deno.errors.NotCapable) {
-      // Deno's advice is left out: no command accepts its flags.
+      // Deno's advice is dropped: commands do not accept Deno's flags.
       const [what = ""] = thrown.message.split(", run again");
       // Deno opens paths such as /proc and /dev for --allow-all only.
       const [, path] = /^Requires all access to (".*")$/.exec(what) ?? [];
@@ -205,7 +205,7 @@ export async function reportErrors(
   }
 }
 
-/** Text with commands as the user types them: a task sets the folder that it was started in. */
+/** Writes commands as `deno task …` if a task started this process: tasks set INIT_CWD. */
 function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): string {
   if (Deno.build.standalone || env(USER_FOLDER_VARIABLE) === undefined) return text;
   return text.replaceAll(/(?<=^ {2}|^Usage: |^See |\()rangemaker (?=\w)/gm, "deno task ");
@@ -221,7 +221,7 @@ export async function openCommand(
   return (await entry.open()).run;
 }
 
-/** Up to this many names are listed if none is close to the one that was typed. */
+/** Most names that an error lists if none is close to the typed name. */
 const NAMES_LISTED_MAX = 6;
 
 export function unknownCommand(name: string, known: readonly string[]): UsageError {
@@ -240,7 +240,7 @@ export function unknownCommand(name: string, known: readonly string[]): UsageErr
   throw new TypeError(`${name} is a command: expected an unknown name`);
 }
 
-/** Stops a service. @returns False, after printing it, if that takes over {@link STOP_DEADLINE_MS}. */
+/** Stops a service. @returns False, and prints an error, after {@link STOP_DEADLINE_MS}. */
 export async function stopInTime(
   service: Pick<RunningService, "stop">,
   { clock, printError }: Pick<CommandContext, "clock" | "printError">,

@@ -7,7 +7,7 @@ import { requiredPermissions } from "./checks/permissions.ts";
 import { optionOf, type OptionTable } from "./options.ts";
 
 /** The path that tasks grant: the whole file system. */
-const EVERYTHING = "/";
+const FILE_SYSTEM_ROOT = "/";
 
 const FILE_PERMISSIONS = ["read", "write"] as const;
 
@@ -25,7 +25,7 @@ export function restrictFileAccess(
   let needsEverything = false;
   for (const [key, spec] of Object.entries(table)) {
     const required = requiredPermissions(spec.kind.access, values[key]);
-    needsEverything ||= FILE_PERMISSIONS.some((name) => required[name]?.includes(EVERYTHING));
+    needsEverything ||= FILE_PERMISSIONS.some((name) => required[name]?.includes(FILE_SYSTEM_ROOT));
     // Requesting a granted path keeps it when the wider grant is revoked.
     const missing = FILE_PERMISSIONS.flatMap((name) =>
       (required[name] ?? [])
@@ -42,6 +42,6 @@ export function restrictFileAccess(
   for (const name of needsEverything ? [] : FILE_PERMISSIONS) {
     // An unlimited grant (--allow-all) cannot be narrowed, only lost.
     if (Deno.permissions.querySync({ name }).state === "granted") continue;
-    Deno.permissions.revokeSync({ name, path: EVERYTHING });
+    Deno.permissions.revokeSync({ name, path: FILE_SYSTEM_ROOT });
   }
 }

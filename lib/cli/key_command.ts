@@ -30,7 +30,7 @@ const newOptions = optionTable({
   },
 });
 
-/** Writes a key into a new keystore and prints its address. Nothing is written if that exists. */
+/** Writes a key into a new keystore and prints its address. Fails if the keystore exists. */
 async function writeKey(
   privateKey: Hex,
   { keystore, keystorePasswordFile }: OptionsOf<typeof newOptions>,

@@ -46,7 +46,7 @@ export async function openLocalSigner(options: KeyOptions, label: string): Promi
   return new LocalSigner(await openKeystore(keystore, password));
 }
 
-/** Options that give a service a key that may be elsewhere. */
+/** Options that give a service a local key or a remote signer. */
 export interface RemoteKeyOptions extends KeyOptions {
   signerUrl?: string | undefined;
   signerAddress?: Address | undefined;
@@ -54,9 +54,10 @@ export interface RemoteKeyOptions extends KeyOptions {
 }
 
 /**
- * What signs the transactions of a service: its key, or a signer elsewhere.
+ * Opens the signer of a service's transactions: a local key or a remote signer.
  *
- * @throws {UsageError} Without any, or with both. @throws {KeystoreError} As {@link openLocalSigner}.
+ * @throws {UsageError} Without a key or signer, or with several.
+ * @throws {KeystoreError} Like {@link openLocalSigner}.
  */
 export async function openTransactionSigner(
   options: RemoteKeyOptions,
@@ -83,7 +84,8 @@ export async function readPassword(path: string): Promise<string> {
 }
 
 /**
- * The password in a file. Where there is none, it makes one that nobody can guess, for its owner only.
+ * Reads a password file. A missing file is created with a random password, readable by its owner
+ * only.
  *
  * @throws {KeystoreError} If the file cannot be read or written, or is empty.
  */
@@ -114,7 +116,7 @@ function whyUnreadable(thrown: unknown): string {
   return messageOf(thrown);
 }
 
-/** The minimum that makes a file a keystore; the library checks the rest. */
+/** The least that a keystore file must have; the library checks the rest. */
 const keystoreSchema = z.object({
   version: z.literal(3),
   crypto: z.object({ mac: z.string(), ciphertext: z.string(), kdf: z.string() }),
@@ -135,7 +137,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
   try {
     return `0x${(await Wallet.fromV3(text, password)).getPrivateKey().toHex()}`;
   } catch (thrown) {
-    // The cause is left out on purpose: it may quote the file.
+    // The cause is left out on purpose: its message may quote the file.
     const isWrongPassword = messageOf(thrown).includes("possibly wrong passphrase");
     throw new KeystoreError(
       isWrongPassword
@@ -154,14 +156,14 @@ export async function ensureNoKeystore(path: string): Promise<void> {
     await Deno.lstat(path);
   } catch (thrown) {
     if (thrown instanceof Deno.errors.NotFound) return;
-    throw cannotWrite(path, messageOf(thrown));
+    throw writeError(path, messageOf(thrown));
   }
-  throw cannotWrite(path, EXISTS);
+  throw writeError(path, KEYSTORE_EXISTS);
 }
 
-const EXISTS = "it exists, and may hold a key";
+const KEYSTORE_EXISTS = "it exists, and may hold a key";
 
-function cannotWrite(path: string, reason: string): KeystoreError {
+function writeError(path: string, reason: string): KeystoreError {
   return new KeystoreError(`Keystore ${path} cannot be written: ${reason}`);
 }
 
@@ -183,6 +185,6 @@ export async function createKeystore(
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
   } catch (thrown) {
     const isTaken = thrown instanceof Deno.errors.AlreadyExists;
-    throw cannotWrite(path, isTaken ? EXISTS : messageOf(thrown));
+    throw writeError(path, isTaken ? KEYSTORE_EXISTS : messageOf(thrown));
   }
 }

@@ -11,7 +11,7 @@ import { EXCHANGE_OF, findProvider, type ProviderName } from "../protocol/provid
 import { addressSchema } from "../protocol/scalars.ts";
 import { readTomlFile, withTomlErrors } from "./toml_file.ts";
 
-/** Each market has a ring of 1 MiB on the node, and its place in every answer of the oracle. */
+/** Each market costs the node a ring of 1 MiB, and the oracle an entry in every answer. */
 export const MARKETS_MAX = 256;
 
 const EXCHANGE_RULE = `Expected ${Object.values(EXCHANGE_OF).join(", ")}`;
@@ -34,7 +34,9 @@ const marketSchema = z.strictObject({
   ),
   base: addressSchema,
   quote: addressSchema,
-  decimals: z.literal(PRICE_DECIMALS, { error: `Expected ${PRICE_DECIMALS}: prices have no other` })
+  decimals: z.literal(PRICE_DECIMALS, {
+    error: `Expected ${PRICE_DECIMALS}: all prices have that many decimals`,
+  })
     .default(PRICE_DECIMALS),
   exchanges: exchangeSymbolsSchema.optional(),
 });
@@ -44,9 +46,9 @@ const fileSchema = z.strictObject({
 });
 
 /**
- * The markets of a file, or those of the specification without one.
+ * Reads the markets of a file. Without a file, returns the markets of the specification.
  *
- * @throws {UsageError} If it cannot be read or is invalid; the message has one line.
+ * @throws {UsageError} If the file cannot be read or is invalid; the message has one line.
  */
 export function readMarkets(path: string | undefined): Promise<Markets> {
   return Promise.try(() =>

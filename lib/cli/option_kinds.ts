@@ -12,7 +12,7 @@ import { databaseSchema } from "../intents/database_url.ts";
 export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   /** Turns text (`true` for a flag, a list for a repeatable option) into a value. */
   schema: S;
-  /** Name of the value in the help where the option's flags give none; a flag has no value. */
+  /** Name of the value in the help, unless the option's flags contain one. A flag has no value. */
   placeholder?: string;
   /** The value may be left out, and `--no-…` is the opposite. */
   negatable?: true;
@@ -22,7 +22,7 @@ export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   completes?: readonly string[] | "file" | "directory";
   /** How the process uses the value, which decides the permission it needs. */
   access?: "listen" | "connect" | "read" | "write" | "readWrite" | "modules" | "database";
-  /** What the value is to its service, which decides what the doctor tries with it. */
+  /** The value's role in its service, which decides what the doctor checks. */
   role?: "host" | "port" | "node" | "webSocket" | "chainId" | "markets" | "key" | "database";
 }
 
@@ -67,7 +67,9 @@ export const httpUrl = {
 /** The `http:` or `https:` URL of a core node's JSON-RPC. */
 export const nodeUrl = { ...httpUrl, role: "node" } satisfies OptionKind;
 
-/** One or several such URLs, comma-separated, of nodes of one chain. The value is the text. */
+/**
+ * One or several such URLs of nodes of one chain, comma-separated. The parsed value is the text.
+ */
 export const nodeUrls = { ...nodeUrl, schema: listOf(nodeUrl.schema) } satisfies OptionKind;
 
 /** The `ws:` or `wss:` URL of a WebSocket that accepts the core node's subscriptions. */
@@ -177,7 +179,7 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER) {
   } satisfies OptionKind;
 }
 
-/** The rule of a whole number, as errors say it. */
+/** The rule of a whole number in error messages. */
 function integerRule(min: number, max: number): string {
   return max === Number.MAX_SAFE_INTEGER
     ? `Expected a whole number of at least ${min}`

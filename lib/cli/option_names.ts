@@ -18,7 +18,7 @@ export const VARIABLE_PREFIX = "RANGEMAKER_";
 /** End of the name of a variable with the path of a file that contains a secret. */
 export const FILE_SUFFIX = "_FILE";
 
-/** Every command of the program. Their words begin the names of variables and of sections. */
+/** Every command of the program. Names of variables and sections begin with a command's words. */
 export const COMMAND_NAMES = [
   "demo",
   "stack",
@@ -38,8 +38,8 @@ export const COMMAND_NAMES = [
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /**
- * The options of one command, named after it. Options of another command keep the names they have
- * there.
+ * The options of one command, named after it. Options taken from another command keep that
+ * command's names.
  *
  * @param command Its words, such as `solver backtest`.
  */
@@ -49,8 +49,8 @@ export function optionsFor<T extends OptionRows>(command: string, rows: T) {
 }
 
 /**
- * The variables of an option; the first that is set counts: its own, the one for all services, and
- * the one that the specification names.
+ * The variables of an option: its own, the one shared by all services, and the one in the
+ * specification. The first variable that is set counts.
  */
 export function variablesOf({ env, shared, ...spec }: OptionSpec): string[] {
   const name = nameOf(spec);
@@ -61,7 +61,7 @@ export function variablesOf({ env, shared, ...spec }: OptionSpec): string[] {
   ];
 }
 
-/** The places of an option in a settings file; the first that is set counts. */
+/** The keys of an option in a settings file; the first key that is set counts. */
 export function settingsOf({ shared, setting, ...spec }: OptionSpec): string[][] {
   const name = snake(nameOf(spec));
   return [
@@ -71,7 +71,7 @@ export function settingsOf({ shared, setting, ...spec }: OptionSpec): string[][]
   ];
 }
 
-/** The variable of an option that errors name. */
+/** The variable that error messages name for an option. */
 export function variableOf(spec: OptionSpec): string | undefined {
   return spec.env ?? variablesOf(spec)[spec.shared && spec.command !== undefined ? 1 : 0];
 }
@@ -92,8 +92,8 @@ function snake(words: string): string {
 }
 
 /**
- * Checks that every computed name in the environment is that of an option. Variables of other commands
- * are left to them.
+ * Checks that every variable with our prefix belongs to an option. Other commands check their own
+ * variables.
  *
  * @param names Names of variables; those without the prefix are ignored.
  * @throws {UsageError} With the first unknown name.
@@ -114,7 +114,7 @@ export function requireKnownVariables(
     const [owner] = prefixes.filter((prefix) => name.startsWith(prefix))
       .toSorted((a, b) => b.length - a.length);
     if (owner !== undefined && owner !== prefixes[0]) continue;
-    const taker = owner === undefined ? "the program" : command;
-    throw new UsageError(`Unknown variable ${name}: ${taker} has no such option`);
+    const where = owner === undefined ? "the program" : command;
+    throw new UsageError(`Unknown variable ${name}: ${where} has no such option`);
   }
 }

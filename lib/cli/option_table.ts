@@ -6,25 +6,27 @@ import { redact } from "../redact.ts";
 /** One row of an option table. Without a default the option is optional, unless it is required. */
 export interface OptionSpec<K extends OptionKind = OptionKind> {
   /**
-   * `-p, --port`; {@link optionTable} adds what follows from the key. The help adds the kind's placeholder
-   * unless one is given: `--tape <file>`.
+   * `-p, --port`; {@link optionTable} derives missing flags from the key. The help adds the kind's
+   * placeholder unless the flags have one: `--tape <file>`.
    */
   flags: string;
   kind: K;
-  /** Variable that the specification names; see `option_names.ts` for those that all options have. */
+  /**
+   * Variable named in the specification; `option_names.ts` computes the variables of all options.
+   */
   env?: string;
-  /** Place in the settings file that the specification names, such as `oracle.timeout_ms`. */
+  /** Key in the settings file named in the specification, such as `oracle.timeout_ms`. */
   setting?: string;
-  /** Several commands take it with one meaning: one variable or setting is enough for all. */
+  /** The option means the same in several commands: one variable or setting serves all of them. */
   shared?: true;
-  /** The command that it is named after outside the command line; see `optionsFor`. */
+  /** The command whose words begin its variable and setting; see `optionsFor`. */
   command?: string;
   description: string;
-  /** Text used if neither flag nor variable is given. An empty one is not shown in the help. */
+  /** Text used without a flag, variable or setting. The help does not show an empty default. */
   default?: string;
-  /** Default in the help, if the service fills it in later, such as after reading a settings file. */
+  /** Default shown in the help, if the service fills in the value later. */
   shownDefault?: string;
-  /** Without a default: a value must be given. */
+  /** A value must be given; excludes a default. */
   required?: true;
   /** May be given several times; the variable and the default are comma-separated lists. */
   repeatable?: true;
@@ -36,10 +38,10 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
  */
 export type OptionTable = Record<string, OptionSpec>;
 
-/** A table as it is written: without flags where the key says them. */
+/** A table as written in the source: rows may omit flags that follow from their key. */
 export type OptionRows = Record<string, Omit<OptionSpec, "flags"> & { flags?: string }>;
 
-/** A table with all flags: those that are not given are made from the key, `--max-risk` of `maxRisk`. */
+/** Completes the flags of a table: `maxRisk` without flags gets `--max-risk`. */
 export function optionTable<T extends OptionRows>(
   rows: T,
 ): { [K in keyof T]: T[K] & { flags: string } } {
@@ -64,7 +66,7 @@ export interface CommandText {
   /** Arguments before the options, such as `[service...]`. */
   operands?: string;
   subcommands?: Readonly<Record<string, { readonly summary: string }>>;
-  /** The command whose variables and settings its options are, if not its own. */
+  /** The command whose variables and settings the options use, if not this one. */
   target?: string;
   /** Settings in a section of this command that another command reads, such as `oracle.timeout_ms`. */
   settingsOfOtherServices?: readonly string[];

@@ -209,7 +209,7 @@ function valueIn(text: string | undefined, { repeatable }: OptionSpec): unknown 
   return text === "" ? [] : text?.split(",");
 }
 
-/** The value of an option outside the command line, and where it is. */
+/** The value of an option from outside the command line, and its source. */
 function givenValue(spec: OptionSpec, { env, file }: Sources) {
   for (const name of variablesOf(spec)) {
     const text = spec.kind.secret ? readSecretVariable(name, env) : env(name);
@@ -218,7 +218,7 @@ function givenValue(spec: OptionSpec, { env, file }: Sources) {
   return file?.find(spec);
 }
 
-/** A secret in a variable, or in the file that the variable with `_FILE` names. */
+/** Reads a secret from a variable, or from the file named by the variable with `_FILE`. */
 function readSecretVariable(name: string, env: Environment): string | undefined {
   const [text, path] = [env(name), env(name + FILE_SUFFIX)];
   if (!path) return text;

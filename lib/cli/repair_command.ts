@@ -1,4 +1,6 @@
-/** What `bridge replay` and `solver reconcile` have in common. Both run after a node was restored. */
+/**
+ * The shared part of `bridge replay` and `solver reconcile`, which run after a node was restored.
+ */
 import { type Clock, systemClock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { createRegistry } from "../http/metrics.ts";
@@ -25,7 +27,7 @@ import type {
   rpcUrlOption,
 } from "./shared_options.ts";
 
-/** Intents that are read at once. */
+/** Intents per page. */
 const REPAIRED_PER_PAGE = 500;
 
 /** The options of a service that its repair needs. */
@@ -36,20 +38,21 @@ type RepairTable = typeof keystoreOptions & {
   database: ReturnType<typeof databaseOption>;
 };
 
-/** A command that brings a service's store and a restored node into line. */
+/** A command that reconciles a service's store with a restored node. */
 export interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
   options: RepairTable & Partial<typeof remoteSignerOptions>;
-  /** How the command calls what it repaired, such as `sent again`. */
+  /** The command's words for a repaired intent, such as `sent again`. */
   repaired: string;
   acceptsEarlierKey?: boolean;
-  /** Advice where the node lacks everything in the database. */
+  /** Advice printed if the node has none of the committed intents. */
   allMissingAdvice?: string;
   /**
-   * What the service does with a committed intent that the node has no committed receipt of. It may run
-   * again for the same intent.
+   * Repairs a committed intent of which the node has no committed receipt. It may run again for the
+   * same intent.
    *
-   * @returns What became of it, and the line for the operator.
+   * @returns The new result of the intent and a line for the operator, or `present` if nothing is
+   *   missing.
    * @throws {RangemakerError} If it failed.
    */
   repair(
@@ -70,7 +73,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
   const { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database } =
     definition.options;
   const { signerUrl, signerAddress, signerMethod } = definition.options;
-  // The bridge has the options of a remote signer too, the solver has not.
+  // Only the bridge has the options of a remote signer.
   const options: RepairTable = {
     rpcUrl,
     privateKey,
@@ -106,7 +109,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
 async function requireNotEmpty(database: string, service: string): Promise<void> {
   if (typeof await inspectStore(database, service, 0) === "object") return;
   throw new UsageError(
-    `Database ${redactUrls(database)} is empty: expected the one that the ${service} used`,
+    `Database ${redactUrls(database)} is empty: expected the database that the ${service} used`,
   );
 }
 
@@ -136,7 +139,9 @@ async function repairAll(
       const outcome = await repair(intents, intent, options.chainId, clock);
       if (outcome === "present") return outcome;
       if (!await store.replaceCommitted(intent, outcome.result, clock.now())) {
-        print(`${intent.key} was changed by another process meanwhile: stop it and run this again`);
+        print(
+          `${intent.key} was changed by another process meanwhile: stop that process and run this again`,
+        );
         return "failed";
       }
       print(outcome.line);
@@ -151,7 +156,9 @@ async function repairAll(
     await intents.requireGenesis();
     const { signer: owner } = await store.updateRecord();
     if (owner !== null && owner !== signer.address) {
-      print(`The database is that of ${owner}: what is missing is signed by ${signer.address}`);
+      print(
+        `The database belongs to ${owner}: missing transactions are signed by ${signer.address}`,
+      );
     }
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
       const page = await store.page(after, REPAIRED_PER_PAGE);

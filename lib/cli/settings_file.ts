@@ -1,4 +1,4 @@
-/** The settings file of `--config`: TOML with a section per command, and options of all before them. */
+/** The settings file of `--config`: TOML with shared options first, then a section per command. */
 import { parse, type TomlTable, type TomlValue } from "smol-toml";
 import { type CommandText, type OptionSpec, type OptionTable, UsageError } from "./option_table.ts";
 import { SHARED_OPTIONS } from "./shared_options.ts";
@@ -36,8 +36,8 @@ export class SettingsFile {
   }
 
   /**
-   * Checks that the command's part of the file has no unknown key. Sections of other commands are left
-   * to them, unless the command reads a part of one.
+   * Checks that the command's part of the file has no unknown key. Other commands check their own
+   * sections, except for settings that this command reads.
    *
    * @param table Its options, named by `optionsFor`.
    * @throws {UsageError} With the unknown key.
@@ -62,7 +62,7 @@ export class SettingsFile {
     for (const prefix of new Set([section, ...sections])) {
       const part = this.#at(prefix.split("."));
       for (const [key, value] of isTable(part) ? Object.entries(part) : []) {
-        // A section in a section is that of a subcommand.
+        // A nested section belongs to a subcommand.
         if (known.has(`${prefix}.${key}`) || isTable(value)) continue;
         this.#refuse(`${prefix}: Unknown key ${key}`);
       }

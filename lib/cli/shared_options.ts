@@ -133,7 +133,7 @@ export const keystoreOptions = optionTable({
   },
 });
 
-/** The options of a service whose key may be elsewhere. */
+/** The options of a remote signer. */
 export const remoteSignerOptions = optionTable({
   signerUrl: {
     kind: kinds.httpUrl,
@@ -147,7 +147,7 @@ export const remoteSignerOptions = optionTable({
   signerMethod: {
     kind: kinds.choice(SIGNER_METHODS),
     description:
-      "its method: eth_signTypedData for Web3Signer, account_… for Clef, …_v4 for wallets",
+      "its JSON-RPC method: eth_signTypedData for Web3Signer, account_… for Clef, …_v4 for wallets",
     default: "eth_signTypedData",
   },
 });
@@ -179,7 +179,7 @@ export const faultPointOption = {
   description: 'for tests of recovery: freeze at "<port>.<method>:<before|after>", or "trace"',
 } satisfies OptionSpec;
 
-/** Every option of which one variable is enough for all commands. */
+/** The options that have one variable for all commands. */
 export const SHARED_OPTIONS: readonly OptionSpec[] = [
   configOption,
   ...Object.values(loggingOptions),

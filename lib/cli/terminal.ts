@@ -1,4 +1,4 @@
-/** What commands show on a terminal, and what they ask there. */
+/** Progress lines and password prompts on a terminal. */
 import { UsageError } from "./options.ts";
 
 /** Replaces the progress line on a terminal; an empty text clears it. */
@@ -20,7 +20,7 @@ const encoder = new TextEncoder();
 /**
  * Draws progress on a terminal, and nothing on a file or a pipe.
  *
- * @param columns Current width: a wrapped line could not be replaced.
+ * @param columns Current width; longer lines are cut, since a wrapped line cannot be replaced.
  */
 export function progressOn(
   terminal: ProgressTerminal,

@@ -14,9 +14,9 @@ export function readTomlFile(kind: "Settings" | "Markets", path: string): string
 }
 
 /**
- * The result of a function that parses such a file.
+ * Calls a function that parses such a file.
  *
- * @throws {UsageError} If it throws; the message has one line.
+ * @throws {UsageError} If the function throws; the message has one line.
  */
 export function withTomlErrors<T>(kind: "settings" | "markets", path: string, parse: () => T): T {
   try {

@@ -19,7 +19,7 @@ export interface Bet {
 
 /** The payout of a bet, amounts in USDC with 6 decimals. */
 export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"] & {
-  /** That the user wins, by the solver's model; absent if it has none. */
+  /** Probability that the user wins, by the solver's model; absent if the solver has none. */
   probability?: number | undefined;
 };
 

@@ -33,9 +33,9 @@ export class ChainReader {
   }
 
   /**
-   * The hash of the chain's first block. It differs between two chains of the same id, so it shows
-   * that a development chain was reset: everything read before is of a chain that is gone. Null if
-   * the node does not report.
+   * The hash of the chain's first block. Two chains with the same id have different hashes, so a
+   * new hash shows that a development chain was reset: everything read before is outdated. Null if
+   * the node does not report it.
    *
    * @example
    * ```ts
@@ -61,8 +61,8 @@ export class ChainReader {
   }
 
   /**
-   * The newest prices of all markets, ten times a second, reconnecting after every loss. It connects
-   * in the background: `onState` says when prices arrive. Close it after use.
+   * The newest prices of all markets, ten times a second, reconnecting after every loss. It
+   * connects in the background: `onState` reports when prices arrive. Close it after use.
    *
    * @throws {WatchError} `NO_WEBSOCKET` in a runtime without one.
    * @example
@@ -102,7 +102,7 @@ export class ChainReader {
   }
 
   /**
-   * One thesis of anybody, or null if the chain has none with this id.
+   * One thesis of any user, or null if the chain has none with this id.
    *
    * @example
    * ```ts
@@ -115,10 +115,12 @@ export class ChainReader {
   }
 
   /**
-   * The theses of everybody, or those that fit the filter, oldest first, page by page. A page is read
-   * when it is asked for. To go on later, pass the last `nextCursor` that was not null as `cursor`.
+   * The theses of all users, or the ones that match the filter, oldest first, page by page. Each
+   * page is read on demand. To continue later, pass the last `nextCursor` that was not null as
+   * `cursor`.
    *
-   * @param filter `user`, `solver` and `status` narrow; `limit` is the most theses of a page.
+   * @param filter `user`, `solver` and `status` narrow the result; `limit` is the most theses per
+   *   page.
    * @example
    * ```ts
    * let locked = 0n;

@@ -36,13 +36,13 @@ import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "
 import { typedDataOf } from "./typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 
-/** A bet that the chain took. */
+/** A bet that the chain accepted. */
 export interface Execution {
   thesisId: number;
   txHash: Hex;
 }
 
-/** The part of the solver's health that counts here: who it is. */
+/** The only part of the solver's health that is used here: its address. */
 const identitySchema = z.pick(solverHealthSchema, { solver: true });
 
 const quoteWithHashSchema = z.extend(quoteAnswerSchema, {
@@ -51,8 +51,8 @@ const quoteWithHashSchema = z.extend(quoteAnswerSchema, {
 });
 
 /**
- * The services as one user sees them. It trusts none of them: what the wallet signs is built here,
- * from the request and the chain id of the options, and a quote is checked before the user signs it.
+ * A client of all services for one user. It trusts none of them: it builds what the wallet signs
+ * from the request and the chain id of the options, and checks a quote before the user signs it.
  *
  * Every method throws an `InputError` if an argument does not fit, a `NetworkError` if a service is
  * down, and a `ServiceError` or `RpcError` with the service's own code if it refuses.
@@ -101,10 +101,11 @@ export class RangemakerClient extends ChainReader {
   /**
    * Deposits USDC with 6 decimals.
    *
-   * @param nonce A number never used before. After a lost answer, repeat the call with the same one: what
-   *   was deposited already is refused as `NONCE_USED`, with its `txHash` in `details`.
+   * @param nonce A number that this user never used before. After a lost answer, repeat the call
+   *   with the same nonce: if the deposit was made, the call fails with `NONCE_USED` and the
+   *   `txHash` in `details`.
    * @returns The hash of the deposit transaction.
-   * @throws {ChainError} If node or bridge have another chain; nothing was signed.
+   * @throws {ChainError} If node or bridge has another chain; nothing was signed.
    * @example
    * ```ts
    * const txHash = await client.deposit(25_000_000n); // 25 USDC
@@ -128,7 +129,7 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * What the solver says of itself: its address, balance, strategy and bounds.
+   * The solver's address, balance, strategy and bounds, as it reports them.
    *
    * @param signal Ends the request early.
    * @example
@@ -144,7 +145,7 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * What a bet would pay, without a signature.
+   * The payout of a bet, without a signed quote.
    *
    * @param signal Ends the request, such as when the user has changed the bet.
    * @example
@@ -161,8 +162,8 @@ export class RangemakerClient extends ChainReader {
   /**
    * A quote that the solver signed; it can be executed until `quote.deadline`.
    *
-   * @throws {ChainError} If node or solver have another chain.
-   * @throws {QuoteError} If it is not what was asked for, or not signed by the solver.
+   * @throws {ChainError} If node or solver has another chain.
+   * @throws {QuoteError} If the quote differs from the request or is not signed by the solver.
    * @example
    * ```ts
    * const { quote } = await client.quote(bet);
@@ -182,7 +183,7 @@ export class RangemakerClient extends ChainReader {
     try {
       checkOffer({ quote, quoteHash }, chainId, solver);
     } catch (thrown) {
-      // A quote for another chain has another hash: the solver says which chain it signs for.
+      // A quote for another chain has another hash: check the solver's chain first.
       if (isRangemakerError(thrown, "QUOTE_HASH_MISMATCH")) {
         await requireServiceChain(this.context, "solver");
       }
@@ -192,9 +193,9 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * The user's signature of an offer, which {@link execute} takes. Store both before executing: after
-   * a lost answer, the same pair gives the first result again without another prompt. `offerToJson`
-   * makes text of an offer.
+   * Asks the user to sign an offer, for {@link execute}. Store offer and signature before
+   * executing: after a lost answer, the same pair returns the first result without another prompt.
+   * `offerToJson` converts an offer for storage.
    *
    * @throws {ChainError} If the node has another chain.
    * @throws {QuoteError} If the offer is for another chain, was changed, or is not by the solver.
@@ -241,7 +242,7 @@ export class RangemakerClient extends ChainReader {
   /**
    * Theses as they change, reconnecting after every loss. Close it after use.
    *
-   * @param party Their user, the wallet's account by default; or the solver on their other side.
+   * @param party The user of the theses, by default the wallet's account; or their solver.
    * @throws {WatchError} `NOT_CONNECTED` after 10 s.
    * @example
    * ```ts
@@ -263,10 +264,11 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * The outcome of one thesis of anybody, as soon as there is one.
+   * Waits for the outcome of one thesis, of any user.
    *
-   * @throws {WatchError} `WATCH_TIMEOUT` if there is none within `timeoutMs` of the connection,
-   *   `NOT_CONNECTED` if there was none within as long; `UNKNOWN_THESIS` if the chain has no such thesis.
+   * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
+   *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, `UNKNOWN_THESIS` if
+   *   the chain has no such thesis.
    * @example
    * ```ts
    * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"

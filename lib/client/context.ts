@@ -9,7 +9,7 @@ import { requireAddress, requireObject, wrongInput } from "./input.ts";
 import { adaptWallet, type Wallet, type WalletAdapter } from "./wallet.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 
-/** What the actions of a client share. */
+/** The parts that all methods of a client share. */
 export interface Context {
   readonly urls: ClientUrls;
   readonly node: CoreReader;
@@ -24,7 +24,7 @@ export interface Context {
   readonly wallet: WalletAdapter | undefined;
 }
 
-/** What a watch needs: `urls.proxyWs` is that of the proxy, or of a node. */
+/** The parts that a watch needs; `urls.proxyWs` is the URL of the proxy or of a node. */
 export type WatchContext = Pick<Context, "clock" | "connect" | "random"> & {
   readonly urls: Pick<ClientUrls, "proxyWs">;
 };
@@ -56,13 +56,13 @@ export function requireWallet({ wallet }: Context): WalletAdapter {
   );
 }
 
-/** @throws {ChainError} If the node has another chain than the client was made for. */
+/** @throws {ChainError} If the node has another chain than the client. */
 export async function requireNodeChain({ node, chainId }: Context): Promise<void> {
   const actual = await node.chainId();
   if (actual !== chainId) throw new ChainError("node", chainId, actual);
 }
 
-/** @throws {ChainError} If a service checks signatures for another chain. */
+/** @throws {ChainError} If a service has another chain than the client. */
 export async function requireServiceChain(
   { urls, chainId }: Context,
   service: "solver" | "bridge",
@@ -81,12 +81,12 @@ export interface ClientUrls {
   proxyWs: string;
 }
 
-/** Where a client finds the services, the chain that it signs for, and who signs. */
+/** Options of a client: URLs of the services, the chain to sign for, and the wallet. */
 export interface ClientOptions {
   urls: ClientUrls;
   /**
-   * The chain to sign for, from your own settings. Signatures are valid on no other chain, and a
-   * service of another one is refused with `CHAIN_MISMATCH`: it could submit them there.
+   * The chain to sign for, from your own settings. Signatures are valid on this chain only. The
+   * client refuses services of another chain with `CHAIN_MISMATCH`.
    */
   chainId: number;
   /** Address of the solver whose quotes are accepted; by default the one that the solver reports. */
@@ -148,7 +148,7 @@ function clockOf({ clock = systemClock }: ClientOptions): Clock {
   };
 }
 
-/** @throws {WatchError} `NO_WEBSOCKET` if the runtime has none and the options open none. */
+/** @throws {WatchError} `NO_WEBSOCKET` if neither the runtime nor the options have a WebSocket. */
 export function requireWebSocket(connect: ClientOptions["connect"]): void {
   if (connect !== undefined || typeof WebSocket !== "undefined") return;
   const message = "This runtime has no WebSocket: install the package ws, and give " +

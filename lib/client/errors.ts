@@ -11,19 +11,21 @@ export { RpcError } from "../protocol/jsonrpc.ts";
 
 /** Why a wallet gave no signature. */
 export type WalletErrorCode =
-  /** Neither an account, nor a viem WalletClient, nor an EIP-1193 provider; or none was given. */
+  /** The value is not a viem account or WalletClient, nor an ethers signer or EIP-1193 provider. */
   | "UNSUPPORTED_WALLET"
+  /** No wallet was given. */
   | "WALLET_REQUIRED"
   /** The wallet shares no account. */
   | "NO_ACCOUNT"
   /** The wallet is on another chain: see `switchChain`. */
   | "WRONG_CHAIN"
-  /** The user said no. */
+  /** The user rejected the request. */
   | "USER_REJECTED"
   /** Another request waits for the user. */
   | "WALLET_BUSY"
-  /** The signature is no 65-byte one, or by another account. */
+  /** The signature does not have 65 bytes. */
   | "UNSUPPORTED_SIGNATURE"
+  /** The signature is by another account. */
   | "WRONG_SIGNER"
   /** Anything else; `cause` has the wallet's own error. */
   | "WALLET_FAILED";
@@ -49,8 +51,8 @@ export class WalletError extends RangemakerError {
 }
 
 /**
- * A service is of another chain than the client was made for; nothing was signed. `details` has both
- * chain ids, `expected` and `actual`, and the `service`.
+ * A service has another chain than the client; nothing was signed. `details` has both chain ids,
+ * `expected` and `actual`, and the `service`.
  */
 export class ChainError extends RangemakerError {
   declare readonly code: "CHAIN_MISMATCH";
@@ -68,7 +70,7 @@ export type InputErrorCode =
   /** No such market. */
   | "UNSUPPORTED_PAIR";
 
-/** The caller passed something wrong; nothing was signed or sent. `details.field` names it. */
+/** An argument or option is wrong; nothing was signed or sent. `details.field` is its name. */
 export class InputError extends RangemakerError {
   declare readonly code: InputErrorCode;
 
@@ -85,7 +87,7 @@ export type QuoteErrorCode =
   | "QUOTE_HASH_MISMATCH"
   | "QUOTE_SIGNER_MISMATCH";
 
-/** The solver's quote is not what was asked for, or not signed by the solver: do not sign it. */
+/** The quote differs from the request, or is not signed by the solver: do not sign it. */
 export class QuoteError extends RangemakerError {
   declare readonly code: QuoteErrorCode;
 
@@ -109,7 +111,7 @@ export type WatchErrorCode =
   | "WATCH_TIMEOUT"
   | "WATCH_CLOSED";
 
-/** A watch could not be opened, was closed, or saw nothing that fits in time. */
+/** A watch could not be opened, was closed, or saw no matching thesis in time. */
 export class WatchError extends RangemakerError {
   declare readonly code: WatchErrorCode;
 
@@ -120,8 +122,8 @@ export class WatchError extends RangemakerError {
 }
 
 /**
- * Whether something thrown is an error of this package. Unlike `instanceof`, it also holds if a page
- * loads the package twice.
+ * Whether something thrown is an error of this package. Unlike `instanceof`, it also works if a
+ * page loads the package twice.
  *
  * @param code Narrows to errors with this code.
  * @example

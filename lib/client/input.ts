@@ -1,6 +1,6 @@
 /**
- * Checks of what callers pass, before anything is signed or sent: plain JavaScript checks no types.
- * Each throws an {@link InputError}.
+ * Checks arguments before anything is signed or sent: callers in plain JavaScript have no type
+ * checks. Each throws an {@link InputError}.
  */
 import { addressSchema, describeValue, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
 import { InputError } from "./errors.ts";
@@ -42,15 +42,15 @@ export function requireOffer(value: unknown): void {
     const { quote } = value;
     if ("betAmount" in quote && typeof quote.betAmount === "bigint") return;
   }
-  throw wrongInput("offer", "Expected what quote or offerFromJson returned", value);
+  throw wrongInput("offer", "Expected the result of quote or offerFromJson", value);
 }
 
-/** An object, whatever its members. */
+/** An object with any members. */
 export function requireObject(field: string, value: unknown, rule: string): void {
   if (!isObject(value)) throw wrongInput(field, rule, value);
 }
 
-/** An error with the broken rule and what was received. */
+/** An error with the broken rule and the received value. */
 export function wrongInput(field: string, rule: string, value: unknown): InputError {
   const kind = typeof value === "number" ? "the number " : "";
   const suffix = typeof value === "bigint" ? "n" : "";

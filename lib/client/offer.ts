@@ -11,11 +11,14 @@ import { type Address, describeIssue, hash32Schema, type Hex } from "../protocol
 import { QuoteError } from "./errors.ts";
 import { hashTypedData, recoverSigner, type TypedData, typedDataOf } from "./typed_data.ts";
 
-/** A quote that says what was asked for and is signed by the solver. */
+/** A quote that matches the request and is signed by the solver. */
 export interface Offer {
   quote: Quote;
   quoteHash: Hex;
-  /** That the user wins, by the solver's model when it quoted; absent if it has none. Not signed. */
+  /**
+   * Probability that the user wins, by the solver's model when it quoted; absent if the solver has
+   * none. Not part of the signed message.
+   */
   probability?: number | undefined;
 }
 
@@ -40,8 +43,8 @@ export function offerToJson({ quote, quoteHash }: Offer): OfferJson {
 }
 
 /**
- * The offer that {@link offerToJson} made JSON of. `sign` checks its hash and the
- * solver's signature again.
+ * Reads an offer that {@link offerToJson} wrote. `sign` checks its hash and the solver's signature
+ * again.
  *
  * @throws {QuoteError} `INVALID_OFFER` if it is something else.
  * @example
@@ -78,10 +81,10 @@ export function checkTerms(quote: Quote, request: Record<string, unknown>): void
 }
 
 /**
- * Checks that an offer is for a chain, unchanged, and signed by its solver. The hash is computed here,
- * with another library than the solver's.
+ * Checks that an offer is for a chain, unchanged, and signed by its solver. The hash is computed
+ * here, with another library than the solver's.
  *
- * @param solver Who has to have signed it.
+ * @param solver The required signer.
  * @throws {QuoteError} `QUOTE_HASH_MISMATCH` or `QUOTE_SIGNER_MISMATCH`
  */
 export function checkOffer(offer: Offer, chainId: number, solver: Address): void {
@@ -103,6 +106,6 @@ function signerOf(digest: Hex, signature: Hex): Address | undefined {
   try {
     return recoverSigner(digest, signature);
   } catch {
-    return undefined; // the caller names the signature's fault by who was expected
+    return undefined; // the caller's error has the expected signer
   }
 }

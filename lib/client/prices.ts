@@ -9,14 +9,17 @@ import type { WatchState } from "./theses.ts";
 export interface PriceHandlers {
   /** The newest price of every market, by symbol: ten times a second. */
   onPrices(prices: Record<string, NodePrice>): void;
-  /** Prices arrive, or no longer; then `reason` says why. It reconnects by itself. */
+  /**
+   * Called when prices start or stop arriving; `reason` is why they stopped. The watch reconnects
+   * automatically.
+   */
   onState?(state: WatchState, reason?: string): void;
 }
 
 /** Short waits: old prices are worth little. */
 const PRICE_RECONNECT = { initialMs: 100, maxMs: 3_000 };
 
-/** The node sends prices ten times a second: silence means that it is gone. */
+/** The node sends prices ten times a second, so silence means a dead connection. */
 const PRICE_SILENCE_MS = 4_000;
 
 const pricesSchema = z.record(z.string(), nodePriceSchema);

@@ -7,28 +7,31 @@ import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
 import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
 
-/** `live`: changes arrive as they happen. `connecting`: what is shown may be out of date. */
+/** `live`: changes arrive as they happen. `connecting`: known theses may be out of date. */
 export type WatchState = "connecting" | "live";
 
 /** Callbacks of a {@link ThesisWatch}; they must not throw. */
 export interface WatchHandlers {
-  /** A thesis is new or changed its status; those that exist already come first. */
+  /** Called with each existing thesis first, then with each new one and each change of status. */
   onThesis?(thesis: Thesis): void;
   /** The watch became live, or lost its connection; it reconnects by itself. */
   onState?(state: WatchState): void;
 }
 
-/** Whose theses: of one user, or those that one solver is the other side of. */
+/** The party whose theses are watched: a user or a solver. */
 export type ThesisParty = { user: Address } | { solver: Address };
 
-/** What a {@link ThesisWatch} needs: `node` reads what happened while there was no connection. */
+/** The parts that a {@link ThesisWatch} needs; `node` reads the changes made while disconnected. */
 export type ThesisWatchContext = WatchContext & {
   readonly node: Pick<CoreReader, "getThesis" | "getTheses">;
 };
 
 const THESES_RECONNECT = { initialMs: 100, maxMs: 10_000 };
 
-/** Theses change rarely, so silence says nothing: ask for a sign of life. */
+/**
+ * Theses change rarely, so silence proves nothing: a request at intervals detects a dead
+ * connection.
+ */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 
 /** How long a watch may take to open. */
@@ -44,7 +47,7 @@ const THESIS_POLL_MS = 100;
 /** A status only ever moves to a higher rank, so a slow answer never undoes a notification. */
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 
-/** Somebody who waits for the watch. */
+/** A caller that waits for a thesis or for the connection. */
 interface Waiter {
   /** Called after each change; resolves the wait if it is over. */
   readonly notify: (changed?: Thesis) => void;
@@ -110,7 +113,8 @@ export class ThesisWatch {
   /**
    * Connects; resolves when the watch is live for the first time.
    *
-   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; it keeps trying.
+   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; the watch keeps
+   *   trying.
    */
   async open(timeoutMs: number): Promise<void> {
     this.#subscriber.start();
@@ -122,9 +126,10 @@ export class ThesisWatch {
   }
 
   /**
-   * The first thesis that fits, among those known and those to come.
+   * The first matching thesis, known already or reported later.
    *
-   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` when the watch is closed.
+   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` when the watch is
+   *   closed.
    * @example
    * ```ts
    * const next = await watch.until(({ status }) => status === "won", 60_000);
@@ -172,7 +177,7 @@ export class ThesisWatch {
   }
 
   /**
-   * Ends the watch for good; everything that waits for it fails.
+   * Ends the watch for good; pending calls of {@link until} fail.
    *
    * @example
    * ```ts
@@ -185,7 +190,10 @@ export class ThesisWatch {
     for (const waiter of [...this.#waiters]) waiter.reject(closed);
   }
 
-  /** The first read after a connect takes all theses, later ones those that are open or were so. */
+  /**
+   * The first read after a connect reads all theses; later reads take the open ones and those that
+   * were unsettled.
+   */
   async #read(signal: AbortSignal): Promise<void> {
     const { node } = this.#context;
     const isFirst = this.#state !== "live";
@@ -246,7 +254,11 @@ export async function openWatch(
   return watch;
 }
 
-/** A thesis that the node has, or will have in a moment. @throws {WatchError} `UNKNOWN_THESIS` */
+/**
+ * Reads a thesis, and waits a moment for one that was just executed.
+ *
+ * @throws {WatchError} `UNKNOWN_THESIS`
+ */
 export async function waitForThesis(
   { node, clock }: Context,
   thesisId: number,

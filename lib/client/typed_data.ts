@@ -1,6 +1,7 @@
 /**
- * EIP-712 typed data as wallets take it, and its digests and signers. They are computed in script,
- * which starts in every browser, and apart from the services' own code: a mistake there is noticed.
+ * EIP-712 typed data as wallets take it, and its digests and signers. They are computed in
+ * JavaScript, which runs in every browser, and independently of the services' code, so that a
+ * mistake in either is detected.
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from "@noble/hashes/utils";
@@ -13,7 +14,9 @@ import {
   type TypedDataDescription,
 } from "../protocol/typed_data.ts";
 
-/** All of what a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
+/**
+ * The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings.
+ */
 export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
 
 /** The typed data of a message, in the form that every wallet accepts. */
@@ -66,7 +69,7 @@ function hashStruct(
   return keccak_256(concatBytes(keccak_256(utf8ToBytes(`${name}(${members})`)), ...words));
 }
 
-/** A field as the 32 bytes that are hashed; users sign no other types than these. */
+/** Encodes a field as the 32 bytes that are hashed. Users sign only these types. */
 function wordOf(type: string, value: string): Uint8Array {
   if (type === "string") return keccak_256(utf8ToBytes(value));
   if (type === "address") return hexToBytes(value.slice(2).padStart(64, "0"));

@@ -9,7 +9,7 @@ import { DOMAIN_TYPE } from "../protocol/typed_data.ts";
 import { WalletError } from "./errors.ts";
 import { hashTypedData, recoverSigner, type TypedData } from "./typed_data.ts";
 
-/** Signs by itself, without a prompt and on any chain: viem's local accounts fit as they are. */
+/** Signs without a prompt and on any chain, as viem's local accounts do. */
 export interface AccountWallet {
   address: Address;
   signTypedData(typedData: TypedData): Promise<Hex>;
@@ -25,7 +25,7 @@ export interface ClientWallet extends ProviderWallet {
   account?: { address: Address } | undefined;
 }
 
-/** A signer of ethers 6: a `Wallet` with a key, or the one that a `BrowserProvider` gives. */
+/** A signer of ethers 6: a `Wallet` with a key, or the signer of a `BrowserProvider`. */
 export interface EthersWallet {
   getAddress(): Promise<string>;
   signTypedData(
@@ -68,7 +68,10 @@ export function adaptWallet(wallet: Wallet): WalletAdapter {
   return isAccount(account) ? adaptAccount(account) : new ProviderAdapter(wallet, account);
 }
 
-/** Names what is missing. Plain JavaScript may pass the text of a key, which no error may show. */
+/**
+ * The error for a value without the methods of a wallet. It never shows the value: a caller may
+ * have passed a private key.
+ */
 function unsupportedWallet(value: unknown): WalletError {
   const has = (name: string) => typeof value === "object" && value !== null && name in value;
   const problem = has("_signTypedData")
@@ -184,7 +187,7 @@ class ProviderAdapter implements WalletAdapter {
     await this.#requireChain(chainId);
   }
 
-  /** Wallets refuse typed data for another chain than their own, with errors that say little. */
+  /** Checks the chain before signing: wallets refuse other chains with unclear errors. */
   async #requireChain(expected: number): Promise<void> {
     const actual = Number(await this.#request("eth_chainId"));
     if (actual === expected) return;
@@ -202,7 +205,7 @@ class ProviderAdapter implements WalletAdapter {
 const accountsSchema = z.array(addressSchema);
 const signatureSchema = z.string().check(z.regex(/^0x[0-9a-fA-F]{130}$/));
 
-/** Brings v to 27 or 28, where some hardware wallets give 0 or 1, and checks who signed. */
+/** Converts v 0 or 1, which some hardware wallets return, to 27 or 28, and checks the signer. */
 async function checkedSignature(
   expected: Address,
   typedData: TypedData,
@@ -247,13 +250,16 @@ function walletErrorOf(what: string, cause: unknown): WalletError {
   return new WalletError("WALLET_FAILED", message, { cause });
 }
 
-/** Where wallets put the error behind an error: viem in `cause`, MetaMask on mobile in `data`, ethers in `info`. */
+/**
+ * Properties that wallets nest the original error in: viem `cause`, MetaMask on mobile `data`,
+ * ethers `info`.
+ */
 const NESTED_ERROR_KEYS = ["cause", "data", "originalError", "info", "error"] as const;
 
-/** How deep an error is searched: the wrappings seen are three deep. */
+/** Depth to which nested errors are searched; wallets are known to nest three. */
 const NESTED_ERRORS_MAX = 8;
 
-/** Every code in an error, those of the errors inside it included. */
+/** Every code in an error, including the errors nested in it. */
 function codesOf(thrown: unknown, depth: number = 0): number[] {
   if (typeof thrown !== "object" || thrown === null || depth === NESTED_ERRORS_MAX) return [];
   const fault: Partial<Record<"code" | typeof NESTED_ERROR_KEYS[number], unknown>> = thrown;

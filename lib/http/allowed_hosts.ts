@@ -14,7 +14,7 @@ export class AllowedHosts {
   /** Undefined if every name is allowed. */
   readonly #names: ReadonlySet<string> | undefined;
   readonly #isLoopback: boolean;
-  /** The last header that was allowed: most callers send the same one. */
+  /** The last allowed header: most callers send the same one. */
   #lastAllowed: string | undefined;
 
   /**

@@ -7,13 +7,19 @@ export interface CallerAddress {
   forwardedFor: string;
   /** The key of the caller's limits: its address, for IPv6 its /64 network. */
   key: string;
-  /** The wider networks that limits count, /56 and /48: one customer may have all of it. None for IPv4. */
+  /**
+   * The /56 and /48 networks of an IPv6 caller, which limits count too: one customer may own all of
+   * it. Empty for IPv4.
+   */
   networks: readonly string[];
-  /** The same for the peer of the connection, which is not the caller behind a load balancer. */
+  /** The key of the connection's peer; behind a load balancer, the peer is not the caller. */
   peerKey: string;
 }
 
-/** The longest `X-Forwarded-For` that is passed on: twenty IPv6 addresses. Nodes bound headers. */
+/**
+ * The longest `X-Forwarded-For` that is passed on, since nodes limit headers: twenty IPv6
+ * addresses.
+ */
 const FORWARDED_FOR_LENGTH_MAX = 800;
 
 /** The longest text that can be an IP address with a port. */
@@ -56,7 +62,7 @@ function nearestHops(header: string): string {
 
 type LimitKeys = Pick<CallerAddress, "key" | "networks">;
 
-/** The last address and its keys: a connection, or a load balancer, sends many requests. */
+/** Cache of the last address and its keys: one connection or load balancer sends many requests. */
 let last: { address: string; keys: LimitKeys } = {
   address: "",
   keys: { key: "unknown", networks: [] },

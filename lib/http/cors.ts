@@ -6,21 +6,21 @@ const MAX_AGE_S = 86_400;
 /** The CORS policy of a service: the origins of pages that may call. */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
-  readonly #any: boolean;
+  readonly #allowsAny: boolean;
 
   /** @param origins As a browser sends them (`https://app.example`); `*` for all. */
   constructor(origins: readonly string[]) {
     this.#origins = new Set(origins);
-    this.#any = this.#origins.has("*");
+    this.#allowsAny = this.#origins.has("*");
   }
 
   /** Whether a page may call; only browsers send an origin. */
   allows(origin: string | null): boolean {
-    return this.#any || origin === null || this.#origins.has(origin);
+    return this.#allowsAny || origin === null || this.#origins.has(origin);
   }
 
   headers(origin: string | null): [name: string, value: string][] {
-    if (this.#any) return origin === null ? [] : [["access-control-allow-origin", "*"]];
+    if (this.#allowsAny) return origin === null ? [] : [["access-control-allow-origin", "*"]];
     const vary: [string, string] = ["vary", "origin"];
     if (origin === null || !this.allows(origin)) return [vary];
     return [["access-control-allow-origin", origin], vary];
@@ -44,7 +44,7 @@ export class Cors {
   readonly handle: MiddlewareHandler = async (c, next) => {
     const { method, headers } = c.req.raw;
     if (method === "OPTIONS") return this.preflight(c.req.raw);
-    // Unlike those of `c.header`, these are kept when a route answers with a response of its own.
+    // Headers set by `c.header` would be lost when a route answers with a response of its own.
     for (const [name, value] of this.headers(headers.get("origin"))) c.res.headers.set(name, value);
     await next();
   };

@@ -26,7 +26,7 @@ declare module "hono" {
   }
 }
 
-/** Codes that stand in front of the message on every route. */
+/** Codes that precede the message on every route. */
 const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
   "ORIGIN_NOT_ALLOWED",
@@ -45,9 +45,9 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
 };
 
 /**
- * Accepts JSON bodies up to a limit, also from pages of the allowed origins. Others get 403, 415 or,
- * before a body is read whole, 413. Browsers send a page's POST of any other type without asking the
- * server first, so hiding the answer would not be enough.
+ * Accepts JSON bodies up to a limit, also from pages of the allowed origins. Refuses other origins
+ * with 403, other types with 415, and longer bodies with 413 before they are read whole. Browsers
+ * send a page's POST of another type without a preflight, so hiding the answer would not be enough.
  *
  * @param corsOrigins `*` allows every origin.
  */
@@ -79,9 +79,9 @@ function requireJson(headers: Headers): void {
 }
 
 /**
- * The length of a body by its headers; the server reads no more of it.
+ * The length of a body by its headers; the server reads no further.
  *
- * @throws {RangemakerError} `INVALID_REQUEST` if it is no number: a header that came twice is a list.
+ * @throws {RangemakerError} `INVALID_REQUEST` if it is not a number: a repeated header is a list.
  */
 function announcedBytes(headers: Headers): number | undefined {
   const length = headers.get("content-length");
@@ -197,7 +197,7 @@ export function handleErrors(
   });
 }
 
-/** The answer to a request that met a fault of our own. */
+/** The error for a request that failed through a fault of our own. */
 export function internalError(): RangemakerError {
   const message = "The request could not be handled; operators: see the log";
   return new RangemakerError("INTERNAL_ERROR", message);
@@ -210,7 +210,7 @@ function asCallerError(thrown: unknown, statuses: ErrorStatuses): RangemakerErro
       details: { rpcCode: thrown.rpcCode },
     });
   }
-  // Hono's own, such as a body that ended early.
+  // Hono's own errors, such as a body that ended early.
   if (thrown instanceof HTTPException) {
     return new RangemakerError("INVALID_REQUEST", thrown.message);
   }

@@ -24,7 +24,7 @@ export const httpFailure = failuresOf({
 /** HTTP statuses by error code. A code that is not listed is a fault of our own: 500. */
 export type ErrorStatuses = Readonly<Record<string, ContentfulStatusCode>>;
 
-/** What the caller can do, by error code: added to errors of code that several services share. */
+/** Advice to the caller by error code, added to errors thrown by shared code. */
 export type ErrorAdvice = Readonly<Partial<Record<string, string>>>;
 
 /** Codes of every HTTP API; services add their own. */
@@ -48,7 +48,7 @@ export function statusOfCode(
   return Object.hasOwn(statuses, code) ? statuses[code] : undefined;
 }
 
-/** What a failure with a status means, whatever the route. */
+/** The meaning of each status on all routes. */
 const MEANINGS: Readonly<Record<number, string>> = {
   400: "A field does not fit, or a rule is broken",
   401: "A signature fails its check; `details` has the digest that was checked",
@@ -69,7 +69,7 @@ const RETRY_AFTER: OperationAnswer["headers"] = {
   },
 };
 
-/** Describes the failures of a route by their codes: an answer for each status of a service's table. */
+/** Describes the failures of a route in OpenAPI: its codes, grouped into one answer per status. */
 export function failureAnswersOf<S extends ErrorStatuses>(statuses: S) {
   return (...codes: (keyof S & string)[]): Record<number, OperationAnswer> => {
     const byStatus = Object.groupBy(codes, (code) => Number(statuses[code]));

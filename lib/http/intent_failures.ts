@@ -27,7 +27,7 @@ export const INTENT_STATUSES = {
   STORE_CONNECTION_LOST: 504,
 } as const satisfies ErrorStatuses;
 
-/** What callers are told beside the failures that node and store report. */
+/** Advice to callers, added to the failures of node and store. */
 export const INTENT_ADVICE = {
   STORE_UNAVAILABLE: "nothing was recorded, try again",
   STORE_DAMAGED: "nothing was sent; operators: restore the database from a backup",

@@ -12,7 +12,10 @@ import { metricsIn } from "./metrics.ts";
  */
 const WINDOW_SECONDS = 3;
 
-/** A connection that forwards callers may send this many times the rate of one, without a total limit. */
+/**
+ * Without a total limit, a connection that forwards callers may send at this many times one
+ * caller's rate.
+ */
 const CONNECTION_RATE_FACTOR = 10;
 
 /** Rates in requests a second; 0 for no limit. */

@@ -11,7 +11,7 @@ const DRAIN_DEADLINE_MS = 3_000;
 /** Pause before a failed listener is reopened, such as after running out of file descriptors. */
 const REOPEN_AFTER_MS = 500;
 
-/** How long the program that uses a port may take to say what it is. */
+/** Timeout of asking the program on a taken port for its name. */
 const OWNER_ANSWER_MS = 1_000;
 
 const OWNER_ANSWER_BYTES_MAX = 64 * 1024;
@@ -70,7 +70,7 @@ export interface ListenOptions {
 }
 
 /**
- * Checks that a port is free, before a service does work that it would lose if the port is taken.
+ * Checks that a port is free, before a service does work that a taken port would waste.
  *
  * @throws {ListenError} Like {@link listen}.
  */
@@ -100,7 +100,7 @@ export function listen(
 export class Listener implements AsyncDisposable {
   /** Base URL with the actual port, without a trailing slash. */
   readonly url: string;
-  /** The same with the bound address, which may be 0.0.0.0. */
+  /** Base URL with the bound address, which may be 0.0.0.0. */
   readonly boundUrl: string;
   readonly isOnEveryInterface: boolean;
   readonly #log = serviceLog("http");

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type LabelValues, Registry } from "prom-clie
 
 /**
  * Creates a registry with process metrics. Each service has its own, so that several can run in one
- * process; those of one process report the same start time.
+ * process; the services of one process report the same start time.
  */
 export function createRegistry(): Registry {
   const registry = new Registry();
@@ -45,7 +45,7 @@ export function metricsIn(registry: Registry) {
           this.set(await read());
         },
       }),
-    /** A gauge with labels, read at each scrape: labels that are not read have no value. */
+    /** A gauge with labels, read at each scrape. Labels missing from a read have no value. */
     scrapedGauges: <L extends string>(
       name: string,
       help: string,

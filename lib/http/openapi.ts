@@ -13,7 +13,7 @@ const DOCUMENT_PATH = "/openapi.json";
 /** Place of the named schemas in a document. */
 const COMPONENTS = "#/components/schemas/";
 
-/** One answer of an operation. The input of `body` goes over the wire. */
+/** One answer of an operation. The wire carries the input type of `body`. */
 export interface OperationAnswer {
   description: string;
   body: z.core.$ZodType;

@@ -14,7 +14,7 @@ export function limitSchema(max: number, byDefault: number) {
 
 /** `nextCursor` of the previous answer, parsed to a number. */
 export const cursorSchema = z.string().regex(WHOLE_NUMBER, "Expected the nextCursor of an answer")
-  .transform(Number).describe("`nextCursor` of the answer before");
+  .transform(Number).describe("`nextCursor` of the previous answer");
 
 /** `nextCursor` of an answer: null if nothing follows. */
 export const nextCursorSchema = z.string().regex(WHOLE_NUMBER).nullable()
@@ -26,10 +26,10 @@ export interface PageOf<T> {
 }
 
 /**
- * Cuts a page off the matches from the cursor on. It reads at most one match more than `limit`, to
- * see whether anything follows.
+ * Takes one page from the matches. It reads at most one match more than `limit`, to see whether
+ * another page follows.
  *
- * @param cursorOf The cursor after which the next page begins, if an item is the last of its page.
+ * @param cursorOf The cursor of the next page, made from the last item of this page.
  */
 export function cutPage<T>(
   matches: Iterable<T>,

@@ -8,8 +8,8 @@ export type ReadinessCheck = () => string | undefined | void | Promise<string | 
 /**
  * Runs all checks at once. Never throws: a failure is a problem.
  *
- * @returns Whether each check passed, and one sentence per problem. One that several checks found is
- * named once.
+ * @returns Whether each check passed, and one sentence per problem. A problem found by several
+ *   checks is listed once.
  */
 export async function findProblems<Name extends string>(
   checks: Record<Name, ReadinessCheck>,
@@ -28,17 +28,19 @@ export async function findProblems<Name extends string>(
   return { ready: problems.length === 0, ...passed as Record<Name, boolean>, problems };
 }
 
-/** The problem of a service's own health, as a check of its store or of its node. */
+/** The problem of a service's health, if it concerns the given part. */
 export async function healthProblem(
   problem: () => Promise<RangemakerError | undefined>,
-  of: "store" | "node",
+  part: "store" | "node",
 ): Promise<string | undefined> {
   const found = await problem();
   const isOfStore = found?.code.startsWith("STORE_") ?? false;
-  return isOfStore === (of === "store") ? found?.message : undefined;
+  return isOfStore === (part === "store") ? found?.message : undefined;
 }
 
-/** The problem of a node that cannot write to its disk, as it reports with an account. */
+/**
+ * The problem of a node that cannot write to its disk, which the node reports with every account.
+ */
 export function storageProblem(
   { url }: { readonly url: string },
   { frozen = false }: Pick<Account, "frozen">,

@@ -33,7 +33,10 @@ export interface ServiceDefinition {
   registry: Registry;
   /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
-  /** Gets requests next: for a route that must be faster than those of the app. Undefined passes the request on. */
+  /**
+   * Gets requests next: for a route that must be faster than the app's routes. Undefined passes the
+   * request on.
+   */
   fastRoute?: (...request: Parameters<RequestHandler>) => Promise<Response> | undefined;
   /** Called first on stop: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
@@ -42,9 +45,10 @@ export interface ServiceDefinition {
 }
 
 /**
- * Starts a service from parts that have to be closed when it stops, or at once if it does not start.
+ * Starts a service, and closes its parts at once if the start fails.
  *
- * @param start Gives the stack each part that it has opened. What it returns closes the stack when it stops.
+ * @param start Adds each opened part to the stack. The returned service closes the stack when it
+ *   stops.
  */
 export async function startOrClose<T>(
   start: (opened: AsyncDisposableStack) => Promise<T>,

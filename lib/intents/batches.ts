@@ -1,6 +1,6 @@
 import { StoreError } from "./intent.ts";
 
-/** Most items that wait; further ones are refused. */
+/** Most waiting items; further items are refused. */
 export const ITEMS_WAITING_MAX = 10_000;
 
 interface Waiting<T, R> {
@@ -38,7 +38,7 @@ export class Batches<T, R> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       if (this.#running < this.#concurrency) {
-        // Without a result: it would contain those of all runs before.
+        // The result is dropped: it would nest the results of all earlier runs.
         this.#ended = Promise.all([this.#ended, this.#runAll()]).then(() => {});
       }
     });

@@ -39,7 +39,7 @@ export interface ChainGuardOptions {
   isOnChain(intent: Intent): Promise<boolean>;
 }
 
-/** The node's chain is not the one that the store knows: nothing is submitted. */
+/** The node has another chain than the store, so nothing is submitted. */
 export class WrongChainError extends RangemakerError {
   constructor(
     code: "CHAIN_MISMATCH" | "CHAIN_REWOUND",
@@ -68,7 +68,10 @@ export class ChainGuard {
   #head = 0;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #verifiedAtMs: number | undefined;
-  /** The newest committed intents, oldest first, thinned to the first and the last one of each second. */
+  /**
+   * The newest committed intents, oldest first; only the first and the last of each second are
+   * kept.
+   */
   #recentCommits: Intent[] = [];
   /** Sequence of the newest committed intent that this process knows. */
   #newestSequence = 0;
@@ -102,8 +105,8 @@ export class ChainGuard {
   }
 
   /**
-   * Checks that the store accepts writes, and that the chain is the one on record. Then records the
-   * node's newest block.
+   * Checks that the store accepts writes, and that the node has the recorded chain. Then records
+   * the node's newest block.
    */
   async refresh(): Promise<void> {
     const { store } = this.#options;
@@ -142,11 +145,11 @@ export class ChainGuard {
   }
 
   #newCachedCheck(): () => Promise<void> {
-    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedLately() });
+    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedRecently() });
     return cached(check, GENESIS_CACHED_MS, this.#options.clock);
   }
 
-  #wasVerifiedLately(): boolean {
+  #wasVerifiedRecently(): boolean {
     const atMs = this.#verifiedAtMs;
     return atMs !== undefined &&
       Math.abs(this.#options.clock.now() - atMs) < COMPLETENESS_CACHED_MS;
@@ -164,7 +167,7 @@ export class ChainGuard {
         this.#record = await store.updateRecord({ genesis });
       }
       requireSameGenesis(node.url, genesis, this.#record.genesis);
-      if (rewind !== undefined) await this.#forgetOrRefuse(rewind);
+      if (rewind !== undefined) await this.#acceptOrRefuseRevert(rewind);
     } catch (thrown) {
       // A timeout means busy, not restarted.
       if (!(thrown instanceof NodeTimeoutError)) this.#verifiedAtMs = undefined;
@@ -172,7 +175,7 @@ export class ChainGuard {
     }
   }
 
-  /** What the node lacks, if it lacks anything. */
+  /** A sign that the node went back to an older state, if there is one. */
   async #findRewind(highestBlock: number): Promise<Rewind | undefined> {
     const askedMs = this.#options.clock.now();
     const [head, missing] = await Promise.all([
@@ -194,7 +197,10 @@ export class ChainGuard {
     return { head: this.#head, evidence };
   }
 
-  /** Looks for the receipts that are due. If all are there, only the newest is looked for again. */
+  /**
+   * Looks for the receipts of commits up to `dueMs`. If none is missing, only the newest is checked
+   * again.
+   */
   async #findMissing(dueMs: number): Promise<Intent | undefined> {
     const firstLater = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
     const due = this.#recentCommits.slice(0, firstLater < 0 ? undefined : firstLater);
@@ -208,13 +214,13 @@ export class ChainGuard {
 
   async #isStillCommitted(intent: Intent): Promise<boolean> {
     if (await this.#isKnown(intent)) return true;
-    // An operator may have brought store and chain into line since.
+    // An operator may have reconciled store and chain since.
     const current = await this.#options.store.find(intent.key);
     return current?.state !== "committed" || await this.#isKnown(current);
   }
 
   /** Finished intents keep their state: they were answered before the revert. */
-  async #forgetOrRefuse({ head, evidence }: Rewind): Promise<void> {
+  async #acceptOrRefuseRevert({ head, evidence }: Rewind): Promise<void> {
     const { store, node, log } = this.#options;
     if (!await this.#allowsReverts()) throw chainRewound(node.url, evidence);
     this.#record = await store.updateRecord({ resetBlock: head });

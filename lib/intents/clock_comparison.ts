@@ -6,7 +6,7 @@ import { clocksDifferError } from "./failures.ts";
 /** Beyond this difference to the node's clock, transactions and deadlines fail, or soon will. */
 const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 
-/** A block that comes later than this after the last one seen may have been made at any time since. */
+/** A new block shows the node's clock only if the last observation is more recent than this. */
 const HEAD_AGE_MAX_MS = 10_000;
 
 /** The node's newest block. */
@@ -27,7 +27,7 @@ export class ClockComparison {
     this.#log = log;
   }
 
-  /** Why the clocks differ, if they do by much. */
+  /** The reason why the clocks differ too much; undefined if they agree. */
   get problem(): RangemakerError | undefined {
     return this.#problem;
   }
@@ -49,7 +49,7 @@ export class ClockComparison {
     else this.differ(clocksDifferError(aheadMs), aheadMs);
   }
 
-  /** The clocks differ: keeps why, and logs it once. */
+  /** Records the reason why the clocks differ, and logs it once. */
   differ(problem: RangemakerError, aheadMs: number | undefined): void {
     if (this.#problem === undefined) {
       const { message: reason } = problem;
@@ -58,7 +58,7 @@ export class ClockComparison {
     this.#problem = problem;
   }
 
-  /** The clocks agree: logs it once if they differed before. */
+  /** Records that the clocks agree, and logs it if they differed before. */
   agree(): void {
     if (this.#problem === undefined) return;
     this.#problem = undefined;

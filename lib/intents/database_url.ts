@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** In place of a path: nothing is stored on disk. */
+/** Takes the place of a path: nothing is stored on disk. */
 export const IN_MEMORY = ":memory:";
 
 /** Matches the URL of a PostgreSQL database, and no path of a file. */
@@ -31,7 +31,7 @@ export const databaseSchema = z.string().min(1, DATABASE_RULE)
   )
   .refine((text) => !POSTGRES_URL.test(text) || asksForPrimary(text), ROLE_RULE);
 
-/** The URL of each server that the URL of a PostgreSQL database names, in its order. */
+/** Splits the URL of a PostgreSQL database into one URL per host, in the same order. */
 export function postgresServers(url: string): URL[] {
   return splitHosts(url).map((text) => {
     const server = new URL(text);
@@ -40,7 +40,7 @@ export function postgresServers(url: string): URL[] {
   });
 }
 
-/** A database URL with a password, unless it has one. */
+/** Adds a password to a database URL, unless the URL has one. */
 export function withPassword(url: string, password: string | undefined): string {
   const [, start = "", hosts = "", rest = ""] = URL_PARTS.exec(url) ?? [];
   const [, scheme = "", user = "", given] = /^([^:]+:\/\/)([^:@]*)(:[^@]*)?@?$/s.exec(start) ?? [];

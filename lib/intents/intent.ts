@@ -21,7 +21,7 @@ export interface NewIntent {
   subject: string;
   /** The request, as JSON. */
   payload: string;
-  /** The transaction, if it is signed already. */
+  /** The transaction, if one is signed already. */
   transaction: SignedTransactionText | null;
   /** The transaction may be sent until then, Unix milliseconds. */
   expiresAtMs: number;
@@ -59,7 +59,7 @@ export function failureOf({ code, message, details }: RangemakerError): IntentFa
   return Object.keys(details).length === 0 ? { code, message } : { code, message, details };
 }
 
-/** Result of an insert: if the key is taken, `intent` is the one that has it. */
+/** Result of an insert: if the key is taken, `intent` is the existing intent. */
 export interface Insertion {
   inserted: boolean;
   intent: Intent;
@@ -110,9 +110,11 @@ export interface Admission {
   inFlightBefore: InFlight;
   /**
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded. The first
-   * refusal is retried with a fresh book, since others may have released what it counted.
+   * refusal is retried with a fresh book, since other processes may have released reservations that
+   * it counted.
    *
-   * @param inFlight Keys of all other intents that were unfinished at any time since `inFlightBefore`.
+   * @param inFlight Keys of all other intents that were unfinished at any time since
+   *   `inFlightBefore`.
    */
   decide(inFlight: ReadonlySet<string>): void;
 }

@@ -20,8 +20,8 @@ import { Submitter } from "./submitter.ts";
 const SUBMISSION_TIMEOUT_MS = 4_000;
 
 /**
- * Timeout of a question that requests and health checks wait for. Longer would make this service look as if
- * it were away, to those who check its health, where only the node is.
+ * Timeout of node calls that requests and health checks wait for. With a longer one, this service
+ * would seem down to a health checker when only the node is.
  */
 const SHORT_TIMEOUT_MS = 1_000;
 
@@ -38,7 +38,7 @@ const PROBLEM_CODES = [
 /** How long the result of a health check is cached. */
 const HEALTH_CACHED_MS = 1_000;
 
-/** Time between two health checks that nobody asked for. */
+/** Time between two health checks of our own. */
 const HEALTH_INTERVAL_MS = 5_000;
 
 export interface IntentServiceOptions {
@@ -58,13 +58,13 @@ export interface IntentServiceOptions {
 }
 
 /**
- * What every service that submits intents has in common: its store, bound to one chain and one key, the
- * submitter, retries, health, and the upkeep of the store.
+ * The shared part of all services that submit intents: the store, bound to one chain and one key,
+ * the submitter, retries, health, and the upkeep of the store.
  */
 export class IntentService {
   readonly store: IntentStore;
   readonly node: CoreClient;
-  /** The node with a short timeout, for questions that a caller waits for. */
+  /** The node with a short timeout, for calls that a caller waits for. */
   readonly shortTimeoutNode: CoreClient;
   readonly transactions: TransactionBuilder;
   /** The problem that makes the health fail, if there is one; checked once a second at most. */
@@ -150,7 +150,10 @@ export class IntentService {
     return this.#guard.clocks.problem;
   }
 
-  /** Starts to submit, to retry what earlier runs left unfinished, and to look after the store. */
+  /**
+   * Starts submissions, retries of intents that earlier runs left unfinished, and the upkeep of the
+   * store.
+   */
   start(handler: IntentHandler): void {
     const { clock, retain: receiptsKeptMs } = this.#options;
     this.#handler = handler;
@@ -228,7 +231,7 @@ async function requireKey(
   );
 }
 
-/** The members of a health answer that name a problem. */
+/** The fields of a health answer that describe a problem. */
 export function problemFields(problem: RangemakerError): { code: string; reason: string } {
   return { code: problem.code, reason: problem.message };
 }
@@ -255,8 +258,8 @@ export interface UpkeepOptions {
 
 /**
  * Verifies the rows of a store, a page in each pass and over again after the last one, and deletes
- * finished intents that are older than `retainMs`. An intent is kept until its own deadline is that old
- * as well: up to its deadline, its key is what refuses a replay.
+ * finished intents that are older than `retainMs`. An intent is kept until its deadline is that old
+ * as well: until the deadline, only the stored key refuses a replay.
  */
 export function upkeepLoop(options: UpkeepOptions): PollingLoop {
   const { store, retainMs, clock, log } = options;

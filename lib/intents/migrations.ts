@@ -44,8 +44,8 @@ export function missingMigrations(version: number): readonly Migration[] {
 }
 
 /**
- * `intents`: the reservation is a column, so that no crash can separate the two. `services`: what a
- * service remembers of its chain and key, and a counter that each check of the store raises. Processes of a
+ * `intents`: the reservation is a column, so that no crash can separate the two. `services`: the
+ * chain and key of a service, and a counter that each check of the store raises. Processes of a
  * service wait for its row in `reservation_locks`. Losing `saved_values` does no harm.
  */
 function firstTables(sequenceType: string, integerType: string, tableOptions: string): string {

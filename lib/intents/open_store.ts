@@ -11,7 +11,7 @@ import { SqliteDriver } from "./sqlite_driver.ts";
 import type { SqlDriver } from "./sql.ts";
 import { IntentStore } from "./store.ts";
 
-/** How long a start waits for a database that is starting too. */
+/** How long a start waits for a database that is also starting. */
 const STARTING_MS = 30_000;
 
 /** Time between two attempts. */
@@ -40,7 +40,9 @@ export async function openIntentStore(database: string, service: string): Promis
   return new IntentStore(await PostgresDriver.open(database), service);
 }
 
-/** A power failure loses only what was never answered; any other damage may lose more. */
+/**
+ * A power failure loses only transactions that were never acknowledged; other damage may lose more.
+ */
 function warnOfTornLog(database: string, service: string): void {
   serviceLog(service).warn(
     "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +

@@ -24,7 +24,9 @@ const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 /** Errors after which it is unknown whether a statement took effect: shutdown, crash, lost server. */
 const LOST_CODE = /^(57P0[12]|08)/;
 
-/** Errors after which another server may be the primary: those, and a read-only server. */
+/**
+ * Errors after which another server may be the primary: {@link LOST_CODE}, or a read-only server.
+ */
 const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
 
 /** The library's refusal to send on a connection that was lost or closed before. */
@@ -58,10 +60,10 @@ export class PostgresDriver implements SqlDriver {
   #lastTransaction: Promise<unknown> = Promise.resolve();
 
   /**
-   * Connects with the first statement, and leaves the tables as they are.
+   * Connects with the first statement, and does not change the tables.
    *
-   * @param url `postgres://user:password@host:port,host:port/database`, with all servers of which one
-   * accepts writes; `?search_path=` chooses a schema.
+   * @param url `postgres://user:password@host:port,host:port/database`, with all servers of which
+   *   one accepts writes; `?search_path=` chooses a schema.
    */
   constructor(url: string, timeouts?: PostgresTimeouts) {
     this.#servers = new PostgresServers(postgresServers(url), timeouts);
@@ -121,7 +123,10 @@ export class PostgresDriver implements SqlDriver {
     return countOfRow(row);
   }
 
-  /** Runs work on a connection of its own. One on which anything failed is closed, and rolls back. */
+  /**
+   * Runs work on a dedicated connection. After a failure the connection is closed, which rolls
+   * back.
+   */
   async #withConnection<T>(work: (run: Run) => Promise<T>): Promise<T> {
     const lease = await this.#servers.lease();
     let isBroken = true;
@@ -134,7 +139,7 @@ export class PostgresDriver implements SqlDriver {
     }
   }
 
-  /** @throws {StoreConnectionLostError} If it may have taken effect and this is not known. */
+  /** @throws {StoreConnectionLostError} If it is unknown whether the statement took effect. */
   async #run(lease: Lease, sql: string, values: SqlValue[] = []): Promise<Answer> {
     const { text, name } = this.#textOf(sql);
     const isNamed = values.length > 0 && lease.supportsPreparedStatements;
@@ -222,7 +227,7 @@ function storeErrorOf(thrown: unknown): StoreError {
   const code = serverCodeOf(thrown);
   const isUnsent = code === "" && thrown instanceof Error && NOT_SENT.test(thrown.message);
   if (isUnsent) return new StoreError("Database connection was lost: nothing was sent", thrown);
-  // Whatever else the connection reports may hide an answer.
+  // Other errors of the connection may hide a successful answer.
   return code === "" || LOST_CODE.test(code)
     ? new StoreConnectionLostError(thrown)
     : asStoreError(thrown);

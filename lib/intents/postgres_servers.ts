@@ -11,8 +11,8 @@ export interface PostgresTimeouts {
   /** To connect, to tell its role, and until a connection is free. */
   connectMs: number;
   /**
-   * To answer. Longer than {@link STATEMENT_TIMEOUT_MS}: that one does not end a commit that waits for a
-   * standby, and a machine that is gone never reports it.
+   * To answer. Longer than {@link STATEMENT_TIMEOUT_MS}, which does not end a commit that waits for
+   * a standby, and which a dead machine never reports.
    */
   answerMs: number;
 }
@@ -28,7 +28,7 @@ const POOL_CLOSE_MS = 1_000;
 /** After a failure, calls fail at once for this long, without retrying servers that are down. */
 const RETRY_PAUSE_MS = 250;
 
-/** The refusal of a pooler, such as pgbouncer, which cannot keep the parameters of a session. */
+/** The refusal of a pooler such as pgbouncer, which cannot keep session parameters. */
 const REFUSED_PARAMETER = /unsupported startup parameter/;
 
 /**
@@ -41,7 +41,7 @@ const NOT_REPLICATED = new Set(["01000", "57P01"]);
 const CLIENT_PARAMETERS =
   /^(ssl|uselibpqcompat|prepare|options|application_name|connect_timeout|statement_timeout|lock_timeout)/;
 
-/** How the library says that all connections are in use. */
+/** The library's message if all connections are in use. */
 const ALL_IN_USE = /timeout exceeded when trying to connect/;
 
 /** A connection that one caller has to itself. */
@@ -49,11 +49,11 @@ export interface Lease {
   client: pg.PoolClient;
   /** Statements may be prepared under a name: a pooler hands each transaction to another session. */
   supportsPreparedStatements: boolean;
-  /** Whether a change was answered that the standby may not have. */
+  /** Whether the standby may lack a change that the server acknowledged. */
   isUnreplicated(): boolean;
-  /** Gives the connection back, or closes it. */
+  /** Returns the connection to the pool, or closes it. */
   release(isBroken: boolean): void;
-  /** The server is gone, or is no primary any more: connects again for the next caller. */
+  /** Reports that the server is gone or no longer the primary: the next caller connects again. */
   abandonServer(): void;
 }
 
@@ -61,21 +61,24 @@ export interface Lease {
 interface Primary {
   pool: pg.Pool;
   unreplicated: WeakSet<object>;
-  /** Closes all connections, and cuts those that are in use for longer than a time. */
+  /** Closes all connections, and cuts those still in use after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 }
 
 /**
- * The servers of one database, of which one accepts writes. The library (`pg` 8.23) pools connections,
- * bounds the time of each answer and sends the statements of a transaction together; it knows one server
- * only, and no `synchronous_commit`.
+ * The servers of one database, of which one accepts writes. The library (`pg` 8.23) pools
+ * connections, bounds the time of each answer and sends the statements of a transaction together;
+ * it supports only one server, and does not set `synchronous_commit`.
  */
 export class PostgresServers {
-  /** The one that last accepted a connection comes first. */
+  /** The server that last accepted a connection comes first. */
   #servers: readonly URL[];
   readonly #timeouts: PostgresTimeouts;
   #isBehindPooler = false;
-  /** Not behind a pooler that ignores the parameters of a session in place of refusing them. */
+  /**
+   * False with `?prepare=false`, for a pooler that ignores session parameters instead of refusing
+   * them.
+   */
   readonly #mayPrepare: boolean;
   #primary: Promise<Primary> | undefined;
   #failedAtMs: number | undefined;
@@ -193,7 +196,7 @@ async function openPool(
   };
   const pool = new pg.Pool(options);
   const unreplicated = new WeakSet<object>();
-  pool.on("error", () => {}); // a connection that nobody uses was lost
+  pool.on("error", () => {}); // an idle connection was lost
   pool.on("connect", (client) => {
     client.on("error", () => {}); // its statements fail
     client.on("notice", ({ severity, code }) => {
@@ -213,12 +216,12 @@ async function openPool(
   }
 }
 
-/** The parameters of each session. A pooler refuses those that are not the library's own. */
+/** The parameters of each session. A pooler refuses any beyond the library's own. */
 function sessionOf(server: URL, isBehindPooler: boolean): pg.PoolConfig {
   const url = new URL(server);
-  // `sslmode` as PostgreSQL's own programs take it.
+  // Gives `sslmode` the meaning that it has in PostgreSQL's own programs.
   if (url.searchParams.has("sslmode")) url.searchParams.set("uselibpqcompat", "true");
-  // Without one, the library would look for a file of passwords.
+  // Without a password, the library would look for a password file.
   if (url.password === "") url.password = "none";
   if (isBehindPooler) return { connectionString: url.href };
   const own = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
@@ -248,8 +251,8 @@ async function requireRole(client: pg.ClientBase, host: string, timeoutMs: numbe
   }
   if (row?.synchronous_commit === "off") {
     throw new StoreError(
-      `Database failed: synchronous_commit is off on ${host}, so a crash would lose what was ` +
-        "answered: set it to on for the database's user",
+      `Database failed: synchronous_commit is off on ${host}, so a crash would lose ` +
+        "acknowledged requests: set it to on for the database's user",
     );
   }
 }

@@ -37,9 +37,9 @@ export interface RetryLoopOptions {
 const NODE_LOST = "NODE_LOST";
 
 /**
- * Retries intents that an earlier run, another process or a lost answer left unfinished: all of them
- * at start, later those that did not change for a while. While the node is unreachable, a pass tries
- * one intent only, and the others once that one got an answer.
+ * Retries intents that an earlier run, another process or a lost answer left unfinished: all of
+ * them at start, later those that did not change for a while. While the node is unreachable, a pass
+ * tries one intent, and the others only after an answer.
  */
 export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
   const { node, clock, random, log } = options;
@@ -51,7 +51,7 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      // The first pass regardless of their time: the clock that wrote it may have been ahead.
+      // The first pass ignores their times: the clock that wrote them may have been ahead.
       const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
       isFirst = false;
       await retryAll(submitter, options, updatedAtMostMs, signal).catch((cause) => {
@@ -62,7 +62,7 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
     onFailure({ code, message: reason }) {
       isNodeLost = code === NODE_LOST;
       if (isNodeLost) {
-        log.warn("Core node at {url} does not answer: what is recorded waits", {
+        log.warn("Core node at {url} does not answer: recorded intents wait", {
           event: "node_lost",
           url,
         });

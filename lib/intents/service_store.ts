@@ -30,7 +30,7 @@ const SQL = {
 export interface ServiceRecord {
   /** Hash of the first block of its chain; null before its first contact with a node. */
   genesis: Hex | null;
-  /** Whose intents these are; null before the first start that binds them. */
+  /** The account that signs these intents; null before the first start that binds them. */
   signer: Address | null;
   /** Highest block that the chain was seen to have. */
   highestBlock: number;
@@ -62,7 +62,7 @@ const savedValueSchema = z.object({
   checksum: integerSchema,
 });
 
-/** What the store of a service keeps beside its intents. Every method throws as {@link SqlDriver} does. */
+/** The part of a service's store beside its intents. Every method throws like {@link SqlDriver}. */
 export class ServiceStore implements AsyncDisposable {
   protected readonly db: SqlDriver;
   protected readonly service: string;
@@ -74,9 +74,9 @@ export class ServiceStore implements AsyncDisposable {
   }
 
   /**
-   * Completes the record of the service: a chain and a key if it has none yet, and a higher block.
+   * Completes the record of the service: adds a missing chain or key, and raises the highest block.
    *
-   * @param learned `resetBlock` replaces the highest block, also by a lower one.
+   * @param learned `resetBlock` replaces the highest block, even by a lower one.
    * @returns The record as it is now.
    */
   async updateRecord(
@@ -127,7 +127,7 @@ export class ServiceStore implements AsyncDisposable {
     return stored === checksum([name, value, savedAtMs]) ? { value, savedAtMs } : undefined;
   }
 
-  /** Finishes what is running, then disconnects. */
+  /** Finishes running statements, then disconnects. */
   close(): Promise<void> {
     return this.db.close();
   }
@@ -142,7 +142,7 @@ export class ServiceStore implements AsyncDisposable {
   }
 }
 
-/** The damage that was found since the start, each row logged once. */
+/** The damaged rows found since the start; each is logged once. */
 export class DamagedRows {
   readonly #log: Logger;
   readonly #found = new Map<string | undefined, StoreDamagedError>();

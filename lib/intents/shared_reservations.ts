@@ -37,8 +37,8 @@ const SQL = {
     UNION ALL SELECT key FROM intents WHERE ${SERVICE_UNINDEXED} = ? AND sequence > ?) AS recent`,
 };
 
-const VANISHED =
-  "Store has no intent for a reservation that counts: the same request may be sent again";
+const INTENT_MISSING =
+  "Store has no intent for a counted reservation: the same request may be sent again";
 
 /** Splits keys that a statement joined with commas. */
 export function keysOf(joined: string | null): Set<string> {
@@ -56,10 +56,10 @@ type Outcome = Insertion | { refusal: unknown };
 type Outcomes = Map<AdmittedInsertion, Outcome>;
 
 /**
- * Records intents whose reservations fit into a bound that all processes of a service share. A row that
- * each transaction locks makes the processes take turns. In its turn, a process reads the reservations
- * that others have made since its last one, and decides about all intents that wait. Releases by other
- * processes are read before a refusal.
+ * Records intents whose reservations fit into a bound that all processes of a service share. A row
+ * that each transaction locks makes the processes take turns. In its turn, a process reads the
+ * reservations that others have made since its last turn, and decides about all waiting intents.
+ * Releases by other processes are read before a refusal.
  */
 export class SharedReservations {
   readonly #db: SqlDriver;
@@ -91,7 +91,8 @@ export class SharedReservations {
     try {
       return await this.#db.transaction(() => this.#record(batch = take()));
     } catch (thrown) {
-      // The transaction rolled back, and SQLite may reuse its sequence numbers: read all again.
+      // The transaction rolled back, and SQLite may reuse its sequence numbers: read all rows
+      // again.
       for (const { intent, admission } of batch) admission.book.release(intent.key);
       this.#newest = 0;
       throw thrown;
@@ -114,17 +115,20 @@ export class SharedReservations {
     yield* this.#decide(batch, inFlight, outcomes);
     const refused = [...outcomes].filter(([, outcome]) => "refusal" in outcome);
     if (refused.length > 0) {
-      // Others may have released what they were refused for: read that, and decide once more.
+      // Other processes may have released reservations: read those releases and decide once more.
       yield* this.#refresh(book);
       yield* this.#decide(refused.map(([insertion]) => insertion), inFlight, outcomes);
     }
     yield* findRecorded(batch, outcomes);
     return batch.map((insertion) =>
-      outcomes.get(insertion) ?? { refusal: new StoreError(VANISHED) }
+      outcomes.get(insertion) ?? { refusal: new StoreError(INTENT_MISSING) }
     );
   }
 
-  /** Decides about intents in order, each beside those accepted before it, and inserts the accepted. */
+  /**
+   * Decides about intents in order, counting the ones accepted before, and inserts the accepted
+   * ones.
+   */
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,
@@ -133,7 +137,7 @@ export class SharedReservations {
     const accepted: AdmittedInsertion[] = [];
     for (const insertion of insertions) {
       const { intent: { key }, admission } = insertion;
-      if (admission.book.isReserved(key)) continue; // it is recorded already
+      if (admission.book.isReserved(key)) continue; // already recorded
       try {
         admission.decide(inFlight.union(admission.inFlightBefore.keys));
         inFlight.add(key);
@@ -175,14 +179,14 @@ export class SharedReservations {
       try {
         book.addReservation(intentOfRow(row));
       } catch (thrown) {
-        // Nobody knows what was at risk. The store reports the row when it verifies all of them.
+        // The amount at risk is unreadable. The store reports the row when it verifies all rows.
         if (!(thrown instanceof StoreDamagedError)) throw thrown;
       }
     }
   }
 }
 
-/** If a key is taken, its intent answers, also where there is no room for another one. */
+/** Answers taken keys with their intents, even if another reservation would not fit. */
 function* findRecorded(
   batch: readonly AdmittedInsertion[],
   outcomes: Outcomes,

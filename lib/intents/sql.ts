@@ -4,7 +4,7 @@ import { tryParseJson } from "../json.ts";
 import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
 import { type Intent, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts";
 
-/** Longest key that is shown; keys are shorter than that. */
+/** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;
 
 export type SqlValue = string | number | null;
@@ -119,9 +119,9 @@ const intentSchema = z.object({
 const keySchema = z.object({ key: z.string().max(KEY_SHOWN_MAX) });
 
 /**
- * Checksum of an intent's row, over everything that decides what is signed, sent or answered. The
- * sequence is left out, since the database chooses it, and so is what an attempt changes: the time, and
- * whether an unfinished intent was sent.
+ * Checksum of an intent's row, over everything that decides what is signed, sent or answered. It
+ * leaves out the sequence, which the database chooses, and the columns that an attempt changes: the
+ * time, and whether an unfinished intent was sent.
  */
 export function checksumOf(service: string, intent: Omit<Intent, "sequence">): number {
   const { key, subject, payload, transaction, receipt, failure } = intent;
@@ -175,7 +175,10 @@ export function parseRow<S extends z.core.$ZodType>(schema: S, row: unknown): z.
 /** Must match the partial index's condition literally, or the database does not use the index. */
 export const UNFINISHED = "state IN ('accepted', 'submitted')";
 
-/** The service of a row, without its index: by that the planner would read every row of the service. */
+/**
+ * The service of a row, written so that no index applies: with one, the planner would read every
+ * row of the service.
+ */
 export const SERVICE_UNINDEXED = "service || ''";
 
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;

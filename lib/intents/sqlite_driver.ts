@@ -57,7 +57,7 @@ export class SqliteDriver implements SqlDriver {
       db?.close();
       if (cause instanceof Deno.errors.NotCapable) throw cause;
       const reason = cause instanceof StoreError ? cause.cause : cause;
-      if (reason === undefined) throw cause; // it is in our own words
+      if (reason === undefined) throw cause; // already our own error
       throw new StoreError(
         redact(`Database ${path} cannot be opened: ${messageOf(reason)}`),
         cause,
@@ -110,7 +110,7 @@ export class SqliteDriver implements SqlDriver {
   }
 }
 
-/** A command explains what this process may not open; the rest are errors of the store. */
+/** A missing permission is passed on, for commands to explain; other errors become store errors. */
 function errorOf(cause: unknown): Error {
   return cause instanceof Deno.errors.NotCapable ? cause : asStoreError(cause);
 }
@@ -129,15 +129,15 @@ function requireIntact(db: SqliteDatabase, path: string): void {
 
 function logDamaged(path: string): StoreDamagedError {
   return new StoreDamagedError(
-    `Database ${path} is damaged: its write-ahead log ${path}-wal is damaged before its end, and what ` +
-      "was committed after that would be lost. Restore it from a backup (docs/operating.md, Damaged " +
+    `Database ${path} is damaged: its write-ahead log ${path}-wal is damaged before its end, and ` +
+      "transactions after the damage would be lost. Restore it from a backup (docs/operating.md, Damaged " +
       "databases)",
   );
 }
 
 /**
  * Creates a database file and its folder, readable by their owner only: they hold signatures and
- * amounts. SQLite gives its log the mode of the file. What exists keeps its mode.
+ * amounts. SQLite gives its log the mode of the file. Existing files keep their mode.
  */
 function createPrivately(path: string): void {
   Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -12,12 +12,12 @@ const FRAME_SUMMED_BYTES = 8;
 const MAGIC = 0x377f0682;
 const DEFAULT_PAGE_BYTES = 4_096;
 
-/** A log that changes is in use; damage does not change. */
+/** Time between two looks at a log: if it changes, it is in use and not damaged. */
 const LOOK_AGAIN_MS = 100;
 
 /**
- * What SQLite would not read of a log: `torn` is the last transaction, as a power failure leaves it before
- * it was acknowledged; `damaged` is more than that, which was acknowledged.
+ * The part of a log that SQLite would drop. `torn`: only the last transaction, cut by a power
+ * failure before it was acknowledged. `damaged`: also acknowledged transactions.
  */
 export type LogDamage = "torn" | "damaged";
 
@@ -46,7 +46,7 @@ function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
   const log = new WriteAheadLog(bytes);
   let intact = 0;
   if (log.isHeaderIntact) { while (intact < log.frames && log.isNextIntact(intact)) intact += 1; }
-  // Frames of earlier rounds may follow. They are in the database already.
+  // Frames of earlier rounds may follow; the database already contains them.
   const rest: number[] = [];
   for (let frame = intact; frame < log.frames; frame += 1) {
     if (log.isOfThisRound(frame)) rest.push(frame);
@@ -63,7 +63,7 @@ class WriteAheadLog {
   readonly #view: DataView;
   readonly #pageBytes: number;
   readonly #isLittleEndian: boolean;
-  /** The checksum so far: each one continues that of the frame before. */
+  /** The checksum so far: each frame continues the checksum of the one before. */
   #sum: [number, number] = [0, 0];
 
   constructor({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>) {
@@ -92,7 +92,10 @@ class WriteAheadLog {
     return this.#matches(at + 16);
   }
 
-  /** Whether a frame has a salt of the header: both, unless one of them is damaged. */
+  /**
+   * Whether a frame belongs to the present round of the log. One matching salt is enough, since the
+   * other may be damaged.
+   */
   isOfThisRound(frame: number): boolean {
     const at = this.#at(frame);
     return this.#view.getUint32(at + 8) === this.#view.getUint32(16) ||

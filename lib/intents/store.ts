@@ -37,9 +37,9 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
 /**
  * Durable intents of one service. Once a method resolves, its change survives a crash of the
- * process and of the machine. Several processes may share a database: its unique key and its
- * conditional updates resolve races between them. A used key stays used until the intent
- * is deleted ({@link deleteFinished}).
+ * process and of the machine. Several processes may share a database: a unique key and conditional
+ * updates resolve their races. A used key stays used until the intent is deleted
+ * ({@link deleteFinished}).
  *
  * Every method throws {@link StoreError} as {@link SqlDriver} does.
  */
@@ -192,7 +192,7 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Gives an unfinished intent its transaction, in place of the one it was read with if any, and
+   * Sets the transaction of an unfinished intent, replacing the one that it was read with, and
    * makes it `submitted`.
    *
    * @returns The current intent. If another process was first, it has that process's transaction.
@@ -231,8 +231,8 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Replaces the result of a committed intent after the node was restored from a backup: it was submitted
-   * again, or it is gone.
+   * Replaces the result of a committed intent that was submitted again, or is gone, after the node
+   * was restored from a backup.
    *
    * @returns Whether it was still the intent that was read.
    */
@@ -264,9 +264,9 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Changes an intent that still has the transaction it was read with, if a condition fits, and returns
-   * whether it did. Sets what differs: setting a column of an index, even to the same value, makes the
-   * database update the index.
+   * Changes an intent if it still has the transaction it was read with and a condition fits;
+   * returns whether it did. Sets only columns that differ: setting an indexed column, even to the
+   * same value, makes the database update the index.
    */
   async #replace(condition: string, read: Intent, next: Intent): Promise<boolean> {
     const before = columnsOf(read);
@@ -291,7 +291,7 @@ export class IntentStore extends ServiceStore {
     }
   }
 
-  /** Leaves out damaged rows: they must not keep the others from being read. */
+  /** Leaves out damaged rows, so that the others can still be read. */
   #readAll(rows: unknown[], onDamage: (damage: StoreDamagedError) => void = () => {}): Intent[] {
     return rows.flatMap((row) => {
       try {

@@ -22,7 +22,7 @@ export type SubmissionNode = Pick<
   "url" | "sendTransactionText" | "getTransaction" | "getHead"
 >;
 
-/** What differs between the services that submit intents. */
+/** The service-specific part of submitting intents. */
 export interface IntentHandler {
   /**
    * The transaction that an intent asks for.
@@ -57,7 +57,8 @@ export interface SubmitterOptions {
   handler: Omit<IntentHandler, "isOnChain">;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /**
-   * Nothing is sent, and no answer of the node counts, unless it has the chain of the store.
+   * Checks that the node has the chain of the store. Otherwise nothing is sent, and no answer
+   * counts.
    */
   guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
@@ -82,7 +83,7 @@ export function timestampOf(text: string): number {
   return transactionSchema.parse(JSON.parse(text)).timestamp;
 }
 
-/** Signs the transactions of a service, and checks those that it signed before. */
+/** Signs the transactions of a service, and checks transactions that it signed before. */
 export class TransactionBuilder {
   readonly #signer: TransactionSigner;
   readonly #chainId: number;
@@ -102,8 +103,8 @@ export class TransactionBuilder {
   }
 
   /**
-   * Checks that a stored transaction is one that this service signed for these terms. Only the time may
-   * be any.
+   * Checks that a stored transaction is one that this service signed for these terms. Only the
+   * timestamp may differ.
    *
    * @throws {TypeError} If it is not.
    */
@@ -114,6 +115,6 @@ export class TransactionBuilder {
     const isSame = hashTransaction(stored, this.#chainId) === txHash &&
       hashTransaction(expected, this.#chainId) === txHash &&
       isSignedBy(address, txHash, stored.signature);
-    if (!isSame) throw new TypeError("its transaction is not the one that was signed");
+    if (!isSame) throw new TypeError("its transaction differs from the signed one");
   }
 }

@@ -78,7 +78,7 @@ export class Submitter {
     return attempt;
   }
 
-  /** Retries all unfinished intents now, and from then on those that were left unfinished. */
+  /** Retries all unfinished intents now, and from then on intents that stay unfinished. */
   start(): void {
     this.#retries.start();
   }
@@ -160,13 +160,13 @@ export class Submitter {
     }
   }
 
-  /** Signs an intent's transaction and records it, in place of the one it has. */
+  /** Signs an intent's transaction, and records it in place of an earlier one. */
   async #sign(intent: Intent): Promise<Intent> {
     const { store, clock, handler, transactions } = this.#options;
     await handler.beforeSigning?.(intent);
     const transaction = await transactions.sign(handler.termsOf(intent));
     const signed = await store.setTransaction(intent, transaction, clock.now());
-    // Otherwise another process was first, and the row was read.
+    // Another process was first: its transaction was read from the database, so verify it.
     if (signed.transaction !== transaction) this.#verify(signed);
     return signed;
   }
@@ -193,7 +193,7 @@ export class Submitter {
     } catch (thrown) {
       refusal = this.#finalRefusalOrThrow(thrown, txHash);
     }
-    // The node may have committed it earlier: by now it is too old to be accepted again.
+    // The node may have committed the transaction earlier, and refuse it now because it is too old.
     const finished = await this.#finishIfKnown(intent);
     if (finished !== undefined) return finished;
     const offMs = Math.abs(this.#options.clock.now() - timestampOf(text));
@@ -218,7 +218,10 @@ export class Submitter {
     return problem;
   }
 
-  /** Sends nothing after the deadline, but what was sent before may have been committed. */
+  /**
+   * Looks up the outcome after the deadline: nothing is sent any more, but an earlier attempt may
+   * have been committed.
+   */
   async #lookUp(intent: Intent): Promise<Intent> {
     const finished = await this.#finishIfKnown(intent);
     if (finished !== undefined) return finished;
@@ -235,7 +238,7 @@ export class Submitter {
     return await this.#fail(intent, submissionFailure("DEADLINE_PASSED", { deadline }));
   }
 
-  /** Finishes an intent of whose transaction the node has a receipt. */
+  /** Finishes an intent if the node has a receipt of its transaction. */
   async #finishIfKnown(intent: Intent): Promise<Intent | undefined> {
     const { txHash } = transactionOf(intent);
     let receipt: Receipt | null;
@@ -285,7 +288,7 @@ export class Submitter {
   }
 }
 
-/** Whether an error says that the node is away or has paused, or that the proxy has no node. */
+/** Whether an error means that the node is unreachable or paused, or that the proxy has no node. */
 function isNodeUnusable(thrown: unknown): boolean {
   return isNodeAway(thrown) ||
     thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;

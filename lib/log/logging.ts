@@ -30,7 +30,7 @@ export async function configureLogging(options: LoggingOptions): Promise<void> {
   const text = options.color ? getAnsiColorFormatter : getTextFormatter;
   const format = options.jsonLogs ? formatJson : text({ value: renderValue });
   const sink = getConsoleSink({
-    // Any error may quote a URL, and some URLs carry a password or an API key.
+    // Any error may quote a URL, and a URL may contain a password or an API key.
     formatter: (record: LogRecord) => redactUrls(format(record)),
     levelMap: {
       trace: "error",

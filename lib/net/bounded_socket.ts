@@ -7,8 +7,8 @@ import type { CancelTimer, Clock } from "../clock.ts";
 import type { SocketLike } from "./reconnecting_socket.ts";
 
 /**
- * Bytes of frames after which the event loop gets a turn. A read that finds data does not yield: in a
- * long burst nothing could be sent to clients, and all of it would pile up.
+ * Bytes of frames after which the event loop gets a turn. A read that finds data does not yield, so
+ * in a long burst nothing could be sent to clients and the frames would pile up.
  */
 const BYTES_PER_TURN = 64 * 1024;
 
@@ -16,22 +16,21 @@ const BYTES_PER_TURN = 64 * 1024;
 export const PING_EVERY_MS = 15_000;
 
 /**
- * A peer that sent too much has this long to answer the close frame. What it sends meanwhile is
- * dropped.
+ * Time for a peer that sent too much to answer the close frame. Its frames are dropped meanwhile.
  */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 export interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;
-  /** Times the pings, which detect a peer whose machine is gone; without a clock there are none. */
+  /** Clock of the pings, which detect a dead peer; without a clock there are no pings. */
   clock?: Clock;
 }
 
 /**
- * A WebSocket client whose memory is bounded. The runtime's own takes messages of any length, and
- * leaves Nagle's algorithm on: a frame behind an unacknowledged one waits up to 40 ms. This one sends
- * at once, and writes the frames of one turn of the event loop together.
+ * A WebSocket client with bounded memory. The runtime's own client accepts messages of any length
+ * and leaves Nagle's algorithm on, so a frame behind an unacknowledged one waits up to 40 ms. This
+ * client sends at once, and writes the frames of one turn of the event loop together.
  */
 export class BoundedSocket implements SocketLike {
   binaryType = "arraybuffer";
@@ -74,7 +73,8 @@ export class BoundedSocket implements SocketLike {
       );
     });
     this.#client.on("error", (error: Error) => {
-      // A host with several addresses fails with one error for each, in one that has no message.
+      // For a host with several addresses, the error has no message and contains one error per
+      // address.
       const { message } = error instanceof AggregateError ? error.errors[0] ?? error : error;
       this.#error = message;
       this.onerror?.(new ErrorEvent("error", { message }));

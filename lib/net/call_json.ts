@@ -14,8 +14,8 @@ export interface ServiceErrorOptions {
 }
 
 /**
- * A service answered with a failure, or with an unexpected answer. `code` and `details` are those of
- * the answer; an answer of the wrong shape has the code `INVALID_ANSWER`.
+ * A service answered with a failure, or with an unexpected answer. `code` and `details` come from
+ * the answer; the code is `INVALID_ANSWER` if the answer has the wrong shape.
  */
 export class ServiceError extends RangemakerError {
   readonly status: number;

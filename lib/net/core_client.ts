@@ -16,7 +16,7 @@ import {
 export { type HistoryQuery, type ThesisFilter } from "./core_reader.ts";
 export { NodeTimeoutError, NodeUnreachableError };
 
-/** Whether a call got no answer of the node. */
+/** Whether a call got no answer from the node. */
 export function isNodeAway(thrown: unknown): thrown is NodeUnreachableError | NodeTimeoutError {
   return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
 }
@@ -30,7 +30,7 @@ const needsBackfillSchema = z.object({
   missing: z.array(spanSchema),
 });
 
-/** The missing spans that a `NeedsBackfill` error names; undefined for any other error. */
+/** The missing spans listed by a `NeedsBackfill` error; undefined for any other error. */
 export function missingSpansOf(thrown: unknown): z.output<typeof spanSchema>[] | undefined {
   if (!(thrown instanceof RpcError)) return undefined;
   const parsed = needsBackfillSchema.safeParse(thrown.data);

@@ -9,7 +9,7 @@ import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
 import { gatewayReason, NetworkError, request, unreachableReason } from "./http_request.ts";
 
-/** How long a node may take to answer, unless the caller says otherwise. */
+/** Default timeout of a call. */
 const DEFAULT_TIMEOUT_MS = 5_000;
 
 /** The node could not be reached, or its answer was lost: whether it acted is unknown. */

@@ -7,7 +7,7 @@ import { type HttpAnswer, request } from "./http_request.ts";
 /** Binance's own endpoint for market data. */
 export const EXCHANGE_HISTORY_URL = "https://data-api.binance.vision";
 
-/** Whose API that is: it has this provider's names of the markets. */
+/** The provider behind that API, which decides the names of the markets. */
 export const EXCHANGE_HISTORY_PROVIDER = "provider_a";
 
 export const ATTEMPTS_MAX = 5;
@@ -21,7 +21,7 @@ const RETRY_WAIT_MS = 1_000;
 /** The longest wait before the next attempt, also if `Retry-After` is longer. */
 const RETRY_WAIT_MAX_MS = 60_000;
 
-/** The history of an exchange cannot be read. */
+/** The history of an exchange could not be read. */
 export class ExchangeHistoryError extends RangemakerError {
   constructor(message: string) {
     super("EXCHANGE_HISTORY", message);

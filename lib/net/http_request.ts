@@ -1,10 +1,10 @@
 import { RangemakerError, reasonOf } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 
-/** How long a service may take to answer, unless the caller says otherwise. */
+/** Default timeout of a request. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Longest answer, unless the caller says otherwise: a page of a node's price history has 2 MB. */
+/** Default limit of an answer's length: a page of a node's price history has 2 MB. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
@@ -78,7 +78,7 @@ export async function request(
   }
 }
 
-/** Why a service did not answer itself, if this is the status of a gateway in front of it. */
+/** The reason of a failure if a status is that of a gateway in front of the service. */
 export function gatewayReason(status: number): string | undefined {
   return GATEWAY_STATUSES.has(status) ? `a gateway in front of it answered ${status}` : undefined;
 }
@@ -120,7 +120,10 @@ function tooLong(maxBytes: number): string {
   return `its answer is longer than ${maxBytes} bytes`;
 }
 
-/** Why a request got no answer; in a browser, also what to do if the service refuses the page. */
+/**
+ * The reason why a request got no answer; in a browser, with advice for a service that refuses the
+ * page.
+ */
 export function unreachableReason(url: string, thrown: unknown): string {
   const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
   // `fetch` fails with a TypeError; others are aborts and answers that are no JSON.
@@ -128,7 +131,7 @@ export function unreachableReason(url: string, thrown: unknown): string {
 }
 
 /**
- * What to do about CORS, to be added to the reason of a failed connection; empty outside browsers and
+ * Advice about CORS, to be added to the reason of a failed connection; empty outside browsers and
  * for a page's own origin. A browser does not say whether a service is down or refuses the page.
  */
 export function originHint(url: string): string {

@@ -52,8 +52,8 @@ export class PollingLoop {
   }
 
   #begin(signal: AbortSignal): void {
-    // An aborted pass may still be in flight, and a stop has to wait for it too.
-    // Without a result: it would contain those of all passes before.
+    // An aborted pass may still be in flight, and a stop has to wait for it too. The result is
+    // dropped: it would nest the results of all earlier passes.
     this.#passes = Promise.all([this.#passes, this.#pass(signal)]).then(() => {});
   }
 

@@ -2,12 +2,14 @@ import type { Backoff } from "./backoff.ts";
 import { type Clock, Timers } from "../clock.ts";
 import { originHint } from "./http_request.ts";
 
-/** With the syntax of a method, whose parameters are bivariant: each package has its own event types. */
+/**
+ * Written as a method, so that its parameters are bivariant: each package has its own event types.
+ */
 type EventHandler<E extends object> = { handle(event: E): void }["handle"] | null;
 
 /**
- * The part of a WebSocket that is used here: those of every platform fit, those of the package `ws`,
- * and one whose other side is a test.
+ * The part of a WebSocket that is used here. Sockets of every platform, of the package `ws` and of
+ * tests have it.
  */
 export interface SocketLike {
   binaryType: string;

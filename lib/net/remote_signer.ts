@@ -1,4 +1,4 @@
-/** A key that is elsewhere: a service that signs typed data over JSON-RPC, such as Web3Signer or Clef. */
+/** A remote signer: a service that signs typed data over JSON-RPC, such as Web3Signer or Clef. */
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
@@ -25,7 +25,7 @@ export type SignerMethod = (typeof SIGNER_METHODS)[number];
 /** Timeout of a signer that works without a person. */
 const ANSWER_MS = 5_000;
 
-/** Requests at a time, so that they do not pile up at a signer that is slower than its callers. */
+/** Most open requests, so that they do not pile up at a signer that is slower than its callers. */
 const IN_FLIGHT_MAX = 32;
 
 /** A signature, or JSON-RPC's error. */
@@ -48,7 +48,7 @@ export interface RemoteSignerOptions {
   timeoutMs?: number;
 }
 
-/** Signs transactions by a service. Every signature is checked before it is used. */
+/** Signs transactions through a service. Every signature is checked before it is used. */
 export class RemoteSigner {
   readonly address: Address;
   readonly #options: RemoteSignerOptions;
@@ -63,7 +63,8 @@ export class RemoteSigner {
    * Signs a transaction.
    *
    * @param digest Of `tx`: what the signature must sign.
-   * @throws {RemoteSignerError} If there is no answer in time, or it is no signature by the address.
+   * @throws {RemoteSignerError} If no answer comes in time, or the answer is not a signature by the
+   *   address.
    */
   async sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Promise<Hex> {
     const { url } = this.#options;
@@ -87,7 +88,7 @@ export class RemoteSigner {
 
   async #ask(typedData: object): Promise<Hex> {
     const { url, method, address, timeoutMs = ANSWER_MS } = this.#options;
-    // Wallets take the text of it, the others the object.
+    // Wallets expect JSON text, other signers the object.
     const data = method === "eth_signTypedData_v4" ? JSON.stringify(typedData) : typedData;
     const json = { jsonrpc: "2.0", id: 1, method, params: [address, data] };
     const { status, text } = await request(url, { json, timeoutMs });

@@ -38,7 +38,7 @@ export interface Heartbeat {
   answerMs: number;
 }
 
-/** Reads what happened while there was no connection. */
+/** Reads the changes made while there was no connection. */
 export interface CatchUp {
   /**
    * Called after every connect, and every {@link CATCH_UP_INTERVAL_MS}: a proxy may lose notifications of its
@@ -60,7 +60,7 @@ export interface RpcSubscriberOptions {
   subscriptions: readonly RpcSubscription[];
   /** If it is missing, notifications before {@link onLive} may have been missed. */
   catchUp?: CatchUp;
-  /** Every subscription is accepted, and what was missed has been read. */
+  /** Every subscription is accepted, and missed changes have been read. */
   onLive(): void;
   /** The connection is lost, or was never made; another attempt follows. */
   onLost(reason: string): void;
@@ -115,7 +115,7 @@ export class RpcSubscriber {
       onFailure: (error) => catchUp.onFailure(error),
       poll: async (signal) => {
         await catchUp.read(signal);
-        if (!signal.aborted) this.#live();
+        if (!signal.aborted) this.#setLive();
       },
     });
     this.#socket = new ReconnectingSocket({
@@ -184,11 +184,11 @@ export class RpcSubscriber {
     if (this.#accepted.size < this.#options.subscriptions.length) return;
     this.#cancelTimer();
     this.#scheduleHeartbeat();
-    if (this.#catchUp === undefined) this.#live();
+    if (this.#catchUp === undefined) this.#setLive();
     else this.#catchUp.start();
   }
 
-  #live(): void {
+  #setLive(): void {
     if (this.#isLive) return;
     this.#isLive = true;
     this.#options.onLive();

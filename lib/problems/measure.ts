@@ -1,4 +1,4 @@
-/** What is measured of a service: as PromQL, and read from the figures that it has answered. */
+/** Measures of a service: as PromQL, and computed from the service's own answers. */
 
 /** Values that labels must have; a pattern fits a whole value. */
 export type LabelFilter = Readonly<Record<string, string | RegExp>>;
@@ -8,14 +8,14 @@ export interface Sample {
   value: number;
 }
 
-/** What one service has answered at `GET /metrics` over some time. */
+/** The answers of one service to `GET /metrics` over some time. */
 export interface Figures {
   newest(metric: string, labels?: LabelFilter): readonly Sample[];
   /** The sum of the samples in each answer, oldest first; undefined where there were none. */
   series(metric: string, labels?: LabelFilter): readonly (number | undefined)[];
   /** The time from the oldest answer to the newest. */
   readonly spanMs: number;
-  /** The newest answers alone: by them, a rate falls soon after its cause has ended. */
+  /** Only the newest answers, so that a rate falls soon after its cause has ended. */
   readonly recent: Figures;
 }
 
@@ -35,13 +35,17 @@ export function gauge(metric: string, labels: LabelFilter = {}): Measure {
   };
 }
 
-/** Labels of a counter that are measured, and those that its sums are made by. */
+/** The labels that a counter is filtered by, and the labels that it is grouped by. */
 interface Counted {
   labels?: LabelFilter;
   by?: readonly string[];
 }
 
-/** By how much a counter grew. @param window Of the alert; a page sees what it has watched. */
+/**
+ * The growth of a counter.
+ *
+ * @param window The window of the alert; a page measures over the time it has watched.
+ */
 export function increase(metric: string, window: string, counted: Counted = {}): Measure {
   return summed("increase", metric, window, counted, (series) => growthOf(series));
 }
@@ -71,7 +75,7 @@ export function changes(metric: string, window: string): Measure {
   );
 }
 
-export function lowest(metric: string, window: string): Measure {
+export function lowestOverTime(metric: string, window: string): Measure {
   return overTime(
     `min_over_time(${metric}[${window}])`,
     metric,
@@ -111,7 +115,7 @@ export function absolute(measure: Measure): Measure {
   };
 }
 
-/** The values of both. */
+/** The values of both measures. */
 export function union(one: Measure, other: Measure): Measure {
   return {
     promql: `(${one.promql} or ${other.promql})`,
@@ -119,7 +123,7 @@ export function union(one: Measure, other: Measure): Measure {
   };
 }
 
-/** The values of a measure whose labels have a value in the other one, or have none in it. */
+/** The values of a measure whose labels also occur in another one (`and`), or do not (`unless`). */
 export function matching(
   measure: Measure,
   kind: "and" | "unless",
@@ -148,7 +152,7 @@ export function ratio(part: Measure, whole: Measure): Measure {
   return combined(part, "/", whole, (a, b) => b === 0 ? undefined : a / b);
 }
 
-/** What is left of a measure without some multiple of another one. */
+/** A measure minus a multiple of another one. */
 export function minus(measure: Measure, other: Measure, times = 1): Measure {
   const subtracted = times === 1 ? other : { ...other, promql: `${times} * ${other.promql}` };
   return combined(measure, "-", subtracted, (a, b) => a - times * b);
@@ -186,7 +190,7 @@ function summed(
 ): Measure {
   const groups = ["instance", ...by].join(", ");
   const sum = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
-  // Prometheus extrapolates to the ends of the window: nothing happens 2.1 times.
+  // Prometheus extrapolates to the ends of the window, which would show counts such as 2.1.
   const promql = kind === "increase" ? `round(${sum})` : sum;
   return overTime(promql, metric, { labels, by }, read, figuresOf);
 }
@@ -219,7 +223,7 @@ function overTime(
   };
 }
 
-/** By how much a counter grew. One that fell starts over: its service restarted. */
+/** The growth of a counter. A value that fell counts from 0: its service restarted. */
 export function growthOf(series: readonly (number | undefined)[]): number {
   return series.slice(1).reduce<number>((sum, value = 0, index) => {
     const before = series[index] ?? 0;

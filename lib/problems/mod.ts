@@ -1,6 +1,6 @@
 /**
- * One table of what can be wrong with the services. The rules of Prometheus, the problems and figures of
- * the operator's page and the headings of the runbook are made of it.
+ * The table of all problems that services can have. The rules of Prometheus, the problems and
+ * figures of the operator's page and the headings of the runbook are made from it.
  */
 import { BRIDGE, SOLVER, STORES } from "./money.ts";
 import { NODE, ORACLE, PROXY, SERVICES } from "./services.ts";

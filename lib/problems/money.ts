@@ -3,7 +3,7 @@ import {
   atLeast,
   gauge,
   increase,
-  lowest,
+  lowestOverTime,
   matching,
   minus,
   rate,
@@ -13,7 +13,7 @@ import {
 } from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
-/** What makes the health of bridge and solver fail. */
+/** Problems that make the health checks of bridge and solver fail. */
 export const STORES: readonly Problem[] = [
   {
     name: "HealthFailed",
@@ -47,7 +47,7 @@ export const BRIDGE: readonly Problem[] = [
   {
     name: "BridgeDepositsStuck",
     title: "Deposits that stay pending",
-    measure: lowest("bridge_deposits_pending", "5m"),
+    measure: lowestOverTime("bridge_deposits_pending", "5m"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
     message: "{value} deposits have been pending for 5 minutes",
@@ -60,7 +60,7 @@ export const BRIDGE: readonly Problem[] = [
     measure: increase("bridge_deposits_total", "10m", { labels: { outcome: "failed" } }),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "Failed for good: {value} of the deposits",
+    message: "{value} deposits have failed for good",
     effect: "users have not got the money of these deposits",
     firstStep: "`GET /deposits/<user>` of the bridge shows the code of each.",
   },
@@ -82,23 +82,23 @@ export const BRIDGE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} deposit requests a second have an invalid signature",
-    isItsOwn: true,
+    isRootCause: true,
     firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];
 
-/** Refusals of signed bets that are the solver's own fault or its surroundings'. */
-const OWN_REFUSALS =
+/** Refusals of signed bets that the solver or its environment causes, not the user. */
+const SOLVER_CAUSED_REFUSALS =
   /BALANCE_TOO_LOW|EXPOSURE_TOO_LARGE|EXPOSURE_UNKNOWN|PRICE_STALE|STORE_.*|NODE_.*|OUTCOME_UNKNOWN|INTERNAL_ERROR/;
 
 /**
- * More errors than these, and this share on top, are more than chance. One of some thirty forecasts,
- * which are looked at together, exceeds four errors about as seldom as a single one exceeds three.
- * From fewer windows or bets than the count, not even the error is known.
+ * A difference of more than `errors` standard errors plus `share` is not chance. Some thirty
+ * forecasts are watched together: any of them exceeds four errors about as rarely as a single one
+ * exceeds three. With fewer windows or bets than `countMin`, the standard error itself is unknown.
  */
 export const CALIBRATION = { errors: 4, share: 0.03, countMin: 20 } as const;
 
-/** How much of what it may lose at most is at risk; nothing where there is no limit. */
+/** The share of the maximum loss that is at risk; no value without a limit. */
 const EXPOSURE_USED = ratio(
   gauge("solver_exposure_usdc"),
   gauge("solver_exposure_limit_usdc"),
@@ -113,8 +113,8 @@ export const SOLVER: readonly Problem[] = [
     unit: "share",
     severity: "warning",
     afterS: 60,
-    message: "Its open bets use {value} of what it may lose at most",
-    isItsOwn: true,
+    message: "Its open bets use {value} of its maximum loss",
+    isRootCause: true,
     firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
   {
@@ -125,8 +125,8 @@ export const SOLVER: readonly Problem[] = [
     unit: "share",
     severity: "critical",
     afterS: 60,
-    message: "Its open bets use {value} of what it may lose at most",
-    isItsOwn: true,
+    message: "Its open bets use {value} of its maximum loss",
+    isRootCause: true,
     effect: "large bets are refused, and soon all of them",
     firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
@@ -139,7 +139,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 60,
     message: "It has {value} of its money left for new bets",
-    isItsOwn: true,
+    isRootCause: true,
     effect: "large bets are refused, and soon all of them",
     firstStep: "Wait for settlements, lower `--max-exposure`, or deposit.",
   },
@@ -147,11 +147,11 @@ export const SOLVER: readonly Problem[] = [
     name: "SolverRefusesBets",
     title: "Signed bets that it cannot accept",
     measure: ratio(
-      rate("solver_execute_answers_total", "5m", { labels: { outcome: OWN_REFUSALS } }),
+      rate("solver_execute_answers_total", "5m", { labels: { outcome: SOLVER_CAUSED_REFUSALS } }),
       rate("solver_execute_answers_total", "5m"),
     ),
     parts: increase("solver_execute_answers_total", "5m", {
-      labels: { outcome: OWN_REFUSALS },
+      labels: { outcome: SOLVER_CAUSED_REFUSALS },
       by: ["outcome"],
     }),
     bound: { op: ">", limit: 0.1 },
@@ -216,9 +216,9 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 600,
     message:
-      "Boxes on {market} over {horizon_seconds} s that it gave {predicted} hold more or less " +
-      "often, by {value} more than chance explains",
-    isItsOwn: true,
+      "Boxes on {market} over {horizon_seconds} s hold more or less often than the predicted " +
+      "{predicted}: {value} beyond chance",
+    isRootCause: true,
     firstStep: "Compare its prices with an exchange; raise `--margin` if too many boxes hold.",
   },
   {
@@ -230,7 +230,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 60,
     message: "It does not know all its open theses",
-    firstStep: "Check that what `--ws-url` names answers: the proxy or the node, which it follows.",
+    firstStep: "Check that the proxy or node at `--ws-url` answers.",
   },
   {
     name: "SolverSignaturesFail",
@@ -240,7 +240,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} executions a second have an invalid signature",
-    isItsOwn: true,
+    isRootCause: true,
     firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];

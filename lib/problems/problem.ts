@@ -1,40 +1,42 @@
-/** What can be wrong with a service: alerts, the operator's page and the runbook are made of it. */
+/**
+ * A problem that a service can have: alerts, the operator's page and the runbook are made from it.
+ */
 import type { Figures, Measure, Sample } from "./measure.ts";
 
-/** The problem is there while the value compares like this to the limit. */
+/** A problem exists while its value is above, below or equal to a limit. */
 export interface Bound {
   op: ">" | "<" | "==";
   limit: number;
 }
 
 export interface Problem {
-  /** Of the alert, and the heading of the chapter in docs/operating.md. */
+  /** Name of the alert, and heading of the chapter in docs/operating.md. */
   name: string;
   title: string;
   measure: Measure;
-  /** What the value is made of, such as refusals by code; the operator's page names it. */
+  /** The parts of the value that the operator's page shows, such as refusals by code. */
   parts?: Measure;
   bound: Bound;
   unit?: "share" | "seconds" | "bytes";
   /** The value is 1 for yes and 0 for no. */
   isFlag?: boolean;
-  /** It does not follow from the absence of another service, nor from its own. */
-  isItsOwn?: boolean;
-  /** `critical` loses money or users now; `warning` will, if nobody looks at it today. */
+  /** The cause is never a service that does not answer. */
+  isRootCause?: boolean;
+  /** `critical` costs money or users now; `warning` will, unless somebody acts today. */
   severity: "critical" | "warning";
-  /** How long it must last before somebody is alerted. */
+  /** How long the problem must last before the alert fires. */
   afterS?: number;
   /**
-   * What is wrong. `{value}` and names of labels in braces are filled in, and here and in steps and
-   * commands `{service}`.
+   * What is wrong. `{value}` and names of labels in braces are filled in here, and `{service}` also
+   * in steps and commands.
    */
   message: string;
-  /** What users notice; the operator's page says it. */
+  /** What users notice, for the operator's page. */
   effect?: string;
   firstStep: string;
-  /** First steps where the parts are these; `firstStep` is for all others. */
+  /** First steps by part; `firstStep` applies to all other parts. */
   stepsByPart?: Readonly<Record<string, string>>;
-  /** Commands of the first step, one for each way in which a service may be run. */
+  /** Commands of the first step, by the way in which a service is run. */
   commandsByWay?: Readonly<Record<string, string>>;
 }
 

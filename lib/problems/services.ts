@@ -47,7 +47,7 @@ export const SERVICES: readonly Problem[] = [
     severity: "warning",
     afterS: 600,
     message: "Its process uses {value} of memory",
-    isItsOwn: true,
+    isRootCause: true,
     firstStep: "Look for many clients, or messages that are large: every queue is bounded.",
   },
 ];
@@ -250,9 +250,10 @@ export const NODE: readonly Problem[] = [
     measure: gauge("node_theses_without_prices"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "Unsettled for lack of prices: {value} of the theses that have ended",
+    message: "{value} ended theses cannot be settled, since prices are missing",
     effect: "stakes and payouts of these bets stay locked",
-    firstStep: "Fill what each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
+    firstStep:
+      "Fill the prices that each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
   },
   {
     name: "NodeStorageFailed",
@@ -262,7 +263,7 @@ export const NODE: readonly Problem[] = [
     isFlag: true,
     severity: "critical",
     message: "It can store nothing: no deposit, no bet, no settlement",
-    isItsOwn: true,
+    isRootCause: true,
     effect: "no bets, no settlements and no deposits",
     firstStep: "Free space on its disk; `GET /health` shows the error.",
   },

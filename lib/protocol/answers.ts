@@ -11,7 +11,7 @@ import {
   uint64Schema,
 } from "./scalars.ts";
 
-/** A failure: which rule was broken, and by what (spec: quote solver, "Errors"). */
+/** A failure: the broken rule and the received value (spec: quote solver, "Errors"). */
 export const failureSchema = described(
   z.object({
     success: z.literal(false),
@@ -31,12 +31,12 @@ export const solverHealthSchema = z.object({
 
 const nonnegativeSchema = z.number().check(z.nonnegative());
 
-/** Calibration of the solver's probabilities, measured on windows nobody bet on. */
+/** Calibration of the solver's probabilities, measured on hypothetical boxes. */
 const horizonCalibrationSchema = z.object({
   horizonMs: described(z.int(), "Length of the windows, milliseconds"),
   windows: described(
     nonnegativeSchema,
-    "Windows that ended; overlapping ones count as their own part, older ones less",
+    "Number of ended windows; overlapping windows count in part, older ones count less",
   ),
   boxes: z.array(z.object({
     predicted: described(
@@ -53,7 +53,7 @@ const calibrationSchema = z.object({
   horizons: described(z.array(horizonCalibrationSchema), "Shortest first; none without windows"),
 });
 
-/** How often boxes held, compared with the probability that was predicted, of one market. */
+/** Predicted and observed shares of boxes that held, of one market. */
 export type MarketCalibration = z.output<typeof calibrationSchema>;
 
 /** `GET /info` of the solver. */
@@ -71,11 +71,11 @@ export const solverInfoSchema = z.object({
   dryRun: described(z.boolean(), "Quotes and estimates only"),
   pricing: described(
     z.string(),
-    "Strategy that prices bets: mock, barrier or the name of your own",
+    "Pricing strategy: mock, barrier or the name of your own",
   ),
   calibration: described(
     z.optional(z.array(calibrationSchema)),
-    "By market: predicted against held, in windows that nobody has to bet on; not of mock",
+    "Predicted and observed shares of hypothetical boxes that held, by market; absent with mock",
   ),
   config: z.object({
     basePayoutMultiplier: z.number(),

@@ -18,7 +18,7 @@ export const depositRequestSchema = described(
       positiveUint64Schema("Expected an amount of at least 1"),
       "USDC with 6 decimals: a decimal integer of at most 64 bits, above 0, as text",
     ),
-    nonce: described(uint256Schema, "A number this user never used before"),
+    nonce: described(uint256Schema, "A number that this user never used before"),
     deadline: described(timestampSchema, "Request deadline, Unix milliseconds"),
     signature: signatureSchema,
   }),

@@ -18,7 +18,7 @@ export function failuresOf<T extends { [Code in keyof T]: (facts: never) => stri
     ...[facts]: Parameters<T[Code]>
   ): RangemakerError => {
     const text: (facts: never) => string = texts[code];
-    // The facts are those that the text of this code takes.
+    // The caller's type matches the parameter of this code's text.
     const message = text(facts as never);
     const details: Record<string, unknown> = { ...toWire<object | undefined>(facts) };
     return new RangemakerError(code, message, { details, retryable: retryable.includes(code) });

@@ -164,7 +164,7 @@ function hasHexPrefix(value: unknown): value is string {
 }
 
 const encoder = new TextEncoder();
-/** Almost all texts are the one type of thesis, so the newest hash is cached. */
+/** The newest hash of a text, cached because almost all texts are the same thesis type. */
 let newestText: { text: string; hash: Uint8Array } | undefined;
 
 function hashText(text: string): Uint8Array {

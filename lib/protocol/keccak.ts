@@ -1,5 +1,5 @@
 /**
- * keccak-256 as WebAssembly: seven to twelve times as fast as in JavaScript, and an execution of the
+ * keccak-256 as WebAssembly: seven to twelve times as fast as in JavaScript. An execution of the
  * solver computes ten hashes.
  */
 import { createKeccak } from "hash-wasm";

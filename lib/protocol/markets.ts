@@ -32,7 +32,7 @@ export const MARKETS: readonly [Market, ...Market[]] = [
   market("SOL/USDT", "0x0000000000000000000000000000000000000003"),
 ];
 
-/** What the exchange behind each provider has between the tokens of a market's name. */
+/** The separator between the two tokens in a market's name, by the provider's exchange. */
 const SEPARATORS: Readonly<Record<ProviderName, string>> = {
   provider_a: "",
   provider_b: "-",

@@ -32,7 +32,7 @@ export const priceEntrySchema = described(
   { id: "PriceEntry" },
 );
 
-/** A trusted price of the oracle; `lastUpdate` is the time since when it counts. */
+/** A trusted price of the oracle; its age counts from `lastUpdate`. */
 export type PriceEntry = z.output<typeof priceEntrySchema>;
 
 /** The body of the oracle's `GET /prices`. */

@@ -13,13 +13,13 @@ import { type FlatType, flatType } from "./typed_data.ts";
 
 const deadlineSchema = described(
   timestampSchema,
-  "Until when it may be executed, Unix milliseconds",
+  "The quote can be executed until then, Unix milliseconds",
 );
 
 /** Body of `POST /quote` (spec: quote solver, "Quote request"). */
 export const quoteRequestSchema = described(
   z.object({
-    user: described(addressSchema, "Who bets"),
+    user: described(addressSchema, "The user who bets"),
     ...betTermsShape,
     deadline: deadlineSchema,
   }),
@@ -28,7 +28,7 @@ export const quoteRequestSchema = described(
 
 export type QuoteRequest = z.output<typeof quoteRequestSchema>;
 
-/** The message that solver and user sign: their bet, its payout, and until when it is valid. */
+/** The message that solver and user sign: the bet, its payout and its deadline. */
 export interface QuoteTerms extends BetTerms {
   solver: QuoteRequest["user"];
   user: QuoteRequest["user"];
@@ -46,7 +46,7 @@ const { thesisType, base, quote, lowerPrice, upperPrice, ...plainTerms } = betTe
 
 /** The quote object on the wire nests pair and range (spec: quote solver, "Quote"). */
 const quoteWireSchema = z.object({
-  solver: described(addressSchema, "Who offers the bet"),
+  solver: described(addressSchema, "The solver that offers the bet"),
   user: addressSchema,
   thesisType,
   oraclePair: z.object({ base, quote }),
@@ -66,14 +66,14 @@ export const quoteSchema = z.pipe(
   z.transform((wire: z.output<typeof quoteWireSchema>): Quote => flatten(wire)),
 );
 
-/** A quote whose solver may be missing. */
+/** A received quote, which may lack its solver. */
 export type ReceivedQuote = Omit<Quote, "solver"> & Partial<Pick<Quote, "solver">>;
 
 /** Parses the quote object of `POST /execute`, which may leave out the solver. */
 export const receivedQuoteSchema = z.pipe(
   described(z.partial(quoteWireSchema, { solver: true }), {
     id: "ReceivedQuote",
-    description: "A quote; without `solver` it is taken for its own",
+    description: "A quote; without `solver`, it counts as this solver's own",
   }),
   z.transform((wire): ReceivedQuote => flatten(wire)),
 );

@@ -13,7 +13,7 @@ export type Hex = `0x${string}`;
 /** An account or a token: 20 bytes as hex text, in EIP-55 form. */
 export type Address = `0x${string}`;
 
-/** Newest checksums, since the same few addresses come with every request; about 1 MB at most. */
+/** Cache of checksums, since requests contain the same few addresses; about 1 MB at most. */
 const checksums = new Map<string, Address>();
 const CHECKSUMS_MAX = 8_192;
 
@@ -44,8 +44,8 @@ export const UINT64_MAX = 2n ** 64n - 1n;
 export const UINT256_MAX = 2n ** 256n - 1n;
 
 /**
- * A copy of a schema with a description for the documents of the APIs. It is no check, which would
- * cost time at every parse.
+ * A copy of a schema with a description for the API documents. Unlike a check, it costs no time
+ * when parsing.
  */
 export function described<S extends z.core.$ZodType>(
   schema: S,
@@ -186,7 +186,7 @@ export function describeIssue(error: z.core.$ZodError): string {
   return path === "" ? message : `${path}: ${message}`;
 }
 
-/** The message of an issue, in our words where the schema has none of its own. */
+/** The message of an issue: the schema's own, otherwise one in our wording. */
 function ruleOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "unrecognized_keys") return `Unknown key ${issue.keys.join(", ")}`;
   if (!/^(Invalid (input|option|string)|Too (small|big))/.test(issue.message)) return issue.message;
@@ -225,7 +225,7 @@ export function describeInput(error: z.core.$ZodError, input: unknown): string {
   return `${describeIssue(error)}: received ${describeValue(value)}`;
 }
 
-/** A received value as an error shows it: the start of a text, or its kind. */
+/** Describes a received value for an error: the start of a text, or the kind of another value. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";

@@ -97,7 +97,10 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
   return addressOf(publicKey);
 }
 
-/** A signature of 65 bytes in the one accepted form: other libraries have v 0 or 1, or the high s. */
+/**
+ * Converts a signature of 65 bytes to the one accepted form: other libraries have v 0 or 1, or a
+ * high s.
+ */
 export function normalizeSignature(signature: Hex): Hex {
   const s = BigInt(`0x${signature.slice(66, 130)}`);
   const v = Number.parseInt(signature.slice(130), 16);

@@ -43,8 +43,8 @@ const rfqSubmitSchema = z.object({
 const slotPriceSchema = positiveUint64Schema("Expected a price above 0");
 
 /**
- * The prices of a `BackfillOracle`. A schema per item would take 20 ms for a full list, during which
- * the node does nothing else; only an invalid item goes through it, for its message.
+ * The prices of a `BackfillOracle`. Parsing each item with a schema would block the node for 20 ms
+ * with a full list, so the schema only parses an invalid item, for its message.
  */
 const slotPricesSchema = z.array(z.unknown())
   .min(1, "Expected at least one price")
@@ -140,13 +140,13 @@ export function signTransaction<T extends UnsignedTransaction>(
   return { tx: { ...tx, signature: signer.sign(txHash) }, txHash };
 }
 
-/** What signs transactions: a key in this process, which needs the digest alone, or one elsewhere. */
+/** Signs transactions: a key in this process, which needs only the digest, or a remote signer. */
 export interface TransactionSigner {
   readonly address: Address;
   sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Hex | Promise<Hex>;
 }
 
-/** Signs a transaction with a key that may be elsewhere. */
+/** Signs a transaction with a local or a remote signer. */
 export async function signTransactionBy<T extends UnsignedTransaction>(
   tx: T,
   signer: TransactionSigner,

@@ -11,7 +11,10 @@ const STOP_MS = 5_000;
 /** How much of its last output an error shows. */
 const OUTPUT_CHARS_MAX = 4_000;
 
-/** What a child needs of the environment: Deno's cache. Proxies would intercept its requests. */
+/**
+ * The variables that a child needs, to find Deno's cache. Variables of proxies are left out, since
+ * they would intercept its requests.
+ */
 const VARIABLES = ["HOME", "DENO_DIR", "TMPDIR", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
 export interface Child {
@@ -22,7 +25,8 @@ export interface Child {
 }
 
 /**
- * Starts the stack, which ends with this process at the latest: when its standard input is closed.
+ * Starts the stack. It ends when its standard input is closed, and so at the latest with this
+ * process.
  *
  * @param signal Ends it, also after it has started.
  * @throws {RangemakerError} `CHAIN_NOT_STARTED`, with its last output.

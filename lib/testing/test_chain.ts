@@ -41,11 +41,11 @@ class DevNode extends CoreReader {
   }
 }
 
-/** What a chain starts with. */
+/** Options of a new chain. */
 export interface ChainOptions {
   /** How many funded wallets it has: 3 by default. */
   wallets?: number;
-  /** What each of them has, USDC with 6 decimals: 10,000 USDC by default. */
+  /** Balance of each wallet, USDC with 6 decimals: 10,000 USDC by default. */
   balance?: bigint;
   /** Ends the chain, also while it starts. */
   signal?: AbortSignal;
@@ -62,7 +62,7 @@ const urlsSchema = z.object({
   exchanges: z.url(),
 });
 
-/** Where the services listen: the first four are those that the client needs. */
+/** The URLs of the services; the client needs the first four. */
 export type ChainUrls = z.output<typeof urlsSchema>;
 
 const startedSchema = z.object({
@@ -177,14 +177,14 @@ export class TestChain implements AsyncDisposable {
   /**
    * Goes back to a snapshot, as often as necessary; later snapshots are gone.
    *
-   * @returns The time of the chain, to which the clock of the clients went back too.
+   * @returns The time of the chain; the clock of the clients went back to it too.
    * @example
    * ```ts
    * await chain.revert(id);
    * ```
    */
   async revert(id: number): Promise<number> {
-    return this.#moved(await this.#node.revert(id));
+    return this.#setTime(await this.#node.revert(id));
   }
 
   /**
@@ -201,7 +201,7 @@ export class TestChain implements AsyncDisposable {
    * ```
    */
   async advance(ms: number, prices: PricePaths = {}): Promise<number> {
-    return this.#moved(await this.#node.advance(ms, prices));
+    return this.#setTime(await this.#node.advance(ms, prices));
   }
 
   /**
@@ -241,7 +241,7 @@ export class TestChain implements AsyncDisposable {
     return this.stop();
   }
 
-  #moved(toMs: number): number {
+  #setTime(toMs: number): number {
     this.#clock.shift(toMs - this.#clock.now());
     return toMs;
   }

@@ -5,7 +5,7 @@ import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_sl
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 
-/** The prices to fill: all that a thesis lacks, or all missing prices of a market in a span. */
+/** The prices to fill: all missing prices of a thesis, or of a market in a time span. */
 export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };
 
 export interface BackfillTarget {
@@ -16,10 +16,11 @@ export interface BackfillTarget {
 }
 
 /**
- * Asks the node which prices are missing. For a thesis, it attempts the settlement: the error names
- * exactly what is missing.
+ * Asks the node which prices are missing. For a thesis, it attempts the settlement, whose error
+ * lists the missing spans.
  *
- * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` if its market is not in `markets`.
+ * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` if its market is not in
+ *   `markets`.
  * @throws {RpcError} @throws {NodeUnreachableError}
  */
 export async function findMissingPrices(
@@ -55,7 +56,7 @@ async function missingOfThesis(
     const missing = missingSpansOf(thrown);
     if (missing !== undefined) return { market, thesis, missing };
     if (thesis.endTime <= (await client.getHead()).timestampMs) throw thrown;
-    // It has not ended: fill the prices that are missing so far.
+    // The thesis has not ended: fill the prices that are missing so far.
     const span = { from: thesis.startTime, to: thesis.endTime };
     return { market, thesis, missing: await missingSpans(market, span, client) };
   }

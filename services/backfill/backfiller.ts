@@ -32,8 +32,9 @@ export interface SpanReport {
 }
 
 /**
- * Fills missing price slots from trades in batches of up to ten minutes, each in its own transaction.
- * Filled slots stay filled: after an interruption, a new run continues with the rest.
+ * Fills missing price slots from trades in batches of up to ten minutes, each in its own
+ * transaction. Filled slots stay filled, so a new run after an interruption continues with the
+ * rest.
  */
 export class Backfiller {
   readonly #parts: BackfillerParts;

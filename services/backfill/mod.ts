@@ -94,7 +94,7 @@ export function backfillCommand(clock: Clock) {
   return command({
     name: "backfill",
     description:
-      "Fills price slots that the core node missed from an exchange's trades, so that theses which " +
+      "Fills price slots that the core node missed, from an exchange's trades, so that theses that " +
       "lack them can be settled. If interrupted, run it again: it continues where it stopped.",
     options,
     examples: [

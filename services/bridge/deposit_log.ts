@@ -17,7 +17,8 @@ function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount
 }
 
 /**
- * Logs once what the bridge works with, and every problem that will keep deposits from being committed.
+ * Logs the bridge's account, limits, node and database once, and every problem that will make
+ * deposits fail.
  *
  * @param account The bridge's own account; undefined if the node does not answer.
  */

@@ -67,8 +67,9 @@ export function depositHandler(
 ): Pick<IntentHandler, "termsOf" | "isOnChain"> {
   return {
     termsOf: (intent) => depositTermsOf(intent, chainId),
-    // The node keeps external hashes for ever, so if a simulation would credit the deposit now, the
-    // chain has lost it. Another refusal, such as that of a key without permission, proves nothing.
+    // The node keeps external hashes for ever, so a simulation that would credit the deposit now
+    // proves that the chain has lost it. Another refusal, such as of a key without permission,
+    // proves nothing.
     async isOnChain(intent) {
       const { text } = await transactions.sign(depositTermsOf(intent, chainId));
       const { status, error } = await node.simulateTransactionText(text);
@@ -151,7 +152,7 @@ export class Depositor {
 
   async #record(request: DepositRequest, digest: Hex): Promise<Intent> {
     const { intents, clock } = this.#options;
-    // While the node is away, a request would only wait: refuse it instead.
+    // While the node is unreachable, a recorded request would only wait, so refuse it.
     await intents.requireChain();
     const { inserted, intent } = await intents.store.insert({
       key: depositKey(request.user, request.nonce),

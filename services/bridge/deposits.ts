@@ -13,7 +13,7 @@ import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts
 import { decodePayload, depositKey } from "./depositor.ts";
 import { refusal } from "./failures.ts";
 
-/** Deposits per page: the bound, and the default. */
+/** Most deposits per page, and the default. */
 const DEPOSITS_PER_PAGE_MAX = 100;
 const DEPOSITS_PER_PAGE = 50;
 

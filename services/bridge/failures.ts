@@ -12,8 +12,8 @@ export const refusal = failuresOf({
     `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
     "sign a new one with a later deadline",
   NOT_FOUND: ({ user, nonce }: { user: Address; nonce: bigint }) =>
-    `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists those there are`,
-  /** Names the first request: its answer may have been lost. */
+    `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists the user's deposits`,
+  /** Describes the first deposit with this nonce, since its answer may have been lost. */
   NONCE_USED: (
     { user, nonce, state, txHash, reason }: {
       user: Address;
@@ -39,7 +39,7 @@ export const BRIDGE_STATUSES = {
   TRANSACTION_FAILED: 503,
 } as const satisfies ErrorStatuses;
 
-/** What callers are told beside the failures of the bridge. */
+/** Advice to callers, added to the failures of the bridge. */
 export const BRIDGE_ADVICE = {
   ...INTENT_ADVICE,
   TRANSACTION_FAILED: "this is final, send a new request once the cause is gone",

@@ -105,7 +105,7 @@ export const run = serviceCommand({
   ],
   subcommands: {
     replay: {
-      summary: "sends deposits again that a restored core node lacks",
+      summary: "resends the deposits that a restored core node lacks",
       open: () => import("./replay.ts"),
     },
   },

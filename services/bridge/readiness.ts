@@ -10,7 +10,7 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
-/** Whether the bridge can work, with a reason for each thing that is missing. */
+/** Whether the bridge can work, with one sentence per problem. */
 export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
@@ -25,7 +25,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 export interface ReadinessParts {
   intents: {
     shortTimeoutNode: Pick<CoreClient, "url" | "chainId" | "getAccount">;
-    /** What makes the health fail. */
+    /** The problem that makes the health check fail. */
     problem(): Promise<RangemakerError | undefined>;
   };
   relayer: Address;

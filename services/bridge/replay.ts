@@ -1,4 +1,4 @@
-/** `rangemaker bridge replay`: sends deposits again that a restored node lacks. */
+/** `rangemaker bridge replay`: resends the deposits that a restored node lacks. */
 import { repairCommand } from "../../lib/cli/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
@@ -6,18 +6,17 @@ import { decodePayload, depositTermsOf } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
- * The `bridge replay` subcommand. The node credits each external hash once, whichever relayer sends it. So
- * the command may be repeated, and the database may be that of an earlier key.
+ * The `bridge replay` subcommand. The node credits each external hash once, from any relayer. So
+ * the command may be repeated, and may use the database of an earlier key.
  */
 export const run = repairCommand({
   name: "bridge replay",
-  description:
-    "Sends the deposits again that the core node lacks after it was restored from a backup.",
+  description: "Resends the deposits that the core node lacks after it was restored from a backup.",
   examples: [
     ["rangemaker bridge replay", "with the relayer key in BRIDGE_PRIVATE_KEY"],
     [
       "rangemaker bridge replay --database data/bridge-old.sqlite",
-      "deposits of an earlier key, signed by the present one",
+      "deposits of an earlier key, signed with the present one",
     ],
   ],
   service: "bridge",
@@ -25,7 +24,7 @@ export const run = repairCommand({
   repaired: "sent again",
   acceptsEarlierKey: true,
   allMissingAdvice:
-    "None was there: if the relayer had another key when the backup was made, replay the " +
+    "The node had none of them: if the relayer had another key when the backup was made, replay the " +
     "database of that key too",
   async repair({ node, transactions }, intent, chainId) {
     const transaction = await transactions.sign(depositTermsOf(intent, chainId));

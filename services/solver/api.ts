@@ -46,7 +46,7 @@ export interface SolverApiOptions {
   chainId: number;
   corsOrigins: readonly string[];
   dryRun: boolean;
-  /** What `--pricing mock` pays for a bet of 1; part of `GET /info`. */
+  /** Payout of `--pricing mock` for a bet of 1; part of `GET /info`. */
   multiplier: number;
   clock: Clock;
   markets: Markets;
@@ -56,9 +56,10 @@ export interface SolverApiOptions {
  * The routes of the solver (spec: quote solver, "Endpoints").
  *
  * A bet goes from `POST /execute` to `execution/executor.ts`, which checks it
- * (`risk/pre_trade_checks.ts`) and has it recorded beside all others (`risk/exposure_limit.ts`, in the
- * transaction of `lib/intents/shared_reservations.ts`). `lib/intents/submitter.ts` then has it hedged
- * (`Executor.prepare`), signed (`lib/intents/submission.ts`) and sent.
+ * (`risk/pre_trade_checks.ts`) and records it if it fits beside all others
+ * (`risk/exposure_limit.ts`, in the transaction of `lib/intents/shared_reservations.ts`).
+ * `lib/intents/submitter.ts` then gets it hedged (`Executor.prepare`) and signed
+ * (`lib/intents/submission.ts`), and sends it.
  */
 export function createSolverApi(api: SolverApiOptions): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
@@ -137,7 +138,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     limiter,
     acceptJson(api.corsOrigins),
     jsonHandler(operations.execute, async (c) => {
-      // First, so that a dry run parses no body.
+      // This check comes first, so that a dry run parses no body.
       executor.requireLive();
       const result = await executor.execute(await readBody(c, operations.execute.body));
       return { success: true as const, result };

@@ -20,7 +20,7 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 
-/** What executions need of the rest of the solver. */
+/** The parts of the solver that executions need. */
 export interface ExecutionCore {
   intents: IntentService;
   /** The node, as `intents.node`, but without fault points: asked in the background. */
@@ -33,7 +33,7 @@ export interface ExecutionCore {
   clock: Clock;
 }
 
-/** The parts that check, reserve, hedge and submit signed quotes. */
+/** Creates the parts that check, reserve, hedge and submit signed quotes. */
 export function createExecution(
   options: SolverOptions,
   core: ExecutionCore,

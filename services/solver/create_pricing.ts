@@ -15,13 +15,13 @@ import { MockStrategy } from "./pricing/mock_strategy.ts";
 import { type PricingStrategy, strategyContext } from "./pricing/strategy.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
-/** Without --max-exposure, the book counts as full at this many times --max-risk. */
+/** Without --max-exposure, the book counts as full at --max-risk times this. */
 const SKEW_CAPACITY_RISKS = 10n;
 
 /** Timeout of one request for past candles. */
 const HISTORY_TIMEOUT_MS = 4_000;
 
-/** What the pricing needs of the rest of the solver. */
+/** The parts of the solver that pricing needs. */
 export interface PricingParts {
   markets: Markets;
   node: CoreClient;
@@ -30,7 +30,7 @@ export interface PricingParts {
   store: IntentStore;
 }
 
-/** The strategy, and what keeps its prices up to date. */
+/** The strategy, and the tasks that keep its prices up to date. */
 export interface Pricing extends BackgroundTask {
   strategy: PricingStrategy;
   /** Undefined with `--pricing mock`. */

@@ -22,7 +22,10 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
 
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const executionLog = {
-  /** What the solver works with; the balance is unknown while the node does not answer. */
+  /**
+   * Logs the solver's account, strategy, limits, node and database. The balance is unknown while
+   * the node does not answer.
+   */
   started(options: SolverOptions, address: Address, { balance, time }: KnownBalance): void {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
     log.info(
@@ -90,7 +93,7 @@ export const executionLog = {
     quoteHash: Hex,
     failure: { service: string; status: number | undefined; reason: string },
   ): void {
-    log.warn("Execution {quoteHash} is not hedged yet by {service}: {reason}", {
+    log.warn("{service} has not hedged execution {quoteHash} yet: {reason}", {
       event: "hedge_failed",
       quoteHash,
       ...failure,

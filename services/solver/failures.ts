@@ -5,10 +5,10 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import type { ErrorStatuses } from "../../lib/http/failures.ts";
 import { INTENT_STATUSES } from "../../lib/http/intent_failures.ts";
 
-/** What the solver refuses: the text of each code, made from the numbers in `details`. */
+/** The refusals of the solver: the text of each code, made from the numbers in `details`. */
 const TEXTS = {
   UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
-    `Pair ${base} / ${quote} is not supported: GET /pairs lists those that are`,
+    `Pair ${base} / ${quote} is not supported: GET /pairs lists the supported pairs`,
   BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
     `Bet of ${usdcText(d.betAmount)} is below ${usdcText(d.minBetAmount)}: bet more`,
   BET_TOO_LARGE: (d: { betAmount: bigint; maxBetAmount: bigint }) =>
@@ -47,7 +47,7 @@ const TEXTS = {
     user: Address;
     balance: bigint;
     betAmount: bigint;
-    /** In executions of the user that are under way. */
+    /** Amount in executions of the user that are under way. */
     reserved: bigint;
     missing: bigint;
   }) => {
@@ -75,7 +75,7 @@ const TEXTS = {
 /** An error of the solver, with these facts as its `details`. */
 export const refusal = failuresOf(TEXTS, [
   "PRICE_STALE",
-  // Of a recorded execution: the user may have deposited by then.
+  // A recorded execution is retried, since the user may deposit meanwhile.
   "INSUFFICIENT_BALANCE",
   "BALANCE_TOO_LOW",
   "EXPOSURE_UNKNOWN",

@@ -17,7 +17,10 @@ import type { MarketData } from "./market/market_data.ts";
 import type { MinimumBet } from "./limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
-/** The node sends prices at every checkpoint, ten times a second: silence means that it is gone. */
+/**
+ * The node sends prices at every checkpoint, ten times a second, so silence means a dead
+ * connection.
+ */
 const FEED_SILENCE_MS = 10_000;
 
 /** Waits between attempts to connect. */
@@ -38,7 +41,7 @@ export interface FollowNodeOptions {
   exposure: ExposureBook;
   /** Is set to the smallest bet that the chain accepts. */
   minimumBet: MinimumBet;
-  /** Released as theses settle; undefined in a dry run. */
+  /** Reservations to release as theses settle; undefined in a dry run. */
   reservations: Pick<Reservations, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
@@ -76,7 +79,7 @@ export function followNode(
         await requireChainId(node, chainId);
         minimumBet.requiredByChain(await node.minBetAmount());
         await readOpenTheses(exposure, node, solver, signal);
-        // Theses may have settled unseen.
+        // Theses may have settled while disconnected.
         if (!signal.aborted) await reservations?.reconcileOrLog(signal);
       },
       backoff: backoff(),
@@ -107,7 +110,10 @@ export function followNode(
   };
 }
 
-/** @throws {RangemakerError} If the node has another chain: it refuses what this solver signs. */
+/**
+ * @throws {RangemakerError} If the node has another chain: it would refuse this solver's
+ *   transactions.
+ */
 async function requireChainId(
   node: Pick<CoreClient, "url" | "chainId">,
   expected: number,
@@ -118,9 +124,9 @@ async function requireChainId(
 }
 
 /**
- * Reads all open theses of a solver into its book. Once `signal` is aborted, they no longer count.
+ * Reads all open theses of a solver into its book. Once `signal` is aborted, the result is dropped.
  *
- * @throws {RangemakerError} If the node cannot be asked.
+ * @throws {RangemakerError} If the node gives no valid answer.
  */
 export async function readOpenTheses(
   book: ExposureBook,

@@ -14,7 +14,10 @@ export const LIMITS = {
   maxPayoutRatio: 10n,
 } as const;
 
-/** The smallest bet that is quoted: that of the specification, or of the chain if it is larger. */
+/**
+ * The smallest bet that is quoted: the minimum of the specification or of the chain, whichever is
+ * larger.
+ */
 export class MinimumBet {
   #amount: bigint = LIMITS.minBetAmount;
 
@@ -22,7 +25,9 @@ export class MinimumBet {
     return this.#amount;
   }
 
-  /** The chain refuses smaller bets, so that a quote for one could not be executed. */
+  /**
+   * Raises the minimum to that of the chain, since quotes for smaller bets could not be executed.
+   */
   requiredByChain(amount: bigint): void {
     this.#amount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
   }
@@ -32,7 +37,7 @@ export class MinimumBet {
 export interface TimeBounds {
   /** Longest time until a window starts: the price of a later one would be a guess. */
   maxStartAheadMs: number;
-  /** Longest time since a window started: its user has seen that part of it. */
+  /** Longest time since a window started: the user has already seen that part of it. */
   maxStartBehindMs: number;
   /** Longest life of a quote: until its deadline, its user may choose the moment. */
   maxDeadlineMs: number;
@@ -51,7 +56,7 @@ export const QUOTE_RULES = [
 /**
  * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
  *
- * @param minBetAmount That of {@link MinimumBet}.
+ * @param minBetAmount From {@link MinimumBet}.
  * @throws {RangemakerError} The first rule broken, one of {@link QUOTE_RULES}.
  */
 export function requireRules(

@@ -67,7 +67,7 @@ export class SolverMetrics {
     );
     this.#rechecks = counter(
       "solver_rechecks_total",
-      "Checks of recorded executions, after their hold and after their hedge, by outcome: " +
+      "Rechecks of recorded executions, after their wait (hold) and after their hedge, by outcome: " +
         "passed, or the code of the refusal.",
       "after",
       "outcome",
@@ -79,25 +79,25 @@ export class SolverMetrics {
     );
     this.#outcomes = counter(
       "solver_predicted_bets_total",
-      "Settled bets by the range of the probability that was quoted, and by outcome: held if " +
-        "the price stayed in the range, or left.",
+      "Settled bets by the range of their quoted probability, and by outcome: held if the price " +
+        "stayed in the range, or left.",
       "predicted",
       "outcome",
     );
     this.#predictions = counter(
       "solver_predicted_probability_sum",
-      "Sum of the probabilities that were quoted for these bets, by the same ranges.",
+      "Sum of the quoted probabilities of these bets, by the same ranges.",
       "predicted",
     );
     this.#settled = counter(
       "solver_settled_usdc_total",
-      "Of these bets, in USDC: stakes, what was paid, and what was expected to be paid, which is " +
-        "the probability that was quoted times the payout.",
+      "Of these bets, in USDC: stakes, payouts, and expected payouts, which are the quoted " +
+        "probability times the payout.",
       "part",
     );
     this.#refusedRisk = counter(
       "solver_refused_risk_usdc_total",
-      "What the executions refused with EXPOSURE_TOO_LARGE would have risked, in USDC.",
+      "Risk of the executions refused with EXPOSURE_TOO_LARGE, in USDC.",
     );
     this.#signatureFailures = counter(
       "solver_signature_failures_total",
@@ -139,14 +139,16 @@ export class SolverMetrics {
     );
     const limit = new Gauge({
       name: "solver_exposure_limit_usdc",
-      help: "What solver_exposure_usdc may be at most (--max-exposure); absent without a limit.",
+      help: "Limit of solver_exposure_usdc (--max-exposure); absent without a limit.",
       registers: [this.#registry],
     });
     if (exposure.max === undefined) limit.remove();
     else limit.set(Number(exposure.max) / USDC_UNITS);
   }
 
-  /** Reports on every scrape how true the probabilities are, from hypothetical boxes that nobody has to bet on. */
+  /**
+   * Reports the calibration of the probabilities on every scrape, measured on hypothetical boxes.
+   */
   reportCalibration(read: () => readonly MarketCalibration[]): void {
     const { scrapedGauges } = metricsIn(this.#registry);
     const windows = () =>
@@ -162,8 +164,8 @@ export class SolverMetrics {
       );
     scrapedGauges(
       "solver_calibration_difference",
-      "Share of hypothetical boxes that held, less the probability that was predicted for them: by " +
-        "market, length of the window and that probability.",
+      "Share of hypothetical boxes that held minus their predicted probability, by market, length of " +
+        "the window and predicted probability.",
       ["market", "horizon_seconds", "predicted"],
       () => boxes().map(({ labels, held, predicted }) => [labels, held - predicted]),
     );
@@ -201,8 +203,8 @@ export class SolverMetrics {
           if (part === "locked") startRefresh();
         },
       });
-    watch("solver_balance_usdc", "What the solver's account has for new bets.", "balance");
-    watch("solver_locked_usdc", "What the solver's account has in open theses.", "locked");
+    watch("solver_balance_usdc", "Balance of the solver's account for new bets.", "balance");
+    watch("solver_locked_usdc", "Amount of the solver's account in open theses.", "locked");
   }
 
   /** Resolves when no scrape is still reading the account. */

@@ -175,10 +175,10 @@ function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolea
   });
 }
 
-/** The `solver` subcommand; `solver backtest` is one of its own. */
+/** The `solver` subcommand. */
 export const run = serviceCommand({
   name: "solver",
-  description: "Signs quotes for range bets, and submits the ones that users sign.",
+  description: "Signs quotes for range bets, and submits the quotes that users sign too.",
   options,
   examples: [
     ["rangemaker solver", "with the solver's key in SOLVER_PRIVATE_KEY"],
@@ -203,7 +203,7 @@ export const run = serviceCommand({
       open: () => import("./deposit.ts"),
     },
     reconcile: {
-      summary: "ends bets that a restored core node lacks",
+      summary: "ends the bets that a restored core node lacks",
       open: () => import("./execution/reconcile.ts"),
     },
   },

@@ -27,7 +27,8 @@ const failures = failureAnswersOf(SOLVER_STATUSES);
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {
   title: "rangemaker solver",
-  description: "Signs quotes for range bets, and submits those that the user has signed too. " +
+  description:
+    "Signs quotes for range bets, and submits the quotes that the user has signed too. " +
     "Amounts and prices are decimal integers as text, with 6 decimals; times are Unix milliseconds.",
   tags: {
     quotes: "Prices of bets",
@@ -92,7 +93,7 @@ const oraclePair = {
 
 const priceRange = { lower: "2970000000", upper: "3030000000" };
 
-/** A well-formed signature of nobody. */
+/** A well-formed signature, made by no key. */
 const signature = `0x${"1a".repeat(64)}1b`;
 
 export const exampleEstimate = {
@@ -167,8 +168,8 @@ export const operations = {
     tag: "quotes",
     summary: "A signed quote",
     description:
-      "`POST /execute` executes it until its deadline, and checks its risk then. A deadline " +
-      "that has passed is signed too, with 0 as `expiresInMs`, and refused by `POST /execute`. " +
+      "`POST /execute` executes it until its deadline, and checks its risk then. A quote with a " +
+      "past deadline is signed too, with 0 as `expiresInMs`, but `POST /execute` refuses it. " +
       "Replace the times of the example.",
     body: quoteRequestSchema,
     example: exampleQuote,

@@ -28,7 +28,7 @@ export class OwnAccount {
     );
   }
 
-  /** The newest balance that could be read. */
+  /** The newest known balance. */
   async lastKnown(): Promise<KnownBalance> {
     await this.read().catch(() => {}); // if the node does not answer, the last balance is returned
     return this.#known;

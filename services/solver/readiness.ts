@@ -9,7 +9,7 @@ import {
 import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
-/** Whether the solver can quote and execute, with a reason for each thing that is missing. */
+/** Whether the solver can quote and execute, with one sentence per problem. */
 export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
@@ -24,7 +24,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessParts {
   store: { checkWritable(): Promise<void> };
-  /** What makes the health fail. */
+  /** The problem that makes the health check fail. */
   problem(): Promise<RangemakerError | undefined>;
   node: { readonly url: string; chainId(): Promise<number> };
   account(): Promise<Account>;

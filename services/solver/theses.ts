@@ -22,7 +22,7 @@ export const thesesAnswerSchema = z.object({
   ),
   executing: described(
     uint256Schema,
-    "The part of the exposure that is of executions under way, USDC, 6 decimals",
+    "The part of the exposure in executions under way, USDC, 6 decimals",
   ),
   maxExposure: z.nullable(uint64Schema).describe("Bound on the exposure, or null"),
   complete: z.boolean()

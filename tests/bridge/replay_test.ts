@@ -69,7 +69,7 @@ Deno.test("bridge replay: a deposit that another process changes meanwhile is no
     };
     const { code, stdout } = await replay();
     const lines = [
-      `${user.address}:1 was changed by another process meanwhile: stop it and run this again`,
+      `${user.address}:1 was changed by another process meanwhile: stop that process and run this again`,
       "0 sent again, 0 were there, 1 failed",
     ];
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);

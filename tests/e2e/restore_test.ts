@@ -344,12 +344,12 @@ Deno.test({
       const [replay = ""] = repairs;
       assert.match(
         await deployment.shell(replay),
-        /None was there.*\n3 sent again, 0 were there/,
+        /The node had none of them.*\n3 sent again, 0 were there/,
       );
       await deployment.untilHealth("bridge", undefined);
       for (const last of ["3 sent again, 3 were there", "0 sent again, 6 were there"]) {
         const text = await deployment.shell(replayEarlier);
-        assert.match(text, /^The database is that of 0x/);
+        assert.match(text, /^The database belongs to 0x/);
         assert.match(text, new RegExp(`\n${last}, 0 failed\n$`));
       }
       const credited = { balance: BigInt(signed.deposits.length) * DEPOSIT, bets: 0 };

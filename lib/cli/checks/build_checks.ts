@@ -1,4 +1,4 @@
-/** The checks that follow from the kinds of a service's options. */
+/** Builds a service's checks from the kinds of its options. */
 import type { z } from "zod";
 import { messageOf, RangemakerError } from "../../errors.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
@@ -26,7 +26,7 @@ import { portCheck } from "./port.ts";
 /** An intent that is unfinished for longer will not finish without help. */
 const STUCK_AFTER_MS = 300_000;
 
-/** All checks of a service: for each option by its kind, and the service's own. */
+/** All checks of a service: one per option, by the option's kind, and the service's own checks. */
 export function buildChecks(
   target: ServiceChecks,
   { values: parsed, errors }: ParsedOptions<ServiceChecks["options"]>,
@@ -43,9 +43,9 @@ export function buildChecks(
   const openSigner = async () =>
     await target.openSigner?.(values) ?? ofKind(kinds.key)[0]?.value ??
       Promise.reject(new UsageError("Missing key"));
-  // Opened once for all checks: a keystore is slow on purpose.
+  // Opened once for all checks: opening a keystore is slow on purpose.
   const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
-  /** Options with one URL or several, each URL for itself. */
+  /** The options that contain URLs: one entry per URL. */
   const urlsOf = (kind: kinds.OptionKind<z.core.$ZodType<string>>) =>
     ofKind(kind).flatMap((each) => kinds.itemsOf(each.value).map((value) => ({ ...each, value })));
   const nodes = urlsOf(kinds.nodeUrl);

@@ -19,13 +19,16 @@ export interface Check {
   subject: string;
   /** A resource that only one service can use, such as an address to listen on. */
   claims?: string;
-  /** It blocks the event loop, as a keystore does: it runs before all others, without a deadline. */
+  /**
+   * The check blocks the event loop, as opening a keystore does. It runs before all others, without
+   * a deadline.
+   */
   blocksEventLoop?: boolean;
-  /** Tries it and changes nothing. A throw is a failure, except a {@link BlockedError}. */
+  /** Runs the check and changes nothing. Any error except a {@link BlockedError} is a failure. */
   run(): Finding | Promise<Finding>;
 }
 
-/** A check that tries a value. @returns Undefined without a value, such as that of an invalid option. */
+/** A check of a value. @returns Undefined if there is no value, as for an invalid option. */
 export function optionalCheck<T>(
   subject: string,
   value: T | undefined,
@@ -51,25 +54,25 @@ export type ProcessPermission = "net" | "read" | "write" | "env";
 /** Required grants of a process: `host:port` for net, paths, and names of variables. */
 export type RequiredPermissions = Partial<Record<ProcessPermission, readonly string[]>>;
 
-/** Additions of a service to the checks that follow from the kinds of its options. */
+/** A service's additions to the checks that its option kinds imply. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
   /** See {@link CommandText}. */
   settingsOfOtherServices?: readonly string[];
-  /** The service's own `GET /health` answer. A service that listens has one. */
+  /** Schema of the service's `GET /health` answer; undefined if the service does not listen. */
   health?: z.core.$ZodType<{ status: string }>;
   /** Fills in values that the service derives from other options. */
   resolve?(values: Partial<OptionsOf<T>>): Partial<OptionsOf<T>>;
-  /** Opens the key, if it may come from elsewhere than the key option. */
+  /** Opens the signer, if the key option is not its only source. */
   openSigner?(values: Partial<OptionsOf<T>>): Promise<{ address: Address }>;
-  /** Permissions that follow from no single option. */
+  /** Permissions that no single option implies. */
   permissions?(values: Partial<OptionsOf<T>>): RequiredPermissions;
-  /** Checks that follow from no kind. An invalid option has no value. */
+  /** Checks that no option kind implies. The value of an invalid option is undefined. */
   customChecks?(values: Partial<OptionsOf<T>>, context: CheckContext): (Check | undefined)[];
 }
 
-/** A check cannot be made because of a problem that another check reports. */
+/** A check could not run because of a problem that another check reports. */
 export class BlockedError extends RangemakerError {
   /** @param fixFirst What to fix, such as `the node`. */
   constructor(reason: string, readonly fixFirst: string) {

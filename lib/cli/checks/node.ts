@@ -10,10 +10,12 @@ import { formatUnits } from "../../protocol/price.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Clocks synchronised by NTP differ by less, and the newest block of a live chain is newer. */
+/**
+ * Clocks synchronised by NTP differ by less than this, and a live chain makes blocks more often.
+ */
 const CLOCK_DIFFERENCE_WARN_MS = 2_000;
 
-/** Checks that the node answers, and that its chain is the configured one, if one is given. */
+/** Checks that the node answers and, if a chain id is configured, that the node has it. */
 export async function checkNode(
   url: string,
   option: OptionSpec,
@@ -38,7 +40,7 @@ export async function checkNode(
   );
 }
 
-/** Checks that the node accepts transactions; its read port accepts everything else. */
+/** Checks that the node accepts transactions: a read port accepts only reads. */
 export async function checkWrites(
   url: string,
   option: OptionSpec,
@@ -94,9 +96,9 @@ export async function checkNodeClock(
 }
 
 /**
- * Compares two clocks by the age of something new.
+ * Compares two clocks by the age of something just made, such as a block.
  *
- * @param what Its name, such as `the newest block`.
+ * @param what Name of that thing, such as `the newest block`.
  * @param ageMs Negative if it is in the future.
  */
 export function clockFinding(what: string, ageMs: number): Finding {
@@ -116,7 +118,7 @@ function blockedIfAway(thrown: unknown): never {
   throw thrown;
 }
 
-/** The first failure ends the check; this delays a second attempt until after that. */
+/** So long that no second attempt starts: the first failure ends the check. */
 const FIXED_WAIT = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
 
 /** Checks that the WebSocket of a node or a proxy opens and accepts a subscription. */

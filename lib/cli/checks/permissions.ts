@@ -66,7 +66,7 @@ export function requiredPermissions(
   // SQLite creates files beside the database.
   const path = access === "database" ? dirname(value) : value;
   if (access === "connect") return { net: itemsOf(value).map(addressOf) };
-  // A word is the name of something built in.
+  // A value that is no path names something built in.
   if (access === "modules") return /[\\/.]/.test(value) ? { read: [dirname(value)] } : {};
   if (access === "read") return { read: [path] };
   return access === "write" ? { write: [path] } : { read: [path], write: [path] };

@@ -7,10 +7,10 @@ import { describeIssue } from "../../protocol/scalars.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { type Check, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Longest part of an unknown program's answer that is shown. */
+/** Longest part of an unknown program's answer in a finding. */
 const ANSWER_TEXT_MAX = 60;
 
-/** Longest part of a service's own reason that is shown. */
+/** Longest part of a service's own reason in a finding. */
 const CAUSE_TEXT_MAX = 500;
 
 /** An address that a service listens on. */

@@ -20,7 +20,7 @@ export interface RunnerOptions {
   onWaiting(checks: readonly ServiceCheck[]): void;
 }
 
-/** Runs all checks side by side, after those that keep the process busy. */
+/** Runs the blocking checks one by one, then all others at the same time. */
 export async function runChecks(
   checks: readonly ServiceCheck[],
   options: RunnerOptions,
@@ -81,7 +81,7 @@ function claimConflict(
   if (first.service === check.service) {
     return fail(text, `Change ${first.subject} or ${check.subject}`);
   }
-  // They may run on different machines.
+  // The two services may run on different machines.
   return warn(text, "Change one of them if both are to run on this machine");
 }
 
@@ -104,7 +104,9 @@ async function runInTime(
     const isDenied = thrown instanceof Deno.errors.NotCapable;
     return fail(
       text,
-      isDenied ? "Grant what the permissions check names" : "Fix what the message names",
+      isDenied
+        ? "Grant the permissions that the permissions check lists"
+        : "Fix the problem in the message",
     );
   } finally {
     cancel();

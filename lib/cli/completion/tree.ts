@@ -85,7 +85,7 @@ function optionsOf(table: OptionTable): CompletedOption[] {
   });
 }
 
-/** The value of an option: its name as in the help, and what its kind completes it with. */
+/** The value of an option: its name as in the help, and the completions of its kind. */
 function valueOf(spec: OptionSpec): CompletedValue | undefined {
   const [, bracket, name] = /([<[])([^>\]]+)[>\]]/.exec(flagsOf(spec)) ?? [];
   if (name === undefined) return undefined;

@@ -6,19 +6,19 @@ import { CandleMoves } from "../pricing/candle_moves.ts";
 import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 
 /**
- * Share of slots in which the price moves by more than two ticks, before candles say otherwise, and of those
- * in which it only goes to the other side of the spread: 34 and 293 of 2,073 slots of recorded trades
- * (ETH/USDT, 2 February 2023).
+ * Shares of slots in which the price moves by more than two ticks (until candles give a better
+ * value), and in which it only goes to the other side of the spread: 34 and 293 of 2,073 slots of
+ * recorded trades (ETH/USDT, 2 February 2023).
  */
 const MOVING_SHARE = 0.0164;
 const BOUNCING_SHARE = 0.1413;
 
 const SECOND_MS = 1_000;
 
-/** Fewest moves of a candle that is not flat: to its high, to its low and to its close. */
+/** Fewest moves of a candle that is not flat: one each to its high, low and close. */
 const MOVES_MIN = 3;
 
-/** Random walks per candle, of which the one that is most like it is used. */
+/** Random walks tried per candle; the one most like the candle is used. */
 const WALKS = 32;
 
 /** Candles in order of time. */
@@ -32,10 +32,10 @@ export interface CandleSource {
 }
 
 /**
- * A price for every 100 ms of candles, so that models see what they would have seen in production: within
- * each candle a walk from the close before to the close whose highest and lowest prices are those recorded,
- * made of as many moves as follow from the candles so far. Between them the price is still, or bounces by a
- * tick. What a box of whole candles does is therefore decided by what was recorded.
+ * Makes a price for every 100 ms from candles, so that models see prices much like those of
+ * production. Within each candle, the price walks from the previous close to the close and touches
+ * the recorded high and low; earlier candles decide the number of moves. Between moves the price is
+ * still, or bounces by a tick. The recorded prices alone therefore decide a box of whole candles.
  *
  * @throws {BacktestError} If the candles do not consist of seconds.
  */
@@ -84,7 +84,8 @@ class CandleBridge {
     const path = this.#walk(candle, start, moves.length);
     let [made, bounces] = [0, false];
     return Array.from({ length: count }, (_, slot) => {
-      // The last trade before a slot begins is its price: the first one has the close before.
+      // A slot has the price of the last trade before its start: the first slot has the previous
+      // close.
       if (slot === moves[made]) [made, bounces] = [made + 1, false];
       else if (!isFlat && slot > 0 && this.#random() < BOUNCING_SHARE) bounces = !bounces;
       const level = path[made] ?? start;
@@ -105,7 +106,7 @@ class CandleBridge {
     return [...slots].sort((a, b) => a - b);
   }
 
-  /** Prices from the start on, one more than there are moves. */
+  /** The prices of a walk: the start, then one per move. */
   #walk({ high, low, close }: Candle, start: number, moves: number): number[] {
     const [bottom, top] = [Math.min(low, start), Math.max(high, start)];
     const shareOf = (price: number) => top === bottom ? 0 : (price - bottom) / (top - bottom);
@@ -125,7 +126,8 @@ class CandleBridge {
     });
     prices[0] = start;
     if (moves > 0) prices[moves] = close;
-    // Where the correction has moved the extremes, the nearest prices between the ends become them.
+    // If the correction has moved the high or low, the nearest price between the ends takes its
+    // value.
     for (const [extreme, pick] of [[high, Math.max], [low, Math.min]] as const) {
       if (moves === 0 || prices.includes(extreme, 1)) continue;
       const between = prices.slice(1, -1);

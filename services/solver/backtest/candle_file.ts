@@ -6,7 +6,7 @@ import { BacktestError } from "./slots.ts";
 /** The first line of every file of candles. */
 const CANDLE_HEADER = "time_ms,open,high,low,close";
 
-/** Read from the end of the file to find its last line. */
+/** Bytes read from the end of the file to find its last line. */
 const TAIL_BYTES = 4_096;
 
 const PRICE_UNITS = 1e6;
@@ -58,7 +58,7 @@ async function readRows(path: string, count: number): Promise<Row[]> {
   return found;
 }
 
-/** Rows with their line numbers, as many at once as a piece of the file has. Blank lines are skipped. */
+/** Rows with their line numbers, one list per piece of the file. Blank lines are skipped. */
 async function* readPieces(path: string): AsyncIterable<{ row: Row; line: number }[]> {
   const file = await open(path);
   let rest = "";

@@ -1,4 +1,4 @@
-/** `rangemaker solver backtest`: how good the models are on recorded prices, and what they earn. */
+/** `rangemaker solver backtest`: measures models and their earnings on recorded prices. */
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
 import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
@@ -26,7 +26,7 @@ export { options };
 
 type BacktestOptions = OptionsOf<typeof options>;
 
-/** Default boxes by the kind of data: shorter ones need finer prices. */
+/** Default boxes by the kind of data: shorter boxes need finer prices. */
 const DEFAULTS = {
   trades: { durationsMs: [5_000, 15_000, 30_000], stepMs: 1_000 },
   candles: {
@@ -35,7 +35,9 @@ const DEFAULTS = {
   },
 };
 
-/** Share of the first part that models are fitted on; the rest recalibrates and compares them. */
+/**
+ * Share of the first part that models are fitted on; the rest of it recalibrates and compares them.
+ */
 const FIT_OF_FIRST_PART = 0.6;
 
 /** The `solver backtest` subcommand. */
@@ -60,8 +62,8 @@ export const run = command({
   },
 });
 
-/** The rival with the most freedom. */
-const COMPARED = "HAR, fitted";
+/** The rival that the report compares with: the one with the most freedom. */
+const RIVAL_IN_REPORT = "HAR, fitted";
 
 /**
  * Runs the backtest of the options on prices.
@@ -80,7 +82,7 @@ export async function backtest(
     ...plan,
     makers: participants.makers.map(({ name }) => name),
     focus: participants.focus,
-    compared: COMPARED,
+    compared: RIVAL_IN_REPORT,
   });
 }
 

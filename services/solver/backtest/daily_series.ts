@@ -1,11 +1,11 @@
 /**
- * Sums by day. Boxes of one day overlap and share its market, so a day is the unit that standard errors
- * are calculated from; boxes of a day may reach into the next and volatility lasts for days, so days may
- * be correlated (Newey and West, 1987, three lags).
+ * Sums by day. Boxes of one day overlap and share its market, so standard errors are calculated
+ * across days. Boxes may reach into the next day and volatility lasts for days, so days may be
+ * correlated (Newey and West, 1987, three lags).
  */
 import { DAY_MS } from "../../../lib/time.ts";
 
-/** A mean with the error that comes from the choice of days. */
+/** A mean, with its standard error across days. */
 export interface DailyMean {
   mean: number;
   /** Standard error; NaN for fewer than three days. */
@@ -26,13 +26,13 @@ export interface DailyPath extends DailyMean {
   drawdown: number;
 }
 
-/** Days whose correlation counts. */
+/** Lags, in days, whose correlation counts. */
 const LAGS = 3;
 
 /** Fewer days are too few to estimate their spread. */
 const DAYS_MIN = 3;
 
-/** Values by the UTC day that they belong to. */
+/** Values summed by UTC day. */
 export class DailySeries {
   /** Days since the epoch, in the order of their first value. */
   readonly #days: number[] = [];
@@ -73,7 +73,7 @@ export class DailySeries {
     return meanOfDays(this.#days, this.#counts, this.#sums);
   }
 
-  /** Mean of this less that of another series whose values have the same times. */
+  /** Mean of this series minus that of another one whose values have the same times. */
   meanLess(other: DailySeries): DailyMean {
     const sums = this.#sums.map((sum, index) => sum - (other.#sums[index] ?? 0));
     return meanOfDays(this.#days, this.#counts, sums);

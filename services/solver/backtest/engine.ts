@@ -19,9 +19,9 @@ export interface BacktestPlan extends UserPlan {
   offsets: readonly number[];
   /** How long before its start a box is quoted, in milliseconds. */
   startAheadMs: readonly number[];
-  /** Boxes quoted from here on are reported; those before are for fits. */
+  /** Boxes quoted from here on are reported; earlier boxes are used for fits. */
   reportFromMs: number;
-  /** Rivals are compared from here to the start of the report, to find the best. */
+  /** The best rival is found by its scores from here to the start of the report. */
   compareFromMs: number;
   /** Annualised volatility, if known: the unit of widths. */
   volatility?: number | undefined;
@@ -32,14 +32,14 @@ export interface BacktestPlan extends UserPlan {
 export interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
-  /** Names of the makers that users who take their time are tried against. */
+  /** Names of the makers that are also tested with users who decide later. */
   tested: ReadonlySet<string>;
 }
 
 /**
- * Slides boxes over recorded prices. Every decision uses only what was known at the time: makers and
- * users see prices slot by slot, and a box is scored when its window is over. Memory is bounded by the
- * boxes that have not ended.
+ * Slides boxes over recorded prices. Every decision uses only prices known at the time: makers and
+ * users see them slot by slot, and a box is scored when its window is over. Memory is bounded by
+ * the boxes that have not ended.
  *
  * @throws {BacktestError} If no box fits.
  */
@@ -63,15 +63,15 @@ export async function runBacktest(
 
 class Run {
   readonly results = new Results();
-  readonly #compared = new Results();
+  readonly #comparison = new Results();
   readonly #names: readonly string[];
   /** Widths of boxes are measured in it, so they do not depend on any of the models under test. */
   readonly #neutral = new ReturnVolatility();
   #pending: Trial[] = [];
   readonly #undecided = new Set<Trial>();
-  /** When the first of them is due. */
+  /** When the first of the undecided trials is due. */
   #dueMs = Infinity;
-  /** Prices between these change nothing for any box, until a time. */
+  /** Prices within these bounds change nothing for any box, until a time. */
   #nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
   #quoted: readonly QuotedMaker[] | undefined;
   #endMs: number;
@@ -111,11 +111,11 @@ class Run {
       const counts = timeMs >= box.startMs && timeMs < box.endMs;
       if (counts && (price < box.lower || price > box.upper)) trial.broken = true;
       if (trial.broken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
-      else this.#keep(trial);
+      else this.#keepPending(trial);
     }
   }
 
-  #keep(trial: Trial): void {
+  #keepPending(trial: Trial): void {
     const { lower, upper, startMs, endMs } = trial.box;
     const { low, high, untilMs } = this.#nothingChangesWithin;
     this.#pending.push(trial);
@@ -136,7 +136,7 @@ class Run {
       maker.settle?.(trial.kind, trial.offers[index], !trial.broken, endMs)
     );
     if (trial.quotedMs >= reportFromMs) this.results.add(trial, this.#names);
-    else if (trial.quotedMs >= compareFromMs) this.#compared.add(trial, this.#names);
+    else if (trial.quotedMs >= compareFromMs) this.#comparison.add(trial, this.#names);
   }
 
   #askUndecided(nowMs: number): void {
@@ -144,7 +144,7 @@ class Run {
     this.#dueMs = Infinity;
     for (const trial of this.#undecided) {
       const asked = trial.undecided;
-      // A decision may lead to another one.
+      // A decision may add a further one.
       trial.undecided = [];
       for (const { dueMs: askMs, decide } of asked) {
         const dueMs = nowMs < askMs ? askMs : decide(nowMs);
@@ -196,20 +196,20 @@ class Run {
       offerToUsers(trial, quoted, this.plan);
     }
     this.#await(trial);
-    this.#keep(trial);
+    this.#keepPending(trial);
   }
 
   /** Gives each maker's users the rival model that was best so far. */
   #findInformants(): readonly QuotedMaker[] {
     const { makers, tested } = this.participants;
-    const scores = makers.map(({ name }) => scoreOf(this.#compared, name, this.plan));
+    const scores = makers.map(({ name }) => scoreOf(this.#comparison, name, this.plan));
     return makers.map((maker, index) => {
       let best = -1;
       for (const [rival, score] of scores.entries()) {
         if (rival === index || score === undefined) continue;
         if (best < 0 || score < scores[best]!) best = rival; // best is an index of scores
       }
-      // Without a comparison the last maker stands for the rivals.
+      // Without a comparison, the last maker represents the rivals.
       const bestRival = best < 0 ? makers.length - 1 : best;
       return {
         index,

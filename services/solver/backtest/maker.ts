@@ -20,7 +20,7 @@ export interface TrialKind {
 export interface Offer {
   /** Probability that the box holds by its model; undefined if it has none. */
   probability: number | undefined;
-  /** What the payout is calculated from, if it is more than the probability. */
+  /** The probability that the payout is calculated from, if it is higher. */
   chargedProbability?: number | undefined;
   margin?: number | undefined;
   /** Payout over bet; undefined if it refuses the bet. */
@@ -32,7 +32,7 @@ export interface TrialBet {
   user: string;
   /** Index of the maker. */
   maker: number;
-  /** That the box holds, by the maker's model when it executed the bet. */
+  /** Probability that the box holds, by the maker's model when it executed the bet. */
   probability: number | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface Trial {
   /** By index of the maker. */
   offers: (Offer | undefined)[];
   bets: TrialBet[];
-  /** What users and makers have not decided yet. */
+  /** Pending decisions of users and makers. */
   undecided: {
     dueMs: number;
     /** @returns When to ask again; undefined once it is decided. */
@@ -66,7 +66,7 @@ export interface Maker {
   holdMs?(box: TrialBox, ratio: number): number;
   /** The recheck: whether an offer that was accepted {@link holdMs} ago is executed. */
   confirms?(box: TrialBox, ratio: number): boolean;
-  /** Reports the result of a box that it was asked about. */
+  /** Called with the result of a box that the maker was asked about. */
   settle?(kind: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void;
 }
 

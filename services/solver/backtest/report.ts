@@ -7,7 +7,7 @@ export interface ReportPlan {
   makers: readonly string[];
   durationsMs: readonly number[];
   widths: readonly number[];
-  /** The makers in focus, the first one above all, and their comparison. */
+  /** The makers that the report details, the most important one first. */
   focus: readonly string[];
   compared: string;
 }
@@ -16,14 +16,14 @@ export interface ReportPlan {
 export interface CalibrationPoint {
   predicted: number;
   held: DailyMean;
-  /** Held less predicted. */
+  /** Observed minus predicted share. */
   difference: DailyMean;
 }
 
-/** Mean distance of held from predicted over tenths. */
+/** Mean distance between the observed and predicted shares, over tenths. */
 export interface CalibrationError {
   mean: number;
-  /** What a model that is right has by chance alone; NaN for fewer than three days. */
+  /** The distance that a correct model has by chance; NaN for fewer than three days. */
   chance: number;
 }
 
@@ -32,15 +32,15 @@ export interface GainReport {
   user: string;
   maker: string;
   path: DailyPath;
-  /** Mean by the maker itself. */
+  /** Mean gain that the maker expected. */
   expected: number;
-  /** The gain less what the maker expected. */
+  /** The gain minus what the maker expected. */
   surprise: DailyMean;
   /** Parts of `expected`, in the order of `PARTS`. */
   parts: readonly number[];
-  /** The part of the surprise that everyone's bets have. */
+  /** The part of the surprise that the bets of the user `everyone` have too. */
   mispricing: number;
-  /** The rest of it: from which bets this user chose. */
+  /** The rest of the surprise: the effect of this user's choice of bets. */
   selection: number;
 }
 
@@ -60,7 +60,7 @@ export interface Report extends ReportPlan {
   days: number;
   /** Brier scores by duration and maker; the last row is all durations. */
   scores: { durationMs: number | undefined; byMaker: (DailyMean | undefined)[] }[];
-  /** Scores of each maker less that of one, by duration as in `scores`. */
+  /** Scores of each maker minus that of one, by duration as in `scores`. */
   scoresAbove(maker: string): DailyMean[][];
   /** By maker and duration; undefined for all durations. */
   calibration(maker: string, durationMs?: number): CalibrationPoint[];
@@ -70,7 +70,7 @@ export interface Report extends ReportPlan {
   cells(maker: string): CellReport[];
 }
 
-/** Share of a standard deviation that a normal value is away from its mean, on average. */
+/** Mean distance of a normal value from its mean, in standard deviations. */
 const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 
 /** Sums up the results. */

@@ -3,7 +3,7 @@ import type { Report } from "./report.ts";
 import { PARTS } from "./results.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
-/** What the models of every backtest are, by their names in the tables. */
+/** Descriptions of the models in every backtest, by their names in the tables. */
 const MODELS: Readonly<Record<string, string>> = {
   barrier: "--pricing barrier",
   mock: "--pricing mock",
@@ -25,31 +25,31 @@ export function describeReport(report: Report): string[] {
     ),
     "",
     "Brier score (0 is perfect, 0.25 a coin)",
-    ...aligned(scoreTable(report)),
+    ...alignColumns(scoreTable(report)),
     "",
     ...focus.flatMap((maker) => [
-      `Brier score less that of ${maker}: above 0, ${maker} is better`,
-      ...aligned(differenceTable(report, maker)),
+      `Brier score minus that of ${maker}: above 0, ${maker} is better`,
+      ...alignColumns(differenceTable(report, maker)),
       "",
     ]),
-    "Mean distance of held from predicted over tenths, and what chance alone gives",
-    ...aligned(calibrationErrors(report)),
+    "Calibration error (mean distance between held and predicted shares over tenths), and by chance",
+    ...alignColumns(calibrationErrors(report)),
     "",
     ...[compared, ...focus].flatMap((maker) => [
       `Calibration of ${maker}`,
-      ...aligned(calibrationTable(report, maker)),
+      ...alignColumns(calibrationTable(report, maker)),
       "",
     ]),
-    "The maker's gain per bet of 1, and what it expected by its own probabilities",
-    ...aligned(gainTable(report)),
+    "The maker's gain per bet of 1, and the gain expected by its own probabilities",
+    ...alignColumns(gainTable(report)),
     "",
-    "What the gain consists of: margin, limit of the payout and charge for users ahead make up what was",
-    "expected; the rest is probabilities that were wrong, and the user's choice of bets",
-    ...aligned(partsTable(report)),
+    "Parts of the gain: margin, limit of the payout and charge for users ahead add up to the expected",
+    "gain; the rest comes from wrong probabilities and from the user's choice of bets",
+    ...alignColumns(partsTable(report)),
     "",
     ...focus.flatMap((maker) => [
       `${maker} by duration and width`,
-      ...aligned(cellTable(report, maker)),
+      ...alignColumns(cellTable(report, maker)),
       "",
     ]),
   ].slice(0, -1);
@@ -106,7 +106,7 @@ function calibrationTable(report: Report, maker: string): string[][] {
 function gainTable({ gains }: Report): string[][] {
   return [
     [
-      ...["user", "maker", "bets", "mean", "±", "expected", "mean less expected", "±"],
+      ...["user", "maker", "bets", "mean", "±", "expected", "mean minus expected", "±"],
       ...["deviation", "losing days", "worst day", "drawdown"],
     ],
     ...gains.map(({ user, maker, path, expected, surprise }) => [
@@ -192,7 +192,7 @@ function signed(value: number, decimals = 4): string {
 }
 
 /** Rows as columns: text to the left, numbers to the right. */
-function aligned(rows: readonly string[][]): string[] {
+function alignColumns(rows: readonly string[][]): string[] {
   const [head = [], ...body] = rows;
   const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const isText = head.map((_, column) => body.every((row) => !/^[+-]?\d/.test(row[column] ?? "")));

@@ -11,15 +11,15 @@ export interface Bucket {
 }
 
 /**
- * Parts of the gain that a maker expects of a bet of 1: they add up to 1 - probability · ratio. What is
- * left of the gain is that the box did not hold as often as the maker said.
+ * Parts of the gain that a maker expects of a bet of 1; they add up to 1 - probability · ratio. The
+ * rest of the gain comes from boxes that hold less often than the maker predicted.
  */
 export const PARTS = ["margin", "cap", "lead"] as const;
 
 /** @returns The parts in the order of {@link PARTS}. */
 export function partsOf(offer: Offer, probability: number): [number, number, number] {
   const { ratio = 0, chargedProbability = offer.probability ?? probability } = offer;
-  // If a maker names no margin, all of its expected gain counts as margin.
+  // If a maker reports no margin, all of its expected gain counts as margin.
   const margin = offer.margin ?? 1 - chargedProbability * ratio;
   const full = (1 - margin) / chargedProbability;
   return [
@@ -32,7 +32,7 @@ export function partsOf(offer: Offer, probability: number): [number, number, num
 /** The gains of a maker from a user. */
 export interface GainSeries {
   gain: DailySeries;
-  /** By the maker itself. */
+  /** The gains that the maker expected. */
   expected: DailySeries;
   /** In the order of {@link PARTS}. */
   parts: readonly DailySeries[];
@@ -87,7 +87,7 @@ export class Results {
     }
   }
 
-  /** Squared errors of a maker's probabilities; undefined where there are none. */
+  /** Squared errors of a maker's probabilities; undefined if it has none. */
   score(maker: string, kind: TrialKind): DailySeries | undefined {
     return this.#scores.get(keyOf(maker, kind));
   }

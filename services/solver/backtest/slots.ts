@@ -18,7 +18,7 @@ export interface SlotPrice {
 
 /** Prices of slots in order of time. */
 export interface SlotSource {
-  /** Length of what was recorded: it decides boxes of whole multiples only. */
+  /** Interval of the recording: it decides only boxes that last a whole multiple of it. */
   recordedMs: number;
   fromMs: number;
   toMs: number;

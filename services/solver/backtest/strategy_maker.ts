@@ -12,7 +12,7 @@ import type { TapeMarket } from "./tape_market.ts";
 /** The bet on each box: 1 USDC. */
 const BET = 1_000_000n;
 
-/** Any market will do: a recording has one. */
+/** Any market works: a recording has only one. */
 const { base, quote } = MARKETS[0]!; // there are three
 
 /** A strategy of the solver as a maker: the same code that quotes in production. */
@@ -46,7 +46,7 @@ export class StrategyMaker implements Maker {
   }
 
   accepts(box: TrialBox, _kind: unknown, ratio: number): boolean {
-    return this.#look(box, ratio, false);
+    return this.#passesRecheck(box, ratio, false);
   }
 
   holdMs(box: TrialBox, ratio: number): number {
@@ -54,10 +54,10 @@ export class StrategyMaker implements Maker {
   }
 
   confirms(box: TrialBox, ratio: number): boolean {
-    return this.#look(box, ratio, true);
+    return this.#passesRecheck(box, ratio, true);
   }
 
-  #look(box: TrialBox, ratio: number, isRecorded: boolean): boolean {
+  #passesRecheck(box: TrialBox, ratio: number, isRecorded: boolean): boolean {
     try {
       this.#strategy.recheck(betOf(box), payoutOf(ratio), isRecorded);
       return true;

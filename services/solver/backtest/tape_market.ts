@@ -9,7 +9,7 @@ import type { SlotPrice } from "./slots.ts";
 export interface TapeMarketOptions extends VolatilityOptions {
   /** Age of the spot that strategies see, in milliseconds. */
   priceAgeMs: number;
-  /** Annualised volatility, if known; it is then not estimated. */
+  /** Annualised volatility, if known: then none is estimated. */
   volatility?: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export class TapeMarket implements MarketView {
   readonly #priceAgeMs: number;
   /** Prices that are old enough to be seen. */
   #visible: MarketView["spot"];
-  #coming: NonNullable<MarketView["spot"]>[] = [];
+  #delayed: NonNullable<MarketView["spot"]>[] = [];
   #nowMs = 0;
 
   constructor(options: TapeMarketOptions) {
@@ -37,9 +37,9 @@ export class TapeMarket implements MarketView {
   observe({ timeMs, price }: SlotPrice): void {
     this.#nowMs = timeMs;
     const value = BigInt(price);
-    this.#coming.push({ price: value, lastUpdateMs: timeMs, fresh: true });
-    while (this.#coming[0] && this.#coming[0].lastUpdateMs <= timeMs - this.#priceAgeMs) {
-      this.#visible = this.#coming.shift();
+    this.#delayed.push({ price: value, lastUpdateMs: timeMs, fresh: true });
+    while (this.#delayed[0] && this.#delayed[0].lastUpdateMs <= timeMs - this.#priceAgeMs) {
+      this.#visible = this.#delayed.shift();
     }
     this.stillness.add(timeMs / SLOT_MS, value);
     this.#estimate.addSlot(timeMs, value, this.stillness.share);

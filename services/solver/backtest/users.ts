@@ -3,16 +3,16 @@ import type { Maker, Trial, TrialBet } from "./maker.ts";
 
 /** Behaviour of users. */
 export interface UserPlan {
-  /** How much earlier than the maker the user with the faster feed sees prices, ms; 0 for none. */
+  /** How much earlier than the maker the user `earlier` sees prices, ms; 0 for no such user. */
   leadMs: number;
-  /** How long the user who waits for the best moment keeps a quote, ms; 0 for none. */
+  /** How long the user `patient` keeps a quote, ms; 0 for no such user. */
   waitMs: number;
 }
 
-/** How often the user who waits looks at the price while waiting. */
-const LOOKS = 30;
+/** How often the user `patient` looks at the price while waiting. */
+const PRICE_CHECKS = 30;
 
-/** The user who waits executes once the margin has fallen to this, by that user's model. */
+/** The user `patient` executes once the margin, by that user's own model, has fallen to this. */
 const WAIT_FOR_MARGIN = 0.01;
 
 /** Users by their names in reports. */
@@ -29,14 +29,15 @@ export interface QuotedMaker {
   maker: Maker;
   /** The rival that was best in the first part, and its index. */
   bestRival: { maker: Maker; index: number };
-  /** Users who take their time are tried against it. */
+  /** The users who decide later are also tested on this maker. */
   isTested: boolean;
 }
 
 /**
  * Plans the maker's recheck of an offer that is accepted now.
  *
- * @returns A function that adds the bet of a user: once the offer is executed, and not if it is refused.
+ * @returns A function that adds a user's bet once the offer is executed, and drops it if the maker
+ *   refuses.
  */
 function recheckLater(
   trial: Trial,
@@ -95,21 +96,21 @@ export function offerToUsers(
     trial.undecided.push({ dueMs: trial.quotedMs + leadMs, decide: decideAhead });
   }
   if (waitMs > 0) {
-    const lookMs = Math.ceil(waitMs / LOOKS / SLOT_MS) * SLOT_MS;
+    const checkEveryMs = Math.ceil(waitMs / PRICE_CHECKS / SLOT_MS) * SLOT_MS;
     const decideOrWait = (nowMs: number) => {
       if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return undefined;
       const worth = (probability(nowMs) ?? 0) * ratio;
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
-        return nowMs + lookMs;
+        return nowMs + checkEveryMs;
       }
       recheckLater(trial, quoted, ratio, nowMs)(USERS.patient);
       return undefined;
     };
-    trial.undecided.push({ dueMs: trial.quotedMs + lookMs, decide: decideOrWait });
+    trial.undecided.push({ dueMs: trial.quotedMs + checkEveryMs, decide: decideOrWait });
   }
 }
 
-/** A bet is worth taking if it pays more than it costs on average. */
+/** Whether a bet pays more than it costs on average. */
 function informed(probability: number | undefined, ratio: number): boolean {
   return probability !== undefined && probability * ratio > 1;
 }

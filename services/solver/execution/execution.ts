@@ -49,10 +49,11 @@ export function decodeBet(payload: string): ReservedBet {
 }
 
 /**
- * A recorded execution.
+ * Parses and verifies a recorded execution.
  *
  * @param quoteSigner Verifies the solver's signature.
- * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong together.
+ * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong
+ *   together.
  */
 export function verifiedExecution(
   { key, subject, payload, expiresAtMs }: Intent,
@@ -81,7 +82,10 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
   };
 }
 
-/** The thesis that a committed execution became, as the node has it now; null if it has none of that number. */
+/**
+ * The thesis of a committed execution in its present state; null if the node has no thesis with its
+ * id.
+ */
 export async function committedThesis(
   node: Pick<CoreClient, "getThesis">,
   { receipt }: Intent,
@@ -93,7 +97,8 @@ export async function committedThesis(
 /**
  * The final result of an execution.
  *
- * @throws {RangemakerError} If it ended without a receipt: the node recorded no transaction.
+ * @throws {RangemakerError} If the execution failed without a receipt: the node recorded no
+ *   transaction.
  */
 export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {

@@ -56,7 +56,7 @@ export class Executor {
   readonly #options: ExecutorOptions;
   /** Executions under way by their quote hash: the same quote again waits for the same result. */
   readonly #running = new Map<string, Promise<Intent>>();
-  /** Executions by their intents, so that none is parsed and verified twice. */
+  /** Verified executions by intent, so that each is parsed and verified once. */
   readonly #verified = new WeakMap<Intent, Execution>();
 
   constructor(options: ExecutorOptions) {
@@ -111,14 +111,15 @@ export class Executor {
   async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { intents, clock } = this.#options;
     const { store } = intents;
-    // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
+    // Read before the balances, so that a bet committed in between shows in at least one of the
+    // two.
     const { state, inFlight } = await store.lookUp(quoteHash);
     let intent: Intent;
     if (state === undefined) intent = await this.#record(quoteHash, execution, inFlight);
     else if (isFinal(state)) intent = await store.get(quoteHash);
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else intent = await store.recordAttempt(quoteHash, clock.now());
-    // What this process has recorded need not be verified.
+    // An intent that this process has recorded need not be verified.
     return await intents.submit(intent, { isNew: this.#verified.has(intent) });
   }
 
@@ -130,7 +131,7 @@ export class Executor {
     try {
       const facts = { balances: await checks.checkAndReadBalances(quote), inFlightBefore };
       const { intent, inserted } = await this.#insert(quoteHash, execution, facts);
-      // Otherwise another process has accepted it.
+      // Otherwise another process has accepted the quote.
       if (inserted) {
         this.#verified.set(intent, execution);
         executionLog.accepted(quoteHash, quote);
@@ -163,23 +164,23 @@ export class Executor {
       if (!(thrown instanceof RangemakerError) || thrown.code !== "EXPOSURE_TOO_LARGE") {
         throw thrown;
       }
-      // Theses that settled while this solver was down still count until they are released.
+      // Theses that settled while this solver was down count until they are released.
       if (await releaseSettled().catch(() => 0) === 0) throw thrown;
       return await insert();
     }
   }
 
   /**
-   * Prepares a recorded execution for its transaction: waits until this solver sees what the user may
-   * have seen, then rechecks and hedges.
+   * Prepares a recorded execution for its transaction: waits until this solver has seen all prices
+   * that the user may have seen, then rechecks and hedges.
    *
    * @throws {IntentRefusedError} If the quote is no longer acceptable: its deadline, risk or price.
-   * @throws {OutcomeUnknownError} If it cannot be hedged now, but perhaps later.
+   * @throws {OutcomeUnknownError} If the hedge failed, but may succeed later.
    */
   async prepare(intent: Intent): Promise<void> {
     const { checks, exposure, clock } = this.#options;
     const { quote } = this.#executionOf(intent);
-    // Another process may have recorded it.
+    // Another process may have recorded the execution.
     exposure.reserve(intent.key, quote);
     const holdMs = checks.holdMs(quote);
     // Clocks of other processes may differ.
@@ -188,7 +189,7 @@ export class Executor {
     await finalUnlessRetryable(() => this.#hedgeBetweenChecks(intent, quote));
   }
 
-  /** Rechecks before and after the hedge: a price may have arrived meanwhile. */
+  /** Rechecks before and after the hedge, since a new price may have arrived. */
   async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
     await this.#options.hedge.cover(hash32Schema.parse(key), quote);
@@ -216,9 +217,10 @@ export class Executor {
   }
 
   /**
-   * The transaction of a recorded execution.
+   * The terms of a recorded execution's transaction.
    *
-   * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong together.
+   * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong
+   *   together.
    */
   termsOf(intent: Intent): TransactionTerms {
     return transactionTermsOf(this.#executionOf(intent));

@@ -17,7 +17,7 @@ export interface Hedge {
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
    *
-   * @throws {RangemakerError} If it is not covered; after a retryable error, that is unknown.
+   * @throws {RangemakerError} If the risk is not covered; after a retryable error, it may be.
    */
   cover(quoteHash: Hex, quote: Quote): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** `rangemaker solver reconcile`: ends bets that a restored node lacks. */
+/** `rangemaker solver reconcile`: ends the bets that a restored node lacks. */
 import { repairCommand } from "../../../lib/cli/repair_command.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
@@ -9,8 +9,9 @@ import { options } from "../options.ts";
 import { committedThesis, decodeExecution } from "./execution.ts";
 
 /**
- * Whether the node has the thesis of a committed execution of which it has no receipt. It may have dropped
- * a settled thesis; a reserved one is open, and another thesis with its number means that it is gone.
+ * Whether the node has the thesis of a committed execution, although it has no receipt. Without a
+ * reservation the thesis was settled, and the node may have dropped it by now. Another thesis under
+ * its id means that it is gone.
  */
 export async function isBetOnChain(
   node: Pick<CoreClient, "getThesis">,

@@ -14,7 +14,10 @@ export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
   book: ExposureBook;
   node: Pick<CoreClient, "getThesis">;
-  /** Throws unless the node has the chain of the store: another chain has none of its theses. */
+  /**
+   * Throws unless the node has the chain of the store: on another chain, all theses would be
+   * missing.
+   */
   requireChain(): Promise<void>;
   clock: Clock;
   /** A bet with a known probability was settled. Called once per bet, in one of all processes. */
@@ -30,26 +33,29 @@ export class Reservations {
     this.#options = options;
   }
 
-  /** An execution has ended. The store has released the reservation of one that failed. */
+  /** Called when an execution has ended. If it failed, the store has released its reservation. */
   onExecutionFinished({ key, state }: Intent): void {
     const { book } = this.#options;
     if (state === "failed") book.release(key);
-    // A bet can be settled before its receipt is read; until then it could not be released.
+    // A bet may be settled before its receipt is read, but cannot be released before that.
     const thesis = book.thesisOf(key);
     if (thesis !== undefined) void this.onThesisChanged(thesis);
   }
 
-  /** A thesis changed its state: releases it if it is settled. {@link reconcile} retries a failure. */
+  /**
+   * Called when a thesis changes its state: releases a settled one. {@link reconcile} retries
+   * failures.
+   */
   async onThesisChanged(thesis: Thesis): Promise<void> {
     if (isUnsettled(thesis.status)) return;
     const { quoteHash } = thesis;
-    await this.#orLog(() => this.#release(quoteHash, thesis), { quoteHash });
+    await this.#logFailure(() => this.#release(quoteHash, thesis), { quoteHash });
   }
 
   /**
-   * Makes the book count exactly the reservations in the database, and releases those of theses that
-   * settled while no solver was connected. The node is asked for each one: a thesis that is missing from
-   * a list may only be missing from a node that lags.
+   * Makes the book count exactly the reservations in the database, and releases reservations of
+   * theses that settled while no solver was connected. It asks the node for each thesis: one that
+   * is missing from a list may be unknown only to a node that lags.
    *
    * @returns How many it released.
    * @throws {RangemakerError} If the store or the node cannot be used.
@@ -75,10 +81,10 @@ export class Reservations {
 
   /** Reconciles; a failure is logged, and the next pass tries again. */
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
-    await this.#orLog(() => this.reconcile(signal), {}, signal);
+    await this.#logFailure(() => this.reconcile(signal), {}, signal);
   }
 
-  /** @returns Whether this process released it: of those that see a result, only one does. */
+  /** @returns Whether this process released it: only one of several processes does. */
   async #release(quoteHash: string, thesis: Thesis | undefined): Promise<boolean> {
     const { store, onOutcome } = this.#options;
     if (!await store.release(quoteHash)) return false;
@@ -90,7 +96,7 @@ export class Reservations {
     return true;
   }
 
-  async #orLog(
+  async #logFailure(
     work: () => Promise<unknown>,
     about: { quoteHash?: string },
     signal?: AbortSignal,
@@ -108,7 +114,7 @@ export class Reservations {
     }
   }
 
-  /** A damaged row is reported by the store, and must not keep the others from being released. */
+  /** Undefined for a damaged row, which the store reports, so that others can still be released. */
   async #find(quoteHash: string): Promise<Intent | undefined> {
     try {
       return await this.#options.store.find(quoteHash);
@@ -124,7 +130,7 @@ export class Reservations {
     return thesis?.quoteHash === intent.key ? thesis : undefined;
   }
 
-  /** A thesis that the node does not have so long after its end was dropped. */
+  /** Whether a missing thesis ended so long ago that the node may have dropped it. */
   #isForgotten({ payload }: Intent): boolean {
     const { endTime } = decodeExecution(payload).quote;
     return this.#options.clock.now() > endTime + RECEIPTS_KEPT_MS_MIN;

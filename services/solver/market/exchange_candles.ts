@@ -67,7 +67,7 @@ export async function* exchangeCandles(
       yield candle;
       next = candle.timeMs + CANDLE_MS;
     }
-    // The exchange was down for the rest, or the market is newer.
+    // The rest does not exist: the exchange was down, or the market is newer.
     if (page.length < PAGE_CANDLES) return;
   }
 }

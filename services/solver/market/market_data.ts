@@ -45,8 +45,8 @@ export class MarketPrices implements MarketView {
   }
 
   /**
-   * Adds recorded prices, oldest first; there are no others before `endMs`. Slots that are not newer
-   * than the known ones are ignored, and so are invalid prices.
+   * Adds all recorded prices up to `endMs`, oldest first. Slots that are not newer than the known
+   * ones are ignored, and so are invalid prices.
    */
   addHistory(slots: readonly KnownSlot[], endMs: number): void {
     for (const { time, price } of slots) {
@@ -89,7 +89,7 @@ export class MarketData {
     );
   }
 
-  /** How often hypothetical boxes held, compared with what was predicted. */
+  /** Predicted and observed shares of hypothetical boxes that held. */
   calibration(): MarketCalibration[] {
     return [...this.#pricesByMarket].map(([{ symbol }, { volatility }]) => ({
       symbol,
@@ -148,7 +148,7 @@ export function createHistoryReader(
     async poll(signal) {
       for (const market of marketData.markets) await readMarket(market, signal);
     },
-    // Missing prices also show in the quotes that are refused.
+    // A warning is enough: missing prices also show as refused quotes.
     onFailure: ({ message }) =>
       log.warn("Price history cannot be read: {reason}", { reason: message }),
     onRecovery: () => log.info("Price history can be read again"),

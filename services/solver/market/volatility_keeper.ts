@@ -22,7 +22,7 @@ const SAVED_NAME = "volatility";
 /** Time between two saves: a crash loses about as much. */
 const SAVE_INTERVAL_MS = 60_000;
 
-/** Older states are not used, and no more past candles than this are read. */
+/** Oldest state that is used, and longest span of past candles that is read. */
 const PAST_MAX_MS = 7 * DAY_MS;
 
 /** How long the first quote may wait for past candles. */
@@ -46,8 +46,8 @@ export interface VolatilityKeeperOptions {
 }
 
 /**
- * Keeps the volatility state across restarts, and fills it with candles of an exchange at the start. A
- * failure loses history and logs one line; the start continues.
+ * Keeps the volatility state across restarts, and adds candles of an exchange at the start. After a
+ * failure it logs one line, and the start continues with less history.
  */
 export class VolatilityKeeper {
   readonly #options: VolatilityKeeperOptions;
@@ -151,8 +151,8 @@ export class VolatilityKeeper {
       this.#log.info("Volatility begins with {count} candles of an exchange's history", { count });
     } else {
       this.#log.warn(
-        "Exchange history cannot be read, volatility begins with {count} candles of it and what is " +
-          "known from elsewhere: {reason}",
+        "Exchange history cannot be read, volatility begins with {count} candles of it and the saved " +
+          "state: {reason}",
         { count, reason: messageOf(failure.reason) },
       );
     }

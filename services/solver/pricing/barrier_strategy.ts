@@ -24,7 +24,7 @@ import type { VolatilityForecast } from "./volatility_forecast.ts";
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
   /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;
-  /** Those of the specification by default. */
+  /** The markets of the specification by default. */
   markets?: Markets;
   /** Highest age of a price for quotes, in milliseconds. */
   maxPriceAgeMs: number;
@@ -34,7 +34,7 @@ export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" |
   minWidthTicks: number;
 }
 
-/** A history that ends earlier than this is too old to price from. */
+/** A history that ended longer ago than this is too old for pricing. */
 const HISTORY_LAG_MAX_MS = 10_000;
 
 /** A bet with everything that determines its price. */
@@ -78,8 +78,8 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   /**
-   * By then this solver sees at least what the fastest user saw when the execution was accepted. A box
-   * on which such a user gains nothing does not wait.
+   * After this wait, the solver has seen all that the fastest user saw when the execution was
+   * accepted. A box on which such a user gains nothing does not wait.
    */
   holdMs(bet: BetTerms, payout: bigint): number {
     const { maxPriceAgeMs, userLeadMs } = this.#options;
@@ -183,8 +183,8 @@ function requireForecast(
 }
 
 /**
- * Volatility until the start of a later window, as a share of the forecast's. It decides where the price
- * is at the start; how far the price went on the way there does not matter, hence `endToRangeRatio`.
+ * Volatility until the start of a later window, as a share of the forecast's. It decides the price
+ * at the start. The path to that price does not matter, hence `endToRangeRatio`.
  */
 function startFactorOf(
   { volatility }: MarketView,
@@ -201,7 +201,7 @@ function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void
   throw refusal("OUTSIDE_RANGE", { price: spot, lowerPrice, upperPrice });
 }
 
-/** The past part of a window must be known without a gap, and all inside the range. */
+/** Checks the past part of a window: all its prices must be known and inside the range. */
 function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
   const { startTime, lowerPrice, upperPrice } = bet;
   if (startTime >= nowMs) return;
@@ -224,8 +224,8 @@ interface SkewOptions extends Pick<StrategyContext, "correlatedRisk"> {
 }
 
 /**
- * Share of a bet's winnings that is withheld, since similar bets tend to be lost together. It grows in
- * proportion to what they risk. A maker with logarithmic utility whose wealth is the capacity would
+ * Share of a bet's winnings that is withheld, since similar bets tend to be lost together. It is
+ * proportional to their risk. A maker with logarithmic utility whose wealth is the capacity would
  * withhold all at full capacity (the Kelly criterion); `share` is the charged part of that.
  *
  * @param ownRisk The bet's own part of the risk, if the book already contains it.

@@ -22,9 +22,12 @@ export interface MarketModel {
 
 /** Probabilities that the user wins. */
 export interface BoxPrice {
-  /** By the model, with volatility averaged over its uncertainty. */
+  /** Probability by the model, averaged over the uncertainty of volatility. */
   probability: number;
-  /** If the box survives until its recheck; never lower. The payout is calculated from it. */
+  /**
+   * Probability if the box survives until its recheck; never lower. The payout is calculated from
+   * it.
+   */
   chargedProbability: number;
 }
 
@@ -34,9 +37,9 @@ const RATIO_SCALE = 1e12;
 /**
  * Prices a box that is not broken, for a spot inside its range.
  *
- * Where a lead pays ({@link earlyPriceIsProfitable}), an execution waits as long for its recheck, and a box that
- * breaks meanwhile is refused. So the bets that are executed have survived that time, and are worth
- * more than the quoted box: the nearer to a bound, the more.
+ * If early prices are profitable ({@link earlyPriceIsProfitable}), an execution waits for
+ * `priceLeadMs` before its recheck, which refuses a box that broke meanwhile. Executed bets have
+ * therefore survived that time and are worth more than the quoted box, especially near a bound.
  */
 export function priceBox(
   box: OpenBox,
@@ -46,13 +49,13 @@ export function priceBox(
 ): BoxPrice {
   const noTouch = mixedNoTouch(box, model);
   const probability = noTouch(box.endMs);
-  const charges = earlyPriceIsProfitable(
+  const isCharged = earlyPriceIsProfitable(
     box,
     model,
     priceLeadMs,
     probability * payoutRatio(probability, margin),
   );
-  if (!charges) return { probability, chargedProbability: probability };
+  if (!isCharged) return { probability, chargedProbability: probability };
   const waitEndMs = box.nowMs + priceLeadMs;
   if (box.endMs <= waitEndMs) return { probability, chargedProbability: 1 };
   const survives = noTouch(waitEndMs);
@@ -77,7 +80,7 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
  * distance to the bounds, in deviations of the price over the lead: near a bound the probability
  * rises and falls with the price, in the middle every move lowers it, and far from both it stays.
  *
- * @param worth Probability times payout over bet: what a bet of 1 is worth now.
+ * @param worth Present value of a bet of 1: probability times payout over bet.
  */
 export function earlyPriceIsProfitable(
   box: OpenBox,
@@ -113,7 +116,7 @@ export function earlyPriceIsProfitable(
   return gains > LEAD_GAIN_MAX * bets;
 }
 
-/** Probability that a box is not broken until a time; its end should be asked for first. */
+/** Probability that a box is not broken until a time. Ask for the end of the box first. */
 function mixedNoTouch(
   box: OpenBox,
   { forecast, stillShare, startFactor }: MarketModel,

@@ -34,14 +34,17 @@ export interface PriceMotion {
   volatility: number;
   /** Share of slots in which the price does not move, 0 to below 1. */
   stillShare?: number | undefined;
-  /** Volatility until a window that begins later, as a share of the other; 1 by default. */
+  /** Volatility until the start of a later window, as a share of `volatility`; 1 by default. */
   startFactor?: number | undefined;
 }
 
-/** Up to this many expected moves the recursion is used; beyond, shifted barriers err by under 0.005. */
+/**
+ * Most expected moves for the exact recursion; beyond them, the error of shifted barriers is below
+ * 0.005.
+ */
 const EXACT_MOVES_MAX = 25;
 
-/** Up to this many expected moves, their number is so uncertain that three of them are averaged. */
+/** Up to this many expected moves, their number is so uncertain that three numbers are averaged. */
 const COUNTED_MOVES_MAX = 300;
 
 /** Below this share of still slots, the effect is too small to see. */
@@ -80,8 +83,8 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
 }
 
 /**
- * {@link noTouchAtChecks} of the first check and some of the steps after it. A recursion over all steps
- * has the results of fewer ones too, so the most steps should be asked for first.
+ * {@link noTouchAtChecks} of the first check and some of the steps after it. A recursion over all
+ * steps also yields the results of fewer steps, so ask for the most steps first.
  */
 export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number) => number {
   const { toLower, toUpper, waitMs } = checks;
@@ -94,7 +97,7 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   const stepVariance = perMs * SLOT_MS / (1 - still);
   const stepDeviation = Math.sqrt(stepVariance);
   const noTouchAfter = begun
-    // The current slot may move as well, for the part of it that is left.
+    // The rest of the current slot may contain a move as well.
     ? (count: number) => {
       const variance = stepVariance * count + waitVariance;
       return noTouchProbability({
@@ -127,9 +130,9 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
       const exact = afterSteps(recursion, steps, still);
       if (exact !== undefined) return exact;
     }
-    // The number of moves n is binomial, with mean m = `moves` and variance m · still. Near a barrier,
-    // survival falls like n^-1/2, whose mean is about (m - 0.75 still)^-1/2. A whole `still` is
-    // subtracted: of so many moves, a quarter of one makes no difference.
+    // The number of moves n is binomial, with mean m = `moves` and variance m · still. Near a
+    // barrier, survival falls like n^-1/2, whose mean is about (m - 0.75 still)^-1/2. The code
+    // subtracts a whole `still`: with so many moves, a quarter of one makes no difference.
     if (moves > COUNTED_MOVES_MAX || still === 0) return noTouchAfter(moves - still);
     // Otherwise three counts have its mean and variance.
     const reach = OUTER_DEVIATIONS * Math.sqrt(moves * still);
@@ -151,7 +154,7 @@ interface Recursion {
   byMoves: Float64Array | "certain" | undefined;
 }
 
-/** Exact for the number of moves, up to the most that are likely within the steps. */
+/** Survival for each number of moves, up to the largest likely number within the steps. */
 function recursionOf(
   { toLower, toUpper, waitMs, steps }: Checks,
   firstVariance: number,
@@ -164,7 +167,7 @@ function recursionOf(
   const variance = still > 0 && begun ? 0 : firstVariance;
   const expected = chances * (1 - still);
   const moves = movesMax(chances, still);
-  // A bound that is out of reach is moved there: fewer nodes are needed.
+  // A bound out of reach is moved to the reach, so that fewer nodes are needed.
   const reach = variance > 0 ? Infinity : reachOfMoves(expected) * Math.sqrt(stepVariance);
   if (toLower >= reach && toUpper >= reach) return { steps, extraSteps, byMoves: "certain" };
   const byMoves = noTouchByStep({
@@ -176,13 +179,13 @@ function recursionOf(
   return { steps, extraSteps, byMoves };
 }
 
-/** More moves than these are rarer than 1e-9. */
+/** The probability of more moves than this is below 1e-9. */
 function movesMax(chances: number, still: number): number {
   const expected = chances * (1 - still);
   return Math.min(chances, Math.ceil(expected + 6 * Math.sqrt(expected * still) + 5));
 }
 
-/** Averaged over how many of the steps are moves. */
+/** Survival averaged over the number of steps that are moves. */
 function afterSteps(
   { byMoves, extraSteps }: Recursion,
   steps: number,
@@ -202,15 +205,16 @@ function afterSteps(
   return Math.min(1, sum);
 }
 
-/** Logarithm of the odds below which a bound is out of reach: 1e-6, at most. */
+/** A bound is out of reach below these odds: the logarithm of 1e-6. */
 const OUT_OF_REACH = Math.log(1e-6);
 
 /** Halvings of an interval of five: to 1e-5. */
 const REACH_HALVINGS = 20;
 
 /**
- * How far a number of moves that is at most as uncertain as Poisson's gets, in deviations of a move: the
- * bound of Chernoff, min over t of exp(λ (e^(t²/2) − 1) − t d), for the largest sum by Doob.
+ * How far a random number of moves gets, in deviations of a move, if the number is at most as
+ * uncertain as Poisson's. Chernoff's bound, min over t of exp(λ (e^(t²/2) − 1) − t d), applied to
+ * the largest sum by Doob's inequality.
  */
 function reachOfMoves(expected: number): number {
   if (expected === 0) return 0;

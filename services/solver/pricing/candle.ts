@@ -13,7 +13,7 @@ export interface Candle {
 }
 
 /**
- * How far the price went in a candle, the step from the close before included, in logarithms.
+ * How far the price went in a candle, in logarithms, including the step from the previous close.
  *
  * @param closeBefore Close of the candle directly before; undefined if there is none.
  */
@@ -69,7 +69,7 @@ export class CandleBuilder {
 }
 
 /**
- * Expected range of a walk of so many equal steps, in their deviation: √(2/π) Σ 1/√i (Spitzer, "A
+ * Expected range of a walk of equal steps, in deviations of a step: √(2/π) Σ 1/√i (Spitzer, "A
  * combinatorial lemma and its application to probability theory", 1956).
  */
 export function unitRange(steps: number): number {
@@ -77,7 +77,7 @@ export function unitRange(steps: number): number {
   return Math.sqrt(2 / Math.PI) * (2 * Math.sqrt(steps) + ZETA_HALF + 0.5 / Math.sqrt(steps));
 }
 
-/** Mean range over mean distance between the ends of a walk of so many equal steps. */
+/** Mean range of a walk of equal steps, divided by the mean distance between its ends. */
 export function rangeRatio(steps: number): number {
   return unitRange(steps) / Math.sqrt(2 / Math.PI * steps);
 }
@@ -90,5 +90,5 @@ export function stepsOfRatio(ratio: number): number {
   return Math.min(1, Math.max(0.01, x)) ** -2;
 }
 
-/** Riemann's zeta at 1/2: the sum of 1/√i is 2√n plus this, and less and less. */
+/** Riemann's zeta at 1/2: for large n, the sum of 1/√i up to n is 2√n plus this. */
 const ZETA_HALF = -1.460_354_5;

@@ -13,8 +13,8 @@ const PRIOR_CANDLES = 60;
 export const candleMovesSchema = z.object({ range: decayedMeanSchema, change: decayedMeanSchema });
 
 /**
- * How many moves a candle's path is made of, where only candles are known. The fewer moves, the nearer is
- * the range to the distance between two closes: one move has the same, many have twice as much.
+ * Estimates the number of moves in a candle's path if only candles are known. With few moves, the
+ * range is close to the distance between two closes: equal for one move, twice as much for many.
  */
 export class CandleMoves {
   readonly #range: DecayedMean;
@@ -31,7 +31,7 @@ export class CandleMoves {
   /**
    * Adds a candle that follows directly on the close before.
    *
-   * @param spread Distance of bid and ask, if known: a price that bounces goes further by as much.
+   * @param spread Distance of bid and ask, if known: it widens the range of a price that bounces.
    */
   add(candle: Candle, closeBefore: number, spread = 0): void {
     const bounce = Math.log(1 + spread / candle.low);

@@ -11,9 +11,9 @@ export class DecayedMean {
   readonly halfLifeMs: number;
   #sum = 0;
   #weight = 0;
-  /** The last time that passed, often the same as before, and what it leaves. */
+  /** Cache of the last elapsed time, often the same as before, and the weight that it leaves. */
   #elapsedMs = 0;
-  #keep = 1;
+  #decayFactor = 1;
 
   constructor(
     halfLifeMs: number,
@@ -38,10 +38,10 @@ export class DecayedMean {
   decay(elapsedMs: number): void {
     if (elapsedMs !== this.#elapsedMs) {
       this.#elapsedMs = elapsedMs;
-      this.#keep = 2 ** (-elapsedMs / this.halfLifeMs);
+      this.#decayFactor = 2 ** (-elapsedMs / this.halfLifeMs);
     }
-    this.#sum *= this.#keep;
-    this.#weight *= this.#keep;
+    this.#sum *= this.#decayFactor;
+    this.#weight *= this.#decayFactor;
   }
 
   /** Adds a value at the current time. */

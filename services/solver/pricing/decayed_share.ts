@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DAY_MS } from "../../../lib/time.ts";
 
-/** Observations of one batch count as one: those of a day share its market. */
+/** Observations per batch, which counts as one observation: those of a day share its market. */
 const BATCH_OBSERVATIONS = 4;
 
 const sumsSchema = z.object({
@@ -19,7 +19,7 @@ export const decayedShareSchema = z.object({
 
 type State = z.output<typeof decayedShareSchema>;
 
-/** How often something held, where older observations count less. */
+/** A share of observations that held, in which older ones count less. */
 export class DecayedShare {
   readonly #batchMs: number;
   readonly #state: State;
@@ -37,7 +37,7 @@ export class DecayedShare {
   /**
    * Adds an observation that is later than all before.
    *
-   * @param keep What remains of the weight of all before, 0 to 1.
+   * @param keep Share of the weight of all earlier observations that remains, 0 to 1.
    */
   add(timeMs: number, held: boolean, weight: number, keep: number): void {
     const { total, batch, squares } = this.#state;
@@ -59,8 +59,8 @@ export class DecayedShare {
   }
 
   /**
-   * Standard error of {@link share} around a probability, by chance alone: what batches differ by, but
-   * at least that of independent observations.
+   * Standard error of {@link share} around a probability, by chance alone. It follows from the
+   * differences between batches, but is at least that of independent observations.
    */
   error(probability: number): number {
     const { total, batch, squares } = this.#state;

@@ -183,7 +183,8 @@ function carryBack(
     result[step] = Math.min(result[step - 1]!, probability);
     if (step + 1 === result.length) break;
     for (let i = 0, at = 0; i < count; i++) {
-      // Four sums do not wait for each other; rules have a multiple of four points.
+      // Four independent sums run in parallel in the processor; rules have a multiple of four
+      // points.
       let [a, b, c, d] = [0, 0, 0, 0];
       for (let j = 0; j < count; j += 4, at += 4) {
         a += kernel[at]! * values[j]!;

@@ -22,7 +22,7 @@ export interface Corridor {
 /** Fourier terms: enough for 1e-12 where variance is above {@link SWITCH_RATIO} of w². */
 const FOURIER_TERMS = 7;
 
-/** Variance over squared width of the corridor at which one sum takes over from the other. */
+/** Ratio of variance to the corridor's squared width at which one sum replaces the other. */
 const SWITCH_RATIO = 0.15;
 
 /** A barrier further away than this many deviations is never reached: odds below 1e-16. */

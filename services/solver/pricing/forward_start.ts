@@ -25,12 +25,12 @@ const QUADRATURE = gaussLegendre(32);
 /** Within this many steps of a barrier its shift changes. */
 const LAYER_STEPS = 5;
 
-/** Additional points there. */
+/** Additional points in that layer. */
 const LAYER_QUADRATURE = gaussLegendre(16);
 
 /**
- * Beyond this many steps of spread at the start, so few paths begin in the layer that its constant shift
- * is good to 1e-5.
+ * If the price at the start spreads over more steps than this, so few paths begin in the layer that
+ * the constant shift is good to 1e-5.
  */
 const LAYERED_STEPS_MAX = 30;
 

@@ -1,11 +1,11 @@
 /**
- * How far a price goes at most within a window, as a mixture of three Brownian motions.
+ * The largest move of a price within a window, as a mixture of three Brownian motions.
  *
- * The largest move of one motion is its deviation times a known random variable. If the deviation is
- * uncertain, the logarithm of the largest move is spread further, to either side by its own amount.
- * Three quantiles of what windows did therefore determine the three deviations of a quadrature. A
- * single bet sees one of them, so averaging prices over them is consistent (Piterbarg, "Mixture of
- * models: a simple recipe for a … hangover?", 2003).
+ * The largest move of one motion is its deviation times a known random variable. If the deviation
+ * is uncertain, the logarithm of the largest move spreads further, by a different amount on each
+ * side. Three observed quantiles of windows therefore determine the three deviations of a
+ * quadrature. A single bet sees one of these deviations, so averaging prices over them is
+ * consistent (Piterbarg, "Mixture of models: a simple recipe for a … hangover?", 2003).
  */
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { barrierShift } from "./barrier_shift.ts";
@@ -85,11 +85,11 @@ export function largestMoveQuantile(probability: number, deviation: LogDeviation
 const CERTAIN: LogDeviation = { median: 0, lowerVariance: 0, upperVariance: 0 };
 
 /** Probabilities above this determine no quantile: the table is too coarse. */
-const TAIL = 0.9999;
+const PROBABILITY_MAX = 0.9999;
 
-/** What determines the path of a window between its checks. */
+/** The parameters of a window's path between its checks. */
 export interface CheckedPath {
-  /** Of where it ends. */
+  /** Deviation of the path's end. */
   deviation: number;
   /** Expected moves. */
   moves: number;
@@ -98,8 +98,9 @@ export interface CheckedPath {
 }
 
 /**
- * Logarithm of the largest move that a path without pauses stays below as often as this one stays below
- * `move`. So windows teach the volatility that boxes are priced with, however few moves they have.
+ * Converts a window's largest move to that of a path without pauses: the logarithm of the move that
+ * such a path stays below as often as this path stays below `move`. So even windows with few moves
+ * teach the volatility that boxes are priced with.
  */
 export function logOfEquivalentContinuousMove(
   move: number,
@@ -109,11 +110,11 @@ export function logOfEquivalentContinuousMove(
   const checks = { toLower: move, toUpper: move, waitMs: 0, steps };
   const volatility = deviation * Math.sqrt(YEAR_MS / (steps * SLOT_MS));
   const below = noTouchAtChecks(checks, { volatility, stillShare });
-  if (below > TAIL) return Math.log(move + barrierShift(deviation * deviation / moves));
+  if (below > PROBABILITY_MAX) return Math.log(move + barrierShift(deviation * deviation / moves));
   return Math.log(deviation) + largestMoveQuantile(below, CERTAIN);
 }
 
-/** The deviation whose largest moves have these quantiles: of 10, 50 and 90 %. */
+/** The deviation whose largest moves have these quantiles at 10, 50 and 90 %. */
 export function deviationFrom(low: number, median: number, high: number): LogDeviation {
   const variance = (distance: number) => (distance / NORMAL_QUANTILE) ** 2;
   const found: LogDeviation = {

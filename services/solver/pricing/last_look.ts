@@ -2,8 +2,8 @@ import { payoutFor } from "./box_price.ts";
 import { refusal } from "./refusals.ts";
 
 /**
- * Share of the margin by which a price may move before a quote is refused, in either direction. Half
- * of the margin stays with the maker, even if the user picks the best moment.
+ * Share of the margin by which a price may move before a quote is refused, in either direction. The
+ * maker keeps half of the margin even if the user picks the best moment.
  */
 const TOLERANCE_OF_MARGIN = 0.5;
 

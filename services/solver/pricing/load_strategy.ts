@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import type { PricingStrategy, StrategyContext, StrategyFactory } from "./strategy.ts";
 
-/** The file of a strategy cannot be used; the message names it and what is missing. */
+/** The file of a strategy cannot be used; the message has its name and the reason. */
 export class StrategyError extends RangemakerError {
   constructor(message: string) {
     super("STRATEGY", message);
@@ -13,7 +13,7 @@ export class StrategyError extends RangemakerError {
 /**
  * Loads the strategy that a TypeScript or JavaScript file exports by default.
  *
- * @returns A factory that checks what the file's own factory returns.
+ * @returns A factory that checks the result of the file's own factory.
  * @throws {StrategyError} If the file cannot be loaded or exports no function.
  */
 export async function loadStrategy(path: string): Promise<StrategyFactory> {
@@ -32,7 +32,7 @@ export async function loadStrategy(path: string): Promise<StrategyFactory> {
   return (context) => createChecked(path, factory, context);
 }
 
-// Parameters and results of a function cannot be checked in advance; its result is.
+// The type of a function cannot be checked in advance, so its result is checked.
 function createChecked(
   path: string,
   // deno-lint-ignore ban-types -- its type is unknown
@@ -53,7 +53,7 @@ function createChecked(
   ];
   if (missing.length > 0) {
     throw new StrategyError(
-      `Strategy ${path} cannot be used: what its factory returns lacks ${missing.join(", ")}`,
+      `Strategy ${path} cannot be used: the result of its factory lacks ${missing.join(", ")}`,
     );
   }
   const checked = strategy as PricingStrategy; // its members were just checked

@@ -6,9 +6,9 @@ import type { PricedBet, PricingStrategy } from "./strategy.ts";
 const RANDOM_BITS = 53n;
 
 /**
- * The payout of the spec's mock: the bet times 1.05 + r · 0.05, r random in [0, 1). Only integers are
- * drawn, so rounding never leaves the range; if the range contains no integer, the bet is so small
- * (below 10) that the payout is the bet itself.
+ * The payout of the spec's mock: the bet times 1.05 + r · 0.05, r random in [0, 1). Only integers
+ * are drawn, so rounding never leaves the range. A range without an integer belongs to a bet below
+ * 10, whose payout is the bet itself.
  */
 export class MockStrategy implements PricingStrategy {
   readonly name = "mock";

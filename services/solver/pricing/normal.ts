@@ -37,7 +37,7 @@ export function normalBelow(z: number): number {
 
 /**
  * Probability that a standard normal variable lies between two bounds; negative if they are
- * swapped. Keeps its digits in the upper tail, where two values near 1 would lose them.
+ * swapped. Precise in the upper tail too, where subtracting two values near 1 would lose digits.
  */
 export function normalBetween(from: number, to: number): number {
   if (from > 0 && to > 0) return lowerTail(from) - lowerTail(to);

@@ -31,7 +31,7 @@ const STRATEGY_RULE = `Expected ${
   STRATEGY_NAMES.join(", ")
 } or the path of a strategy, such as ./mine.ts`;
 
-/** A built-in strategy by its name, or the path of a module: with a slash or an extension. */
+/** The name of a built-in strategy, or the path of a module, which contains a slash or a dot. */
 const strategy = {
   ...kinds.module,
   schema: z.string().refine(
@@ -87,7 +87,7 @@ export const pricingOptions = optionTable({
   pricing: {
     flags: "--pricing <strategy>",
     description: "mock: 1.05 to 1.10 times the bet at random; barrier: by a model of the price; " +
-      "or the path of your own, such as ./mine.ts",
+      "or the path of a strategy of your own, such as ./mine.ts",
     kind: strategy,
     default: "mock",
   },

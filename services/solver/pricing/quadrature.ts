@@ -43,8 +43,9 @@ export function integrate(
 }
 
 /**
- * The rule of Gauss and Hermite with three points: the mean of a smooth function of a normal variable is
- * that of its values at the variable's mean and {@link OUTER_DEVIATIONS} below and above, with these weights.
+ * The Gauss-Hermite rule with three points: the mean of a smooth function of a normal variable is
+ * the weighted mean of three values, at the variable's mean and {@link OUTER_DEVIATIONS} below and
+ * above it.
  */
 export const CENTRE_WEIGHT = 2 / 3;
 export const OUTER_WEIGHT = 1 / 6;

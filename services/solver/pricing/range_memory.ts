@@ -1,12 +1,12 @@
 /**
  * How far the price goes per minute, with short and long memories, blended by horizon.
  *
- * Ranges count in first power: a jump counts, but not squared, and first powers predict better
- * (Forsberg and Ghysels, "Why do absolute returns predict volatility so well?", 2007). The weights
- * follow from one rule: a memory with half-life τ has the highest weight for a horizon of 2.5 τ, and
- * less for others, w = √u / (1 + u) with u = τ / (0.4 H). Such a mixture approximates the long memory of
- * volatility (Corsi, "A simple approximate long-memory model of realized volatility", 2009; Zumbach,
- * "The RiskMetrics 2006 methodology").
+ * Ranges are averaged, not squared: a jump counts less, and the forecast is better (Forsberg and
+ * Ghysels, "Why do absolute returns predict volatility so well?", 2007). The weights follow from
+ * one rule: a memory with half-life τ has the highest weight for a horizon of 2.5 τ, and less for
+ * others, w = √u / (1 + u) with u = τ / (0.4 H). Such a mixture approximates the long memory of
+ * volatility (Corsi, "A simple approximate long-memory model of realized volatility", 2009;
+ * Zumbach, "The RiskMetrics 2006 methodology").
  */
 import { z } from "zod";
 import { DecayedMean, decayedMeanSchema } from "./decayed_mean.ts";
@@ -18,7 +18,7 @@ const HALF_LIVES_MS = [5, 60, 720, 8_640, 103_680].map((minutes) => minutes * MI
 /** The half-life with the highest weight for a horizon, as a share of the horizon. */
 const HALF_LIFE_PER_HORIZON = 0.4;
 
-/** A mean of fewer moves than these counts less: mostly, its size is chance. */
+/** A mean of fewer moves than this counts less, since it is mostly chance. */
 const RELIABLE_MOVES = 100;
 
 /** A mean range with its half-life. */
@@ -26,7 +26,7 @@ export interface DecayedRange {
   halfLifeMs: number;
   /** In logarithms of the price, per minute. */
   mean: number;
-  /** Moves that it is made of. */
+  /** Number of moves in the mean. */
   moves: number;
 }
 

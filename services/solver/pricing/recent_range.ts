@@ -5,19 +5,22 @@ import { MINUTE_MS } from "../../../lib/time.ts";
 
 /** Length of the candles whose ranges are averaged. */
 const SHORT_CANDLE_MS = 5_000;
-/** Memory of the mean: the last minute, which candles of a minute do not contain yet. */
+/** Half-life of the mean: the last minute, which candles of a minute do not contain yet. */
 const HALF_LIFE_MS = 60_000;
 
 /** Memory of the relation between the two kinds of candles. */
 const RELATION_HALF_LIFE_MS = 3_600_000;
 
-/** A candle counts as at most this many times the mean, so that a jump is not taken for a new level. */
+/**
+ * A candle counts as at most this many times the mean, so that a jump does not count as a new
+ * level.
+ */
 const RAISE_MAX = 3;
 
 /** Candles before a jump can be recognised. */
 const CANDLES_MIN = 5;
 
-/** Weight of the relation by theory, until candles of a minute say otherwise. */
+/** Weight of the theoretical relation, in minutes, until it is learned. */
 const PRIOR_MINUTES = 5;
 
 /**
@@ -52,7 +55,7 @@ export class RecentRange {
     this.#before = candle;
   }
 
-  /** Adds the range of a minute that the slots before belong to. */
+  /** Adds the range of a minute, whose slots were added before. */
   addMinute(range: number, weight: number): void {
     this.#long.add(range, weight);
   }
@@ -82,7 +85,7 @@ export class RecentRange {
     return { mean: mean * relation, halfLifeMs: HALF_LIFE_MS };
   }
 
-  /** The range of a candle, and its weight: one that covers a part of its time is extrapolated. */
+  /** The range of a candle, and its weight. The range of a partial candle is extrapolated. */
   #measured(candle: JoinedCandle): { range: number; weight: number } {
     const before = this.#before;
     const follows = before !== undefined && before.timeMs + SHORT_CANDLE_MS === candle.timeMs;

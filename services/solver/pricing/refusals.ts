@@ -2,7 +2,9 @@ import { failuresOf } from "../../../lib/protocol/failures.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
-/** What `--pricing barrier` refuses: the text of each code, made from the numbers in `details`. */
+/**
+ * The refusals of `--pricing barrier`: the text of each code, made from the numbers in `details`.
+ */
 const TEXTS = {
   PRICE_UNAVAILABLE: (
     d: { symbol: string; ageMs: number | null; isStale: boolean; maxPriceAgeMs: number },
@@ -47,7 +49,7 @@ const TEXTS = {
 };
 
 interface CurrentPayout {
-  /** Of a new quote; null if there would be none. */
+  /** Payout of a new quote; null if none is possible. */
   currentPayout: bigint | null;
 }
 
@@ -63,7 +65,7 @@ export function refusal<Code extends keyof typeof TEXTS>(
   facts: Parameters<typeof TEXTS[Code]>[0],
   pricing?: PricingDetails,
 ): PricingRefusedError {
-  // One value is a list of one parameter, which TypeScript does not see of a generic one.
+  // A list of one value is that parameter list, which TypeScript cannot derive for a generic type.
   const { message, details } = failure(code, ...[facts] as Parameters<typeof TEXTS[Code]>);
   return new PricingRefusedError(code, message, { details, ...(pricing && { pricing }) });
 }

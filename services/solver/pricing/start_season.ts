@@ -1,36 +1,37 @@
 import { z } from "zod";
 import { HOUR_MS } from "../../../lib/time.ts";
 
-/** Windows of one minute of the hour after which older ones lose weight: those of two months. */
+/** Windows per minute of the hour after which older ones lose weight: two months. */
 const MEMORY_WINDOWS = 1_440;
 
-/** Fewer windows of one minute of the hour say too little about how much they differ by chance. */
+/** With fewer windows per minute of the hour, the variance by chance is too uncertain. */
 const WINDOWS_MIN = 24;
 
-/** One window counts as at most this far from what was expected of it. */
-const LOG_MAX = 3;
+/** Largest difference from the expectation with which one window counts. */
+const LOG_DIFFERENCE_MAX = 3;
 
 /** State of a {@link StartSeason}. */
 export const startSeasonSchema = z.object({
   /** By start within the hour. */
   cells: z.array(
     z.object({
-      mean: z.number().min(-LOG_MAX).max(LOG_MAX),
+      mean: z.number().min(-LOG_DIFFERENCE_MAX).max(LOG_DIFFERENCE_MAX),
       windows: z.number().min(0).max(MEMORY_WINDOWS),
     }),
   ),
-  /** Of a window, about the mean of its cell. */
+  /** Variance of a window around the mean of its cell. */
   variance: z.number().nonnegative(),
 });
 
 type State = z.output<typeof startSeasonSchema>;
 
 /**
- * Windows that start in some minutes of the hour move further: the logarithm of the factor per minute,
- * shrunk towards 0 (James and Stein, "Estimation with quadratic loss", 1961). Prices that go on in one
- * direction, as after a full hour, go further than the sizes of single minutes say.
+ * Windows that start in some minutes of the hour move further: the logarithm of the factor per
+ * minute, shrunk towards 0 (James and Stein, "Estimation with quadratic loss", 1961). Prices that
+ * trend, as after a full hour, go further than the ranges of single minutes suggest.
  *
- * The shrinkage follows from the data: it keeps the share of the variance that chance does not explain.
+ * The shrinkage follows from the data: it keeps the share of the variance that chance does not
+ * explain.
  */
 export class StartSeason {
   readonly #state: State;
@@ -45,19 +46,19 @@ export class StartSeason {
     };
   }
 
-  /** What a window that begins now adds to the logarithm of how far others go. */
+  /** The offset of a window that begins at a time, to the logarithm of how far windows go. */
   at(startMs: number): number {
     this.#offsets ??= this.#shrunk();
     return this.#offsets[this.#indexOf(startMs)]!; // one per cell
   }
 
-  /** Adds the logarithm of how far a window went, less what was expected of it. */
+  /** Adds the logarithm of how far a window went, minus the expected one. */
   add(startMs: number, log: number): void {
     const state = this.#state;
     const index = this.#indexOf(startMs);
     const cell = state.cells[index]!; // the index is below the number of cells
     cell.windows = Math.min(MEMORY_WINDOWS, cell.windows + 1);
-    const off = Math.max(-LOG_MAX, Math.min(LOG_MAX, log)) - cell.mean;
+    const off = Math.max(-LOG_DIFFERENCE_MAX, Math.min(LOG_DIFFERENCE_MAX, log)) - cell.mean;
     cell.mean += off / cell.windows;
     if (cell.windows > 1) {
       const known = cell.windows * state.cells.length;

@@ -8,13 +8,13 @@ import { DecayedMean } from "./decayed_mean.ts";
  */
 const HALF_LIVES_MS = [30_000, 300_000, 3_600_000];
 
-/** A smallest move is forgotten after one to two of these. */
+/** The smallest move is forgotten after one to two of these periods. */
 const TICK_MEMORY_MS = 1_800_000;
 
 /**
- * A price within this many ticks of where it last moved to has not moved: trades alternate between the
- * bid, the ask and the level behind (Roll, "A simple implicit measure of the effective bid-ask spread",
- * 1984). On a quiet market, the few larger moves decide most boxes.
+ * A price within this many ticks of its last move's end has not moved: trades alternate between the
+ * bid, the ask and the level behind (Roll, "A simple implicit measure of the effective bid-ask
+ * spread", 1984). On a quiet market, the few larger moves decide most boxes.
  */
 const BOUNCE_TICKS = 2n;
 
@@ -47,7 +47,7 @@ export class StillPrices {
     if (moved) this.#anchor = price;
   }
 
-  /** Share of slots in which the price does not move, as expected of the next ones; 0 without data. */
+  /** Expected share of the next slots in which the price does not move; 0 without data. */
   get share(): number {
     let highest = 0;
     for (const { mean } of this.#still) highest = Math.max(highest, mean ?? 0);

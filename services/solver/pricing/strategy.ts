@@ -15,20 +15,22 @@ export const STRATEGY_NAMES = ["mock", "barrier"] as const;
 
 /** The explanation of a price: `pricing` of quotes and estimates. */
 export const pricingDetailsSchema = z.object({
-  probability: z.number().describe("By the model, that the user wins"),
+  probability: z.number().describe("Probability that the user wins, by the model"),
   chargedProbability: z.number()
-    .describe("The same if the price is inside until the execution's recheck; sets the payout"),
+    .describe(
+      "Probability if the price stays inside until the execution's recheck; sets the payout",
+    ),
   volatility: z.number().describe("Annualised, forecast for the time to the end of the window"),
   volatilitySpread: z.number()
     .describe("Standard deviation of the logarithm of the volatility; prices are averaged over it"),
   stillShare: z.number()
-    .describe("That the price does not move from one 100 ms slot to the next"),
+    .describe("Probability that the price does not move from one 100 ms slot to the next"),
   spot: described(uint64Schema, "Current price, 6 decimals"),
   spotAgeMs: z.number().int().nonnegative().describe("Age of that price, milliseconds"),
   margin: z.number(),
   skew: z.number()
     .describe("Share of the winnings that is withheld because the solver holds similar bets"),
-}).meta({ id: "Pricing", description: "How a price came about, with `--pricing barrier`" });
+}).meta({ id: "Pricing", description: "Explanation of a price, with `--pricing barrier`" });
 
 /** The details of a price in JSON form. */
 export type PricingDetails = z.input<typeof pricingDetailsSchema>;
@@ -70,7 +72,7 @@ const PRICING_REFUSALS = {
 /** The reason why a strategy has no price. */
 export type PricingRefusal = keyof typeof PRICING_REFUSALS;
 
-/** Whether a code of a failure is one of them: nothing is wrong with the solver. */
+/** Whether an error code is a refusal by the strategy, which is no fault of the solver. */
 export const isPricingRefusal = (code: string): boolean => Object.hasOwn(PRICING_REFUSALS, code);
 
 /** A bet without a price. */
@@ -116,7 +118,10 @@ export interface PricingStrategy {
 
 /** A strategy's current view of a market. */
 export interface MarketView {
-  /** The newest price, integer with 6 decimals, and when the exchanges made it; undefined before the first. */
+  /**
+   * The newest price, an integer with 6 decimals, and its time at the exchanges; undefined before
+   * the first.
+   */
   readonly spot: { price: bigint; lastUpdateMs: number; fresh: boolean } | undefined;
   /** Forecasts by horizon. */
   readonly volatility: VolatilityForecaster;
@@ -174,7 +179,8 @@ export function strategyContext(
 }
 
 /**
- * The default export of a strategy's file; `docs/examples/strategy.ts` is an example. A payout that is
- * not above the bet is refused with `PAYOUT_TOO_LOW`, one above ten times the bet is cut.
+ * The default export of a strategy's file; `docs/examples/strategy.ts` is an example. A payout that
+ * is not above the bet is refused with `PAYOUT_TOO_LOW`; a payout above ten times the bet is
+ * reduced to that.
  */
 export type StrategyFactory = (context: StrategyContext) => PricingStrategy;

@@ -15,20 +15,25 @@ import { type Calibration, outcomesStateSchema, WindowOutcomes } from "./window_
 import { YEAR_MS } from "../../../lib/time.ts";
 
 export interface VolatilityOptions {
-  /** Lowest annualised volatility of a forecast: a still price is no evidence of a low one. */
+  /** Lowest annualised volatility of a forecast: a still price does not prove a low one. */
   floor: number;
   /** Prices must cover this much time before the first forecast, in milliseconds. */
   minHistoryMs: number;
 }
 
-/** Lengths of the windows that forecasts are compared with; the first ones are made of slots. */
+/**
+ * Lengths of the windows that forecasts are compared with; the shortest windows are made of slots.
+ */
 const HORIZONS_MS = [
   ...[1, 4, 15].map((seconds) => seconds * 1_000),
   ...[1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS),
 ];
 
-/** The horizon of a minute: the first one made of candles. Other horizons take their prior from it. */
-const MINUTE = HORIZONS_MS.indexOf(CANDLE_MS);
+/**
+ * Index of the horizon of a minute, the first one made of candles. Other horizons take their prior
+ * from it.
+ */
+const MINUTE_INDEX = HORIZONS_MS.indexOf(CANDLE_MS);
 
 /** Windows with fewer moves say little about the size of a move. */
 const SLOT_WINDOW_MOVES_MIN = 8;
@@ -36,7 +41,7 @@ const SLOT_WINDOW_MOVES_MIN = 8;
 /** The lowest share of slots that move: a price that has not moved yet may still do so. */
 const MOVING_MIN = 1e-4;
 
-/** The deviation of a minute over its mean range, before it is learned: -ln 1.6, and its uncertainty. */
+/** Prior of a minute's deviation over its mean range: -ln 1.6, and its uncertainty. */
 const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.35 ** 2, upperVariance: 0.35 ** 2 };
 
 /** Additional deviation of the logarithm if the history is shorter than the horizon, per factor e. */
@@ -45,7 +50,9 @@ const SPREAD_PER_MISSING_HISTORY = 0.1;
 /** A history below this is short: one jump could dominate it. */
 const EARLY_MS = 300_000;
 
-/** In a short history, a minute counts as at most this many times what its slots say. */
+/**
+ * In a short history, a minute's range counts as at most this many times the range by its slots.
+ */
 const EARLY_RAISE_MAX = 1.5;
 
 /** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
@@ -70,9 +77,9 @@ export type VolatilityState = z.input<typeof volatilityStateSchema>;
  * Volatility of one market for every horizon, from prices 100 ms apart, from candles, or from both:
  * past candles may be added first, then slots as they arrive.
  *
- * How far prices go per minute gives a base for each horizon. How much further or less far windows of
- * that horizon went than their base, and how reliably, is learned from all windows that have ended: so
- * no constant has to fit every market.
+ * The ranges of minutes give a base for each horizon. The class learns from all ended windows of
+ * that horizon how far they went relative to their base, and how reliably, so that no constant has
+ * to fit every market.
  */
 export class MarketVolatility implements VolatilityForecaster {
   readonly #options: VolatilityOptions;
@@ -97,7 +104,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#season = new Season(state?.season);
     this.#candleMoves = new CandleMoves(CANDLE_MS / SLOT_MS, state?.candleMoves);
     this.#outcomes = HORIZONS_MS.map((ms, index) =>
-      new WindowOutcomes(ms, index < MINUTE ? 1_000 : CANDLE_MS, state?.outcomes[index])
+      new WindowOutcomes(ms, index < MINUTE_INDEX ? 1_000 : CANDLE_MS, state?.outcomes[index])
     );
     this.#historyMs = state?.historyMs ?? 0;
     this.#endMs = state?.endMs ?? 0;
@@ -117,7 +124,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const candle = this.#candles.add(timeMs, value);
     if (candle !== undefined) this.#addMinute(candle, candle.firstMs);
     const bar = { endMs: timeMs, high: value, low: value, close: value };
-    for (let index = 0; index < MINUTE; index++) {
+    for (let index = 0; index < MINUTE_INDEX; index++) {
       const outcomes = this.#outcomes[index]!; // one of the horizons
       if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
       outcomes.observe(bar);
@@ -143,7 +150,7 @@ export class MarketVolatility implements VolatilityForecaster {
     return Math.max(this.#historyMs, this.#recent.historyMs);
   }
 
-  /** How often boxes held that nobody bet on, by horizon. */
+  /** Shares of hypothetical boxes that held, by horizon. */
   get calibrations(): readonly Calibration[] {
     return this.#outcomes.map(({ calibration }) => calibration);
   }
@@ -164,7 +171,9 @@ export class MarketVolatility implements VolatilityForecaster {
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
 
-  /** The state for a restart; what is known of the last minute is learned again. */
+  /**
+   * The state for a restart. The range of the last minute is not part of it, and is learned again.
+   */
   toJSON(): VolatilityState {
     return {
       version: 5,
@@ -178,7 +187,7 @@ export class MarketVolatility implements VolatilityForecaster {
     };
   }
 
-  /** @param firstMs Prices of the minute are known from here on; its range is extrapolated. */
+  /** @param firstMs First known price of the minute; its range is extrapolated from there. */
   #addMinute(candle: Candle, firstMs = candle.timeMs): void {
     const { timeMs, durationMs, high, low, close } = candle;
     if (timeMs < this.#endMs) return;
@@ -201,14 +210,14 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#endMs = endMs;
     this.#close = close;
     this.#outcomes.forEach((outcomes, index) => {
-      if (index < MINUTE) return;
+      if (index < MINUTE_INDEX) return;
       if (before === undefined) outcomes.drop();
       outcomes.observe({ endMs, high, low, close });
       this.#begin(index, endMs, durationMs, close);
     });
   }
 
-  /** Begins a window if its time has come since the price before. */
+  /** Begins a window if a step has begun since the previous price. */
   #begin(index: number, nowMs: number, elapsedMs: number, price: number): void {
     const outcomes = this.#outcomes[index]!; // one of the horizons
     const step = (timeMs: number) => Math.floor(timeMs / outcomes.stepMs);
@@ -225,7 +234,7 @@ export class MarketVolatility implements VolatilityForecaster {
     return this.#slotMoves ?? this.#candleMoves.perCandle;
   }
 
-  /** Logarithm of the deviation over a horizon, before the correction that windows teach. */
+  /** Logarithm of the deviation over a horizon, before the learned correction. */
   #base(nowMs: number, horizonMs: number): number | undefined {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.mean;
     const fast = recent && {
@@ -239,25 +248,28 @@ export class MarketVolatility implements VolatilityForecaster {
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
   }
 
-  /** Correction per horizon; each one's prior is its neighbour nearer to one minute. */
+  /** Learned correction per horizon. The prior of each is its neighbour nearer to one minute. */
   #learned(): readonly LogDeviation[] {
     const learned: LogDeviation[] = [];
     let prior = PRIOR;
-    for (let index = MINUTE; index < HORIZONS_MS.length; index++) {
+    for (let index = MINUTE_INDEX; index < HORIZONS_MS.length; index++) {
       prior = learned[index] = this.#outcomes[index]!.deviation(prior); // one per horizon
     }
-    prior = learned[MINUTE]!;
-    for (let index = MINUTE - 1; index >= 0; index--) {
+    prior = learned[MINUTE_INDEX]!;
+    for (let index = MINUTE_INDEX - 1; index >= 0; index--) {
       prior = learned[index] = this.#outcomes[index]!.deviation(prior);
     }
     return learned;
   }
 
-  /** {@link #learned} of a window that begins now, at any horizon: linear in its logarithm, constant beyond the last ones. */
+  /**
+   * {@link #learned} of a window that begins now, at any horizon: interpolated by the horizon's
+   * logarithm, constant beyond the ends.
+   */
   #learnedOver(nowMs: number, horizonMs: number): LogDeviation & { endToRangeRatio: number } {
     const learned = this.#learned();
     const at = (index: number) => {
-      const outcomes = this.#outcomes.at(index)!; // one per horizon, as what was learned
+      const outcomes = this.#outcomes.at(index)!; // one per horizon, like `learned`
       const { median, ...spread } = learned.at(index)!;
       const { endToRangeRatio } = outcomes;
       return { median: median + outcomes.offsetAt(nowMs), ...spread, endToRangeRatio };

@@ -4,7 +4,7 @@ import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 export interface VolatilityNode {
   /** Annualised. */
   volatility: number;
-  /** Its probability; those of a forecast add up to 1. */
+  /** Probability of this node; the weights of a forecast add up to 1. */
   weight: number;
 }
 
@@ -16,7 +16,7 @@ export interface VolatilityForecast {
   spread: number;
   /** From the lowest to the highest. */
   nodes: readonly VolatilityNode[];
-  /** Deviation of where the price ends, as a share of what follows from how far it goes. */
+  /** Deviation of the window's end, as a share of the deviation that the largest move implies. */
   endToRangeRatio: number;
 }
 

@@ -18,8 +18,9 @@ const BINS = 61;
 const LOWEST = -3;
 
 /**
- * Memory of the histogram: a day for windows of up to a minute, and as the root of the length for longer
- * ones. What short windows do differs between calm and busy days; long ones need time to be counted.
+ * Memory of the histogram: a day for windows of up to a minute, and as the root of the length for
+ * longer ones. Short windows differ between calm and busy days; long windows are too few for a
+ * short memory.
  */
 function memoryOf(horizonMs: number): number {
   return DAY_MS * Math.sqrt(Math.max(1, horizonMs / MINUTE_MS));
@@ -37,16 +38,16 @@ const WINDOWS_PER_FIT = 20;
 /** Windows under way that overlap. */
 const OVERLAP = 8;
 
-/** The odds whose boxes are counted: those that hold with these probabilities, by the forecast. */
+/** The forecast's probabilities of the hypothetical boxes that are counted. */
 export const WATCHED_ODDS = [0.25, 0.5, 0.75] as const;
 
 /** State of {@link WindowOutcomes}. */
 export const outcomesStateSchema = z.object({
   counts: z.array(z.number().nonnegative()).length(BINS),
   windows: z.number().nonnegative(),
-  /** Sum over windows: how far from its start each ended, as a share of how far it went. */
+  /** Sum over windows of the distance between start and end, as a share of the largest move. */
   ends: z.number().nonnegative(),
-  /** Absent where starts are not in the same minutes of every hour. */
+  /** Absent if windows do not start in the same minutes of every hour. */
   starts: startSeasonSchema.optional(),
   /** In the order of the odds. */
   held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
@@ -64,15 +65,15 @@ export const outcomesStateSchema = z.object({
 
 type State = z.output<typeof outcomesStateSchema>;
 
-/** How often boxes held whose odds were known, though nobody bet on them. */
+/** Predicted and observed shares of hypothetical boxes that held. */
 export interface Calibration {
   horizonMs: number;
-  /** Windows that ended: overlapping ones count as their own part, older ones less. */
+  /** Number of ended windows: overlapping windows count in part, older ones count less. */
   windows: number;
   /** By the probability that the forecast gave: {@link WATCHED_ODDS}. Empty without windows. */
   boxes: readonly {
     predicted: number;
-    /** Share that held. */
+    /** Share of the boxes that held. */
     held: number;
     /** Standard error of `held` by chance alone. */
     error: number;
@@ -88,8 +89,8 @@ export interface WindowBar {
 }
 
 /**
- * What windows of one length did, compared with the forecast at their start: how far the price went at
- * most, in logarithms, above a base that follows the volatility of the moment.
+ * The outcomes of windows of one length, compared with the forecast at their start: the logarithm
+ * of the largest move, relative to a base that follows the present volatility.
  */
 export class WindowOutcomes {
   readonly horizonMs: number;
@@ -99,7 +100,7 @@ export class WindowOutcomes {
   readonly #starts: StartSeason | undefined;
   readonly #held: readonly DecayedShare[];
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
-  #unfitted = 0;
+  #windowsSinceFit = 0;
 
   /** @param unitMs Length of the bars that windows are made of. */
   constructor(horizonMs: number, unitMs: number, state?: State) {
@@ -122,11 +123,11 @@ export class WindowOutcomes {
     this.#state.open.length = 0;
   }
 
-  /** Adds a bar to the windows under way and completes those that end with it. */
+  /** Adds a bar to the windows under way, and completes the windows that end with it. */
   observe({ endMs, high, low, close }: WindowBar): void {
     const { open } = this.#state;
     for (const window of open) {
-      // Most slots change neither, and a write of a number costs an allocation.
+      // Most slots change neither, and writing a number costs an allocation.
       if (high > window.high) window.high = high;
       if (low < window.low) window.low = low;
     }
@@ -139,8 +140,8 @@ export class WindowOutcomes {
   /**
    * Begins a window.
    *
-   * @param base Logarithm of the expected deviation, without what is learned here.
-   * @param path The deviation that is expected with what is learned, and the moves it is made of.
+   * @param base Logarithm of the expected deviation, before the correction learned here.
+   * @param path The expected deviation with that correction, and its number of moves.
    */
   begin(
     nowMs: number,
@@ -155,22 +156,22 @@ export class WindowOutcomes {
   }
 
   /**
-   * Logarithm of the deviation of a window, above its base.
+   * Logarithm of the deviation of a window, relative to its base.
    *
-   * @param prior What to expect before there are windows.
+   * @param prior The expectation before there are windows.
    */
   deviation(prior: LogDeviation): LogDeviation {
     return this.#fitted(prior).deviation;
   }
 
-  /** What the minute of the hour adds to {@link deviation} for a window that begins then. */
+  /** The addition to {@link deviation} for a window that begins in that minute of the hour. */
   offsetAt(startMs: number): number {
     return this.#starts?.at(startMs) ?? 0;
   }
 
   /**
-   * Deviation of where windows end, as a share of what follows from how far they go: below 1 if prices
-   * bounce or return, above 1 if they trend.
+   * Deviation of the ends of windows, as a share of the deviation that their largest moves imply:
+   * below 1 if prices bounce or return, above 1 if they trend.
    */
   get endToRangeRatio(): number {
     const { ends, windows } = this.#state;
@@ -217,13 +218,15 @@ export class WindowOutcomes {
     bounds.forEach((bound, index) => {
       this.#held[index]!.add(endMs, log <= bound, weight, keep); // one per bound
     });
-    this.#unfitted += 1;
+    this.#windowsSinceFit += 1;
   }
 
   #fitted(prior: LogDeviation) {
     const fit = this.#fit;
-    if (fit !== undefined && fit.prior === prior && this.#unfitted < WINDOWS_PER_FIT) return fit;
-    this.#unfitted = 0;
+    if (fit !== undefined && fit.prior === prior && this.#windowsSinceFit < WINDOWS_PER_FIT) {
+      return fit;
+    }
+    this.#windowsSinceFit = 0;
     const deviation = this.#match(prior);
     const bounds = WATCHED_ODDS.map((odds) => largestMoveQuantile(odds, deviation));
     return this.#fit = { deviation, bounds, prior };
@@ -242,7 +245,7 @@ export class WindowOutcomes {
     const quantile = (share: number) => {
       let left = share * (windows + PRIOR_WINDOWS);
       const bin = weights.findIndex((weight) => (left -= weight) <= 0);
-      // `left` is what of this bin lies above the quantile, as a negative number.
+      // `left` is minus the weight of this bin above the quantile.
       return LOWEST + (bin + 0.5 + left / weights[bin]!) * BIN; // the weights add up to more
     };
     return deviationFrom(quantile(0.1), quantile(0.5), quantile(0.9));

@@ -16,7 +16,7 @@ export const estimateRequestSchema = z.object({
   base: z.prefault(addressSchema, MARKETS[0].base).describe("Base token; default BTC"),
   quote: z.prefault(addressSchema, USDT).describe("Quote token; default USDT"),
   deadline: z.optional(timestampSchema)
-    .describe("Unix milliseconds; default one minute from now. Without effect: nothing is signed"),
+    .describe("Unix milliseconds; default one minute from now. Has no effect: nothing is signed"),
 }).meta({ id: "EstimateRequest" });
 
 /** The estimate as JSON (spec: quote solver, "Estimate"). */

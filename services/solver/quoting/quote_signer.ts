@@ -2,7 +2,7 @@ import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type LocalSigner, requireSigner } from "../../../lib/protocol/signature.ts";
 
-/** Quotes in the cache: about 8 MB, or those of 20 s at the default `--rate-limit-total`. */
+/** Quotes in the cache: about 8 MB, or 20 s of quotes at the default `--rate-limit-total`. */
 const CACHED_MAX = 20_000;
 
 /**
@@ -25,14 +25,18 @@ export class QuoteSigner {
     this.#cached = new NewestMap(cachedMax);
   }
 
-  /** Signs a quote hash. @param probability That the user wins, by the strategy's model. */
+  /**
+   * Signs a quote hash.
+   *
+   * @param probability Probability that the user wins, by the strategy's model.
+   */
   sign(quoteHash: Hex, probability?: number): Hex {
     const signature = this.#signer.sign(quoteHash);
     this.#cached.set(quoteHash, { signature, probability });
     return signature;
   }
 
-  /** The probability of a quote; unknown for an older one, and for one of another process. */
+  /** The probability of a quote; undefined for older quotes and those of other processes. */
   probabilityOf(quoteHash: Hex): number | undefined {
     return this.#cached.get(quoteHash)?.probability;
   }

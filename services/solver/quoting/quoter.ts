@@ -25,7 +25,7 @@ export interface QuoterOptions {
   clock: Clock;
   markets: Markets;
   minimumBet: MinimumBet;
-  /** Bounds on the times of a quote; undefined leaves it to the specification's rules. */
+  /** Bounds on the times of a quote; undefined for the rules of the specification alone. */
   timeBounds: TimeBounds | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface SignedQuote {
   pricing?: PricingDetails;
 }
 
-/** Prices bets and signs quotes. It stores nothing: the quote alone is enough to execute it. */
+/** Prices bets and signs quotes. It stores nothing: an execution needs only the quote itself. */
 export class Quoter {
   readonly #options: QuoterOptions;
 

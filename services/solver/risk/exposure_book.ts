@@ -7,16 +7,16 @@ import { OverlapIndex } from "./overlap_index.ts";
 /** A bet and its state: reserved, open or settled. It counts unless it is settled. */
 interface Entry {
   bet: ReservedBet;
-  /** The database has a reservation, made by this solver or another one on it. */
+  /** The database has a reservation of the bet, made by this solver or another one. */
   isReserved: boolean;
-  /** As the node last reported it; undefined until it did. */
+  /** The thesis as the node last reported it, if it did. */
   thesis?: Thesis | undefined;
 }
 
 /**
  * All bets that the solver can still lose, by quote hash: the reservations of all solvers on the
- * database, and the open theses of the chain. A bet counts once, from before its hedge until it fails
- * or the node reports its settlement, in any order of the reports.
+ * database, and the open theses of the chain. A bet counts once, from before its hedge until it
+ * fails or the node reports its settlement, whatever the order of reports.
  *
  * The number of bets is bounded by the balances of solver and users.
  */
@@ -45,7 +45,7 @@ export class ExposureBook implements ReservationBook {
     return [...this.#entries.values()].filter(isAtRisk).map(({ bet }) => bet);
   }
 
-  /** Whether every open thesis is known: read since the connection was made, and followed since. */
+  /** Whether every open thesis is known: all were read after connecting, and followed since. */
   get complete(): boolean {
     return this.#complete;
   }
@@ -63,8 +63,8 @@ export class ExposureBook implements ReservationBook {
   }
 
   /**
-   * Risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its market,
-   * weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
+   * Risk on bets that tend to win together with a bet, USDC with 6 decimals: all bets of its
+   * market, weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
    */
   correlatedRisk(bet: BetTerms, nowMs: number): number {
     return this.#index.correlatedRisk(bet, nowMs);
@@ -80,7 +80,7 @@ export class ExposureBook implements ReservationBook {
     return this.#entries.get(quoteHash)?.isReserved ?? false;
   }
 
-  /** The bets that have a reservation among those of some quotes. */
+  /** The bets of the given quotes that have a reservation. */
   reservationsOf(quoteHashes: Iterable<string>): ReservedBet[] {
     const bets: ReservedBet[] = [];
     for (const quoteHash of quoteHashes) {
@@ -99,7 +99,7 @@ export class ExposureBook implements ReservationBook {
     this.#set(quoteHash, { bet, ...this.#entries.get(quoteHash), isReserved: true });
   }
 
-  /** The database has no reservation: the bet counts only while its thesis is open. */
+  /** Removes a reservation: the bet counts only while its thesis is open. */
   release(quoteHash: string): void {
     const entry = this.#entries.get(quoteHash);
     if (entry !== undefined) this.#set(quoteHash, { ...entry, isReserved: false });
@@ -108,35 +108,38 @@ export class ExposureBook implements ReservationBook {
   /** Applies the newest state of a thesis of the solver. */
   apply(thesis: Thesis): void {
     this.#reading?.reported.add(thesis.quoteHash);
-    this.#report(thesis.quoteHash, thesis);
+    this.#setThesis(thesis.quoteHash, thesis);
   }
 
-  /** Connected: all open theses are about to be read, and {@link apply} may be called meanwhile. */
+  /** Call when connected, before reading all open theses; {@link apply} may be called meanwhile. */
   beginReading(): void {
     const known = this.theses.map(({ quoteHash }) => quoteHash);
     this.#reading = { known, reported: new Set() };
   }
 
-  /** All open theses were read since {@link beginReading}. Reports received meanwhile are newer. */
+  /**
+   * Applies all open theses, read since {@link beginReading}. Reports received meanwhile are newer.
+   */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
     const read = new Map<string, Thesis>(theses.map((thesis) => [thesis.quoteHash, thesis]));
-    // What is missing settled while the feed was down, or the node lags: a reservation still counts.
+    // A missing thesis settled while the feed was down, or the node lags: its reservation still
+    // counts.
     for (const quoteHash of new Set([...known, ...read.keys()])) {
-      if (!reported.has(quoteHash)) this.#report(quoteHash, read.get(quoteHash));
+      if (!reported.has(quoteHash)) this.#setThesis(quoteHash, read.get(quoteHash));
     }
     this.#reading = undefined;
     this.#complete = true;
   }
 
-  /** Disconnected: changes from now on are missed. */
+  /** Call when disconnected: changes from now on are missed. */
   invalidate(): void {
     this.#reading = undefined;
     this.#complete = false;
   }
 
-  #report(quoteHash: string, thesis: Thesis | undefined): void {
+  #setThesis(quoteHash: string, thesis: Thesis | undefined): void {
     const entry = this.#entries.get(quoteHash);
     const bet = entry?.bet ?? thesis;
     if (bet === undefined) return;
@@ -156,9 +159,9 @@ export class ExposureBook implements ReservationBook {
 }
 
 interface Reading {
-  /** Quotes whose theses were open when it began. */
+  /** Quotes whose theses were open when the reading began. */
   known: string[];
-  /** Quotes whose theses were reported since. */
+  /** Quotes whose theses were reported since then. */
   reported: Set<string>;
 }
 

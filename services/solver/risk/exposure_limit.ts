@@ -63,8 +63,8 @@ export class ExposureLimit {
   }
 
   /**
-   * Reports if the exposure came near the limit, or dropped well below it again, since the last call.
-   * Reads what other solvers have released first; if that fails, the next call tries again.
+   * Reports if the exposure came near the limit, or dropped well below it again, since the last
+   * call. It first reads the releases of other solvers; if that fails, the next call tries again.
    */
   async report(): Promise<void> {
     const { refreshBook, onNear } = this.#options;
@@ -100,7 +100,7 @@ export class ExposureLimit {
 
   #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {
     const { book } = this.#options;
-    // Well below the limit the cached sum is enough; computing the exact loss reads every bet.
+    // Well below the limit the cached sum is enough: computing the exact loss reads every bet.
     const sum = bets.reduce((total, bet) => total + riskOf(bet), book.total);
     const isFar = sum * 100n < max * NEAR_PERCENT.until;
     return isFar ? sum : worstCaseLoss([...book.betsAtRisk, ...bets]);

@@ -29,10 +29,10 @@ export class OverlapIndex {
   }
 
   /**
-   * Risk of all bets that tend to win together with a bet, USDC with 6 decimals. Each counts by the
-   * overlap coefficient of the ranges times that of the remaining windows: the part that both share, as
-   * a share of the smaller one. So a bet counts in full if one box lies inside the other, and not at
-   * all if they share no price or no time.
+   * Risk of all bets that tend to win together with a bet, USDC with 6 decimals. Each counts in
+   * proportion to the overlap of the ranges times the overlap of the remaining windows, where an
+   * overlap is the common part as a share of the smaller one. So a bet counts in full if one box
+   * lies inside the other, and not at all if they have no price or no time in common.
    */
   correlatedRisk(bet: BetTerms, nowMs: number): number {
     const { startTime, endTime, lower, upper } = boxOf(bet);

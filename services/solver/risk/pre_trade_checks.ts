@@ -13,7 +13,7 @@ export interface PreTradeChecksOptions {
   solver: Address;
   clock: Clock;
   markets: Markets;
-  /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
+  /** Largest loss of the solver on one thesis (payout minus bet), USDC with 6 decimals. */
   maxRisk: bigint;
   /** Usual duration of a hedge, in milliseconds. */
   hedgeMs: number;
@@ -21,8 +21,8 @@ export interface PreTradeChecksOptions {
 }
 
 /**
- * Checks one execution alone; `ExposureLimit` checks it beside the others. A refusal before it is
- * recorded does not use up the quote.
+ * Checks one execution by itself; `ExposureLimit` checks it together with the others. A refusal
+ * before the execution is recorded does not use up the quote.
  */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
@@ -60,8 +60,8 @@ export class PreTradeChecks {
   }
 
   /**
-   * The checks that need no node: time, risk and price. They are made again after the wait of a recorded
-   * execution, which may also have been left unfinished for a while, and after its hedge.
+   * The checks that need no node: time, risk and price. A recorded execution is rechecked after its
+   * wait, since it may have been unfinished for a while, and after its hedge.
    *
    * @param options `isHedged`: the hedge needs no more time.
    * @throws {RangemakerError} If a check fails; `retryable` if time may help.

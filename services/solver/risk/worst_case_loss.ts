@@ -1,7 +1,7 @@
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
-/** A bet for the measure: times in slots of 100 ms, both included. */
+/** A bet with its times in slots of 100 ms, both included. */
 interface BoxInSlots {
   firstSlot: number;
   lastSlot: number;
@@ -11,13 +11,13 @@ interface BoxInSlots {
 }
 
 /**
- * The most that bets can cost the solver under any prices, USDC with 6 decimals: never less than the
- * true worst case, never more than the sum of all risks.
+ * The most that bets can cost the solver under any prices, USDC with 6 decimals: never less than
+ * the true worst case, never more than the sum of all risks.
  *
  * Boxes checked in the same slot see the same price, so they win together only where their ranges
- * overlap. Each market's boxes are split into groups that share a slot. A group loses what it loses
- * at the worst price; the result is the sum over all groups and markets. Exact if the boxes of each
- * market share a slot. O(n log n).
+ * overlap. Each market's boxes are split into groups that share a slot. The loss of a group is its
+ * loss at the worst price; the result is the sum over all groups and markets. Exact if the boxes of
+ * each market share a slot. O(n log n).
  */
 export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
   const markets = new Map<string, BoxInSlots[]>();
@@ -47,7 +47,7 @@ function groupsOf(boxes: BoxInSlots[]): BoxInSlots[][] {
   const groups: BoxInSlots[][] = [];
   /** The slot of each group, ascending: the last slot of the box that ends first. */
   const slots: number[] = [];
-  /** A window between two slots is never checked, so its user always wins: a group of its own. */
+  /** Boxes whose window lies between two slots: none is ever checked, so all their users win. */
   const unchecked: BoxInSlots[][] = [];
   for (const box of boxes) {
     const { firstSlot, lastSlot } = box;

@@ -54,7 +54,7 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
   ["thesisId", /a number from 1 on: received nothing$/, [
     (client) => client.settled(untyped(undefined), 1_000),
   ]],
-  ["offer", /^offer: Expected what quote or offerFromJson returned: received an object$/, [
+  ["offer", /^offer: Expected the result of quote or offerFromJson: received an object$/, [
     (client) => client.execute(untyped(Promise.resolve())),
     (client) => client.execute(untyped({ quote: { betAmount: "1000000" } }), "0x12"),
     (client) => client.sign(untyped({ quote: url, betAmount: 1n })),

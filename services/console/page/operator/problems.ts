@@ -67,7 +67,9 @@ export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
 /** Problems that no other one explains. */
-const ROOT_CAUSES = new Set(PROBLEMS.filter(({ isItsOwn }) => isItsOwn).map(({ name }) => name));
+const ROOT_CAUSES = new Set(
+  PROBLEMS.filter(({ isRootCause }) => isRootCause).map(({ name }) => name),
+);
 
 /** For this long after a service is back, its rates still contain the outage. */
 const BACK_MS = RECENT_MS + 5_000;

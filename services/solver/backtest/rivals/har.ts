@@ -9,7 +9,7 @@ import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../../lib/time.ts";
 
-/** Memory of the variances that the forecast is made of: ten minutes, an hour, six hours, a day. */
+/** Half-lives of the variances in the forecast: ten minutes, an hour, six hours, a day. */
 const HALF_LIVES_MS = [10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
 
 /** Time between two rows of the fit: closer rows add no information. */
@@ -43,9 +43,9 @@ function spreadOver(durationMs: number): number {
 
 /** The times of the model's fit. */
 export interface HarSchedule {
-  /** Weights are fitted on the boxes that end before. */
+  /** Weights are fitted on boxes that end before this time. */
   fitUntilMs: number;
-  /** Probabilities are recalibrated on the boxes quoted after the fit that ended before. */
+  /** Probabilities are recalibrated on boxes quoted after the fit that end before this time. */
   recalibrateUntilMs: number;
 }
 
@@ -146,7 +146,7 @@ export class HarModel extends ModelMaker {
     return means.map((mean) => Math.log(Math.max(VARIANCE_MIN, mean)));
   }
 
-  /** Completes rows whose time is over, and begins new ones, until the fit. */
+  /** Until the fit: completes the rows whose window has ended, and begins new rows. */
   #learn(nowMs: number): void {
     for (const [durationMs, horizon] of this.#horizons) {
       if (nowMs > this.#schedule.fitUntilMs) {

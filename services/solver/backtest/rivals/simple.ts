@@ -28,7 +28,7 @@ export class TerminalOnly extends ModelMaker {
   }
 }
 
-/** How often boxes of the same duration and width held so far. */
+/** The share of boxes with the same duration and width that held so far. */
 export class BaseRate extends ModelMaker {
   readonly name = "base rate";
   readonly #counts = new Map<string, { held: number; boxes: number }>();

@@ -2,8 +2,8 @@
 const STEPS = 5_000;
 
 /**
- * Least squares with weights that are not negative and add up to 1, from sums alone: rows are not kept.
- * Solved by exponentiated gradient (Kivinen and Warmuth, 1997).
+ * Least squares with weights that are not negative and add up to 1. It keeps sums, not rows. Solved
+ * by exponentiated gradient (Kivinen and Warmuth, 1997).
  */
 export class SimplexRegression {
   readonly #count: number;
