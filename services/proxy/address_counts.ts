@@ -2,8 +2,9 @@ import { hasFairShare } from "../../lib/fair_share.ts";
 import type { CallerAddress } from "../../lib/http/caller_address.ts";
 
 /**
- * The addresses in a trusted `X-Forwarded-For` are only as reliable as the peer that wrote it. A peer
- * that invents them is limited itself: it leaves a tenth of every limit to all others.
+ * The part of every limit that the addresses behind one peer may use together. A trusted
+ * `X-Forwarded-For` is only as reliable as the peer that wrote it: a peer that invents addresses
+ * leaves a tenth of each limit to all others.
  */
 export const PEER_SHARE = 0.9;
 
@@ -40,7 +41,9 @@ export class AddressCounts {
     return true;
   }
 
-  /** Whether one more is within the limits, and a fair share of what is left to those behind its peer. */
+  /**
+   * Whether one more stays within the limits, and within a fair share of what its peer has left.
+   */
   hasRoom(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;
     const { key, peerKey } = address;
@@ -54,12 +57,14 @@ export class AddressCounts {
     );
   }
 
-  /** Whether the peer of an address has all that the addresses behind it may have together. */
+  /** Whether the addresses behind one peer have reached their common limit. */
   isPeerFull({ key, peerKey }: AddressKeys): boolean {
     return key !== peerKey && this.#freeOf(peerKey) <= 0;
   }
 
-  /** How many an address has; of a network, a half (/56) or a quarter (/48) if that is more. */
+  /**
+   * The highest of an address's count, half the count of its /56 and a quarter of that of its /48.
+   */
   load({ key, networks }: AddressKeys, additional = 0): number {
     let load = numberOf(this.#counts, key) + additional;
     for (const [index, network] of networks.entries()) {
@@ -86,7 +91,7 @@ export class AddressCounts {
   }
 }
 
-/** An object, so that a change of the number does not change the map. */
+/** An object, so that counting does not modify the map. */
 interface Count {
   number: number;
 }

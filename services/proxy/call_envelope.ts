@@ -1,7 +1,7 @@
 /**
  * The envelope of a call: everything except its method's own parameters. The proxy rewrites it for
  * the node, because nodes disagree about members that are repeated or written in another case: Go's
- * JSON takes `Method` for `method`, and of several the last one.
+ * JSON reads `Method` as `method`, and uses the last of several.
  */
 import { tryParseJson } from "../../lib/json.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
@@ -12,10 +12,10 @@ const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params
 /** Length of the longest member name, each letter as a six-character escape, with its quotes. */
 const NAME_LENGTH_MAX = 6 * "jsonrpc".length + 2;
 
-/** How most clients, and most nodes, begin a call or an answer. */
+/** How most clients begin a call, and most nodes an answer. */
 export const USUAL_START = '{"jsonrpc":"2.0","id":';
 
-/** A call as it is sent to a node under any id. */
+/** A call as it is sent to a node, which may be under another id. */
 export interface Envelope {
   /** The caller's id as it is written; undefined for a notification. */
   id: string | undefined;
@@ -37,13 +37,13 @@ export function callText(envelopeTail: string, id: number | undefined): string {
     : `${USUAL_START}${id}${envelopeTail}`;
 }
 
-/** The text of a call behind its id. */
+/** The text of a call after its id. */
 export function envelopeTailOf(method: string, paramsText: string | undefined): string {
   const params = paramsText === undefined ? "" : `,"params":${paramsText}`;
   return `,"method":${JSON.stringify(method)}${params}}`;
 }
 
-/** A call with a number as its id, and its members in the order in which most clients write them. */
+/** Fast path: reads a call whose id is a number and whose members are in the usual order. */
 function fastEnvelope(text: string, id: unknown, method: string): Envelope | undefined {
   if (typeof id !== "number" || method.includes("\\")) return undefined;
   const idText = String(id);
@@ -70,7 +70,8 @@ function parsedEnvelope(text: string, method: string): Envelope {
     if (name.end - name.start > NAME_LENGTH_MAX) return;
     const written: unknown = tryParseJson(text.slice(name.start, name.end));
     if (typeof written !== "string") return;
-    // Upper case first: it also turns the letters that Unicode folds to ASCII, such as the long s.
+    // Upper case first: it also converts the letters that Unicode folds to ASCII, such as the long
+    // s.
     const folded = written.toUpperCase().toLowerCase();
     if (!MEMBERS.has(folded)) return;
     if (written !== folded) fault = `Invalid request: write "${folded}" instead of "${written}"`;

@@ -2,8 +2,8 @@
  * Finds values inside JSON text by position, so that one can be replaced while every other byte stays
  * as it was written: numbers beyond 2^53, escapes and spacing included.
  *
- * Results are correct for text that `JSON.parse` accepts. For other text they are meaningless, but the
- * functions still end.
+ * Results are correct for text that `JSON.parse` accepts. For other text they are meaningless, but
+ * every function returns.
  */
 
 import { tryParseJson } from "../../lib/json.ts";
@@ -27,7 +27,7 @@ export function arrayElements(text: string): string[] {
   let at = skipSpace(text, text.indexOf("[") + 1);
   while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET) {
     const end = endOfValue(text, at);
-    if (end === at) break; // there is no value here
+    if (end === at) break; // no value starts here
     elements.push(text.slice(at, end));
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
@@ -48,7 +48,10 @@ export function visitMembers(text: string, visit: (name: Span, value: Span) => v
   }
 }
 
-/** The value of a member of a JSON object. Of a repeated name the last one counts, as in parsing. */
+/**
+ * The value of a member of a JSON object. If a name is repeated, the last one counts, as for
+ * `JSON.parse`.
+ */
 export function memberSpan(text: string, name: string): Span | undefined {
   let found: Span | undefined;
   visitMembers(text, ({ start, end }, value) => {

@@ -61,7 +61,7 @@ export class ProxyMetrics {
   readonly reconnectAttempts: Counter;
   readonly reconnects: Counter;
   readonly activeSubscriptions: Gauge;
-  /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
+  /** Returns the observer of a node's answer time, in seconds. The hot path looks it up once. */
   readonly upstreamLatency: (target: Target) => (seconds: number) => void;
   /** Reports the use of a bounded resource; `read` is called at every scrape. */
   readonly scrapedGauge: (name: string, help: string, read: () => number) => void;

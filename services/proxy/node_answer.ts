@@ -1,4 +1,4 @@
-/** The answers of nodes: whose they are, and their text under the id of the caller. */
+/** Reads the answers of nodes: which call they belong to, and their text with the caller's id. */
 import { USUAL_START } from "./call_envelope.ts";
 import { answerLost } from "./failures.ts";
 import { memberSpan, type Span } from "./json_text.ts";
@@ -25,8 +25,8 @@ const TRAILING_SPACE = /\s*$/;
 /**
  * Reads a node's answer to a call that was sent under an id.
  *
- * @returns Undefined if it is the answer to another call. One without an id, or with null, is an error
- *   about what was sent.
+ * @returns Undefined if it is the answer to another call. An answer without an id, or with null, is
+ *   an error about this call.
  */
 export function readAnswer(
   { status, body: text }: NodeReply,
@@ -40,9 +40,11 @@ export function readAnswer(
 }
 
 /**
- * Reads the answer to a call. That to a write is accepted under any id: its caller must not lose it.
+ * Reads the answer to a call. The answer to a write is accepted under any id, because its caller
+ * must not lose it.
  *
- * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
+ * @throws {ProxyError} 502 if it is not the answer to this call, but an error page or the answer to
+ *   another call.
  */
 export function requireAnswer(id: number, reply: NodeReply, target: Target): CallAnswer {
   if (!/^\s*[{[]/.test(reply.body)) {
@@ -84,7 +86,7 @@ function isDigit(code: number): boolean {
   return code >= ZERO && code <= ZERO + 9;
 }
 
-/** Some nodes write the id last, behind a result of megabytes. */
+/** Finds an id at the end of an answer: some nodes write it after a result of megabytes. */
 function idAtEnd(text: string, ownId: number): Span | undefined {
   const written = `,"id":${ownId}}`;
   const start = text.length - (TRAILING_SPACE.exec(text.slice(-8))?.[0].length ?? 0) -

@@ -8,11 +8,11 @@ import { type NodeReply, readAnswer, withCallerId } from "../node_answer.ts";
 import { answerLost, answerText, failureText } from "../failures.ts";
 
 /**
- * A node's answers to a batch in the order of the calls, each as the node wrote it under its caller's
- * id; undefined for a call without an id. A node may answer in any order, leave calls out, or answer
- * the whole batch with one error.
+ * A node's answers to a batch, in the order of the calls. Each is as the node wrote it, but with
+ * its caller's id; undefined for a call without an id. A node may answer in any order, leave calls
+ * out, or answer the whole batch with one error.
  *
- * @param firstId Id under which the first call was sent; each of the others had the next one.
+ * @param firstId Id of the first call as sent; the others have the next ids in order.
  * @throws {ProxyError} 502 / -32002 if the reply is not JSON.
  */
 export function splitBatchReply(
@@ -70,9 +70,9 @@ function missing(id: string, target: Target): string {
 }
 
 /**
- * Lets one large reply to a batch be split in each turn of the event loop. Splitting 768 KiB takes 10
- * ms, and all batches of one caller may be answered at once: notifications and other callers' reads
- * are served in between.
+ * Allows one large reply to a batch to be split in each turn of the event loop. Splitting 768 KiB
+ * takes 10 ms, and all batches of one caller may be answered at once. Notifications and other
+ * callers' reads are served in between.
  */
 export class LargeReplyQueue {
   readonly #budget: ByteBudget;
@@ -83,7 +83,7 @@ export class LargeReplyQueue {
     this.#budget = budget;
   }
 
-  /** Resolves when a reply of so many bytes may be split. */
+  /** Resolves when a reply of this size may be split. */
   async waitForTurn(bytes: number): Promise<void> {
     if (bytes <= SMALL_BYTES) return;
     this.#budget.add(bytes);

@@ -4,7 +4,7 @@ import type { CallAnswer } from "../node_answer.ts";
 /** Four per request that can be open at a node, so that collisions are rare; a power of two. */
 const SLOTS = 4_096;
 
-/** At least this many characters of a longer text are hashed, spread over it. */
+/** At least this many characters of a longer text are hashed, at even distances. */
 const HASHED_CHARS = 64;
 
 /** A read without an answer yet. */
@@ -17,15 +17,15 @@ interface Flight {
 /** Reads without an answer yet, so that an equal read can wait for the same answer. */
 export class InFlightReads {
   /**
-   * The newest flight of each slot; an older one in the same slot can no longer be joined. A `Map` would
-   * hash each text whole, and take twice as long.
+   * The newest flight of each slot; an older one in the same slot can no longer be joined. A `Map`
+   * would hash each whole text, which takes twice as long.
    */
   readonly #slots: (Flight | undefined)[] = new Array(SLOTS).fill(undefined);
 
   /**
-   * Asks for the answer to a read, or waits for that of an equal read in flight. An answer that is not a
-   * result, or none, is not shared, since it may be about the first caller, such as its address: each
-   * of the others then asks for itself.
+   * Asks for the answer to a read, or waits for that of an equal read in flight. Only a result is
+   * shared. An error, or a missing answer, may concern the first caller alone, such as its address:
+   * the others then ask for themselves.
    *
    * @param key The text of the read without its id.
    */

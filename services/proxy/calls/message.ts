@@ -16,7 +16,9 @@ import { badRequest, limitExceeded, ProxyError } from "../failures.ts";
 /** Longest method name; the schema of requests has the same bound. */
 const METHOD_LENGTH_MAX = 256;
 
-/** Complexity limit of a message over {@link SMALL_BYTES}: a batch of 1,000 calls has half of it. */
+/**
+ * Complexity limit of a message over {@link SMALL_BYTES}: a batch of 1,000 calls uses half of it.
+ */
 const MESSAGE_BOUNDS = { depth: 64, parts: 16_384 };
 
 export interface Call extends Envelope {
@@ -26,7 +28,7 @@ export interface Call extends Envelope {
 
 /** A message, or an element of a batch, that is invalid. */
 export class MessageError extends ProxyError {
-  /** Its own id as it is written if that is valid, else `null`. */
+  /** The message's id as it is written if it is valid, else `null`. */
   readonly id: string;
 
   constructor(id: string, error: ProxyError) {
@@ -82,7 +84,7 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | M
 
 function readCall(value: unknown, text: string): Call {
   try {
-    // The schema is slower than the rest of a read, so it only provides the message of a refusal.
+    // The schema is slower than the rest of a read, so it only runs if the quick check fails.
     const { id, method, params } = isRequest(value) ? value : parseRequest(value);
     const envelope = readEnvelope(text, id, method);
     // Written out: spreading the envelope would take longer than reading it.

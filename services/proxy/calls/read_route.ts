@@ -10,7 +10,7 @@ const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;
 
 const FILTER_USE = /^[^_]+_(?:getFilterChanges|getFilterLogs|uninstallFilter)$/;
 
-/** The id of a filter for clients: the node's own id, then two digits for the node, one of 256. */
+/** The id of a filter for clients: the node's own id, then two hex digits for one of 256 nodes. */
 const FILTER_ID = /^(0x[0-9a-fA-F]*)([0-9a-fA-F]{2})$/;
 
 /** The position of the block in the parameters of each method. */
@@ -37,7 +37,7 @@ const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 /** Where a read goes. */
 export interface ReadRoute {
   node: number;
-  /** The call behind its id, as it is sent to that node. */
+  /** The text of the call after its id, as it is sent to that node. */
   envelopeTail: string;
 }
 
@@ -45,8 +45,8 @@ export interface ReadRoute {
  * Picks the read node of a call: a filter lives on one of them, and a block does not arrive on all of
  * them at the same moment.
  *
- * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no node that answers has
- *   the block: another one would answer with too few logs, or with nothing.
+ * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no responding node
+ *   has the block: a node without it would return too few logs, or nothing.
  */
 export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
   const { envelopeTail, method } = call;
@@ -66,7 +66,9 @@ function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   return { node, envelopeTail: envelopeTailOf(method, JSON.stringify([own, ...rest])) };
 }
 
-/** The answer to a call in the form for its caller: the id of a new filter also names the node. */
+/**
+ * The answer to a call as its caller gets it: the digits of the node follow the id of a new filter.
+ */
 export function answerForClient({ method }: Call, node: number | undefined, text: string): string {
   if (node === undefined || !NEW_FILTER.test(method)) return text;
   const result = memberText(text, "result");
@@ -75,7 +77,7 @@ export function answerForClient({ method }: Call, node: number | undefined, text
   return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
 }
 
-/** The failure of a call in the form for its caller: a filter is lost with its node. */
+/** The failure of a call as its caller gets it: a filter of an unreachable node is not found. */
 export function failureForClient({ method }: Call, error: ProxyError): ProxyError {
   return error.status === 502 && FILTER_USE.test(method) ? filterNotFound(error) : error;
 }

@@ -12,7 +12,7 @@ import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/open_reads.ts";
 
-/** The context of a message, which its answer may depend on. */
+/** Facts about a message that its answer may depend on. */
 export interface MessageContext {
   readonly forwardedFor: string;
   /** Identifies the caller: reads of different callers take turns. */
@@ -24,7 +24,7 @@ export interface MessageContext {
 /** The answer to a message; over WebSocket the body alone. */
 export interface RoutedAnswer {
   status: number;
-  /** Null if there is no answer: the message had only calls without an id. */
+  /** Null if no call of the message had an id, so that none gets an answer. */
   body: string | null;
   /** The source of the answer: a label of the metrics. */
   target: Target | "mixed" | "proxy";
@@ -145,8 +145,8 @@ export class Router {
   }
 
   /**
-   * The calls of a batch by node, and its subscription calls, which are under way. Calls that fail here
-   * are answered already.
+   * The calls of a batch by node, and its subscription calls, which have been started. Calls that
+   * fail here already have their answer.
    */
   #partsOf(
     batch: readonly (Call | MessageError)[],

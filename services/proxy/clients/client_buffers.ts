@@ -21,7 +21,7 @@ const NOTIFICATION_SHARE = 0.5;
  */
 export const ENSURED_BYTES = 16 * 1024;
 
-/** Unsent bytes of one client up to which it gets notifications that it would otherwise miss. */
+/** Most unsent bytes of one client, if it would otherwise miss notifications. */
 const OVERFLOW_BYTES_MAX = 32 * 1024 * 1024;
 
 /** A client that read nothing for this long while bytes waited for it counts as not reading. */
@@ -44,7 +44,9 @@ const REFRESH_EVERY_MS = 10;
  * ```
  */
 export abstract class ClientConnection implements ClientSink {
-  /** Upper bound of its unsent bytes: what was queued since the last read is assumed to wait. */
+  /**
+   * Upper bound of its unsent bytes: all bytes queued since they were last read count as unsent.
+   */
   unsentUpperBound = 0;
   /** Its unsent bytes when they were last read. */
   unsentAtLastRead = 0;
@@ -60,14 +62,17 @@ export abstract class ClientConnection implements ClientSink {
   onClosed = () => {};
   /** Called when the client's frame is too large; the connection is being closed. */
   onTooLarge = () => {};
-  /** Called when its queue is empty after it was full, if its socket says so. */
+  /** Called when a full queue has emptied, if the socket reports that. */
   onDrain = () => {};
 
   /** Unsent bytes now; may make a system call. */
   abstract readonly unsentBytes: number;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
-  /** Ends the connection without a close handshake, to free its memory. Not every server can. */
+  /**
+   * Ends the connection without a close handshake, to free its memory. Undefined if the server
+   * cannot.
+   */
   terminate?: () => void;
   /** {@link QUEUED_BYTES_MAX} minus its unsent bytes, or less if that is enough for `wanted`. */
   protected abstract freeQueueBytes(wanted: number): number;
@@ -92,7 +97,10 @@ export abstract class ClientConnection implements ClientSink {
     return this.#buffers?.sharedWritableBytes(wanted) ?? Infinity;
   }
 
-  /** Bytes of notifications that may be queued beyond a full queue: none if it does not read. */
+  /**
+   * Bytes of notifications that may be queued beyond a full queue: none if the client does not
+   * read.
+   */
   overflowBytes(): number {
     return this.#buffers?.overflowBytes(this) ?? 0;
   }
@@ -114,7 +122,7 @@ export abstract class ClientConnection implements ClientSink {
     else this.#buffers.refreshUnsent(this);
   }
 
-  /** The client keeps sending requests and reads nothing. */
+  /** Closes the connection of a client that keeps sending requests and reads no answers. */
   protected refuseToQueue(): void {
     this.#buffers?.onRefusal();
     this.close(CloseCode.tryAgainLater, "Answers are not read");
@@ -128,8 +136,9 @@ export abstract class ClientConnection implements ClientSink {
 }
 
 /**
- * Unsent bytes of all clients, bounded together. When they are at the limit, the connection with the
- * most is terminated, if it has more than the next answer would add; otherwise that answer is refused.
+ * Unsent bytes of all clients, bounded together. If the next answer does not fit, the connection
+ * with the most unsent bytes is terminated. If that is the answer's own connection, the answer is
+ * refused instead.
  */
 export class ClientBuffers {
   readonly budget: ByteBudget;
@@ -191,7 +200,7 @@ export class ClientBuffers {
     return isAdmitted;
   }
 
-  /** Whether an answer leaves an address within its share; short answers always do. */
+  /** Whether an address stays within its share with this answer; short answers always fit. */
   #fitsAddressShare(key: string, bytes: number): boolean {
     if (bytes <= SMALL_BYTES) return true;
     const fits = () => this.#unsentOf(key) + bytes <= this.budget.max * LARGE_ANSWERS_PER_ADDRESS;
@@ -200,7 +209,10 @@ export class ClientBuffers {
     return fits();
   }
 
-  /** Makes an answer fit by terminating others, the largest first, while they have more unsent than this. */
+  /**
+   * Terminates other connections, the largest first, until an answer fits. Connections with fewer
+   * unsent bytes than this one would then have are spared. @returns Whether the answer fits.
+   */
   #makeFit(connection: ClientConnection, bytes: number): boolean {
     if (connection.unsentUpperBound + bytes <= ENSURED_BYTES) return true;
     const fits = () =>
@@ -237,7 +249,7 @@ export class ClientBuffers {
     return largest;
   }
 
-  /** Removes bytes that were sent meanwhile from the budget. */
+  /** Frees the budget of bytes that have been sent meanwhile. */
   #refreshAll(): void {
     const nowMs = this.#clock.now();
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;

@@ -56,7 +56,7 @@ export class NativeConnection extends ClientConnection {
 
   /** Bytes that wait in the socket, or an upper bound of them that is at most `limit`. */
   #queued(limit: number): number {
-    if (this.unsentUpperBound > limit) this.refreshUnsent(); // seldom: asking each time would slow every send
+    if (this.unsentUpperBound > limit) this.refreshUnsent(); // rarely: asking each time would slow every send
     return this.unsentUpperBound;
   }
 
@@ -82,7 +82,7 @@ export class TcpConnection extends ClientConnection {
     this.#socket = socket;
     this.#tcp = tcp;
     this.#joiner = joiner;
-    // Text and binary messages alike come as one Buffer.
+    // Text and binary messages both arrive as one Buffer.
     socket.on("message", (data: Buffer) => this.onText(data.toString()));
     // Pongs to a client that reads nothing would pile up without a bound.
     socket.on("ping", (data: Buffer) => {

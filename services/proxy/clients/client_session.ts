@@ -86,7 +86,8 @@ export class ClientSession {
       isPaused = true;
       this.#client.pauseDelivery();
       if (!isBatch(text)) {
-        // It needs no connection of its own, and waits while the node is unreachable.
+        // A subscription call uses no connection to a node, and may wait long for an unreachable
+        // node: it does not count as an open request.
         isCounted = false;
         openRequests.remove(address);
       }
@@ -119,7 +120,10 @@ export class ClientSession {
     this.#options.hub.disconnect(this.#client);
   }
 
-  /** Refuses a message that is not read; under its id, since a client waits for that. */
+  /**
+   * Refuses a message without parsing it. The error has the message's id, which its client waits
+   * for.
+   */
   #refuse(text: string, limit: Limit, message: string): void {
     this.#options.metrics.countRefusal(limit);
     this.#answer(failureText(JSON.stringify(idAtStart(text)), limitExceeded(429, message)));
@@ -190,7 +194,7 @@ function isBatch(text: string): boolean {
   return /^\s*\[/.test(text);
 }
 
-/** Whether a text has more bytes in UTF-8; counted only if it could. */
+/** Whether a text is over `maxBytes` in UTF-8; its bytes are only counted if it may be. */
 function isLonger(text: string, maxBytes: number): boolean {
   return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }

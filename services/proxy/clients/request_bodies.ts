@@ -14,8 +14,8 @@ export const FIRST_BYTES = 64 * 1024;
 export const BYTES_PER_S = 128 * 1024;
 
 /**
- * A body of at most this declared length is read by the runtime, which is much faster, but keeps the
- * bytes of a late one until its connection ends: no more than the connection itself needs.
+ * The runtime reads bodies of at most this declared length. It is much faster, but keeps the bytes
+ * of a late body until the connection ends: these are fewer than the connection itself needs.
  */
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
@@ -114,7 +114,7 @@ export class RequestBodies {
     }
   }
 
-  /** Ends a body once it is late for the bytes that have arrived. */
+  /** Ends a body that arrives too slowly. */
   #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: () => void } {
     const startedAtMs = this.#clock.now();
     let cancelTimer: CancelTimer;
@@ -149,7 +149,7 @@ export class RequestBodies {
 
 const decoder = new TextDecoder();
 
-/** How long a body may have taken when so many of its bytes have arrived. */
+/** How long this many bytes of a body may take to arrive. */
 function allowedMs(bytes: number): number {
   return FIRST_BYTES_MS + Math.max(0, bytes - FIRST_BYTES) / BYTES_PER_S * 1_000;
 }

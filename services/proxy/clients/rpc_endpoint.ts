@@ -33,7 +33,7 @@ export interface RpcEndpointOptions {
   budget: ByteBudget;
   /** Not set: no limit. */
   checkRate?: RateCheck;
-  /** For the time that a body takes. */
+  /** Measures how long bodies take. */
   clock?: Clock;
 }
 
@@ -107,7 +107,10 @@ export class RpcEndpoint {
     return new Response(body, { status, headers });
   }
 
-  /** Counts a large answer until its caller has read it; refuses one to a read if it does not fit. */
+  /**
+   * Counts a large answer until its caller has read it. The answer to a read is refused if it does
+   * not fit.
+   */
   #countUntilRead(answer: RoutedAnswer, served: ServedRequest | undefined): RoutedAnswer {
     const { budget, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;

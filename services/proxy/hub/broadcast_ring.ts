@@ -42,8 +42,8 @@ export class BroadcastRing<T> {
   }
 
   /**
-   * Deletes all messages, when nobody needs them any more. Messages that live for one turn of the
-   * event loop are almost free for the garbage collector.
+   * Deletes all messages. Call it when no reader needs them any more: the garbage collector frees
+   * messages that live for one turn of the event loop at almost no cost.
    */
   clear(): void {
     for (; this.#start < this.#end; this.#start += 1) {

@@ -4,12 +4,12 @@ import type { Hub } from "./hub.ts";
 import type { Delivery } from "./hub_client.ts";
 
 /**
- * The runtime's socket does not report when it has room again, so clients that are behind are retried
- * at this interval: in it, a client that reads 50 MB/s empties its queue.
+ * The runtime's socket does not report when it has room again, so clients that are behind are
+ * retried at this interval. A client that reads 50 MB/s empties its queue in that time.
  */
 const RETRY_EVERY_MS = 5;
 
-/** Clients that are retried at a time, which takes a tenth of a millisecond if none of them reads. */
+/** Clients that are retried at once: that takes 0.1 ms if none of them reads. */
 const RETRIED_AT_ONCE = 512;
 
 /** Turns of the event loop after which notifications are sent even if more keep arriving. */
@@ -46,8 +46,9 @@ export class DeliveryLoop implements Delivery {
   }
 
   /**
-   * Sends new notifications after the first turn of the event loop in which none arrive. What the node
-   * sent together goes out together: a second round to thousands of clients would take as long again.
+   * Sends new notifications after the first turn of the event loop in which none arrive.
+   * Notifications that arrive together are sent together: a second round to thousands of clients
+   * would take as long again.
    */
   flushSoon(): void {
     this.#isArriving = true;

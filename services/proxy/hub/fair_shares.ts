@@ -9,14 +9,14 @@ export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_pe
 export interface SlotDecision {
   /** Why there is no slot. */
   refusal?: QuotaReached;
-  /** The subscription that has to give up its slot. */
+  /** The subscription that must end to free a slot. */
   evict?: HubSubscription;
 }
 
 /**
- * A limited number of subscriptions, shared by the addresses of those who use them. While there are
- * free slots, an address may have an eighth of all. When there are none, a caller with less than an
- * equal share gets a slot of the address that has most. An address with a single one never loses it.
+ * Divides a limited number of subscription slots among the addresses of clients. While slots are
+ * free, an address may have an eighth of all. When none is free, a caller with less than an equal
+ * share gets a slot from the address that has most. An address never loses its only slot.
  */
 export class FairShares {
   readonly #max: number;
@@ -57,7 +57,7 @@ export class FairShares {
     if (this.#counted.delete(subscription)) this.#counts.remove(subscription.quotaOwner.address);
   }
 
-  /** Counts a subscription for a client that uses it, if its present owner no longer does. */
+  /** Makes a client that uses a subscription its owner, if the present owner no longer uses it. */
   handOver(subscription: HubSubscription): void {
     const { quotaOwner } = subscription;
     const [user] = subscription.clients;
@@ -73,23 +73,23 @@ export class FairShares {
   }
 
   /**
-   * The subscription to evict: of the address with the highest load, the one with the fewest clients;
-   * among equals, one of the client that has most, the newest first. A caller that would then have as
-   * many as the other gets nothing, or callers would keep evicting each other.
+   * The subscription to evict. It belongs to the address with the highest load, and has the fewest
+   * clients; among equals, its owner has the most subscriptions, and it is the newest. A caller
+   * that would then have as many as the other gets none, or callers would keep evicting each other.
    *
    * @param peerKey If given, only addresses behind this peer are considered.
    */
   #findEvictable(client: HubClient, peerKey?: string): HubSubscription | undefined {
     const loadAfter = this.#counts.load(client.address, 1);
     const callers = this.#counts.addresses + (loadAfter === 1 ? 1 : 0);
-    // Without this, each refusal would cost a search.
+    // Avoids a search at each refusal.
     if (loadAfter > Math.max(1, this.#max / callers)) return undefined;
     let found: HubSubscription | undefined;
     let highest: EvictionRank | undefined;
     for (const subscription of this.#counted) {
       const { quotaOwner, userCount } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
-      // While the node is asked for it, its slot would be free only after the answer.
+      // The slot of a requested subscription is free only after the node's answer.
       if (subscription.requestId !== undefined || subscription.involves(client)) continue;
       const load = this.#counts.load(quotaOwner.address);
       if (load <= loadAfter) continue;

@@ -2,7 +2,7 @@ import { BroadcastRing } from "./broadcast_ring.ts";
 import type { HubClient, HubEvents, HubSubscription, Notification } from "./hub_client.ts";
 import { OutgoingMessage } from "./messages.ts";
 
-/** Searches for clients about to miss notifications per lap of the ring. */
+/** How often per lap of the ring clients are found that are about to miss notifications. */
 const SEARCHES_PER_RING = 8;
 
 export interface FanOutOptions {
@@ -18,8 +18,9 @@ export interface FanOutOptions {
 }
 
 /**
- * Delivers notifications to the members of their subscriptions: at the next {@link flush} to those
- * that are up to date, from a shared ring to those whose connection had no room for everything.
+ * Delivers notifications to the members of their subscriptions. Clients that are up to date get
+ * them at the next {@link flush}. Clients whose connection had no room get them later, from a
+ * shared ring.
  *
  * Positions in the ring count the notifications of all subscriptions:
  *
@@ -54,7 +55,7 @@ export class FanOut {
     this.#searchEvery = Math.max(1, Math.floor(options.capacity / SEARCHES_PER_RING));
   }
 
-  /** Clients that are behind, those first that were tried longest ago. */
+  /** Clients that are behind; the one that was tried longest ago comes first. */
   get behind(): ReadonlySet<HubClient> {
     return this.#behind;
   }
@@ -117,8 +118,9 @@ export class FanOut {
   }
 
   /**
-   * Sends messages that the ring would overwrite before the next call to the clients that read. Not
-   * earlier, because messages in the ring are shared, and those in a connection's queue are not.
+   * Sends the clients that read the messages that the ring would overwrite before the next call.
+   * They are not sent earlier, because the ring stores a message once, and connections store it
+   * once each.
    */
   #sendBeforeOverwritten(): void {
     this.flush(); // or the ring would bring the same messages again

@@ -24,12 +24,12 @@ export interface HubOptions {
   random: RandomSource;
   /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
-  /** Most subscriptions at the node without those that everybody shares; see {@link FairShares}. */
+  /** Most subscriptions at the node, not counting the shared feeds; see {@link FairShares}. */
   maxSubscriptions: number;
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
-  /** Creates what calls the hub when something is due. */
+  /** Creates the loop that calls the hub when something is due. */
   delivery: (hub: Hub) => Delivery;
 }
 
@@ -193,7 +193,8 @@ export class Hub {
     if (errorText !== undefined) answered.refusals += 1;
     for (const subscription of [...answered.selfAndDerived()]) {
       this.#endWaits(subscription, outcome);
-      // Clients must not wait forever for a node that had granted it. Before, the next sweep asks again.
+      // Clients must not wait forever for a subscription that the node had granted. Up to this
+      // limit, the next sweep asks again.
       if (answered.refusals >= REFUSALS_MAX) {
         for (const client of [...subscription.members]) this.#close(client, NOT_RESTORED);
       }
@@ -233,7 +234,7 @@ export class Hub {
   #join(client: HubClient, subscription: HubSubscription): SubscribeOutcome {
     const id = subscription.publicId;
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
-    if (subscription.fresh.length > 0) this.flush(); // a new client gets only what comes after it joined
+    if (subscription.fresh.length > 0) this.flush(); // a new client gets only later notifications
     subscription.members.add(client);
     client.join(subscription, id);
     this.#count(1);

@@ -18,8 +18,8 @@ export interface ClientSink {
    */
   writableBytes(wanted: number): number;
   /**
-   * Bytes that it accepts in spite of a full queue, so that they are not missed; 0 or less: none, as
-   * for a client that does not read.
+   * Bytes that it accepts beyond a full queue, so that the client does not miss them. 0 or less:
+   * none, because the client does not read.
    */
   overflowBytes(): number;
   /** Sends messages of together `bytes` in order; at least the first is always accepted. */

@@ -40,7 +40,7 @@ export class SharedSubscription<Client> {
   /** The newest notifications, those since the last flush of the hub. */
   fresh: OutgoingMessage[] = [];
   freshBytes = 0;
-  /** The client whose address this counts for: one that uses it, or the last one that used it. */
+  /** The client whose quota this counts against: one that uses it, or the last one that did. */
   quotaOwner: Client;
   readonly members = new Set<Client>();
   readonly waiters = new Map<Client, Waiter>();
@@ -51,7 +51,7 @@ export class SharedSubscription<Client> {
     this.feed = feed;
   }
 
-  /** Whether the node sends what its clients are to get. */
+  /** Whether the node sends notifications for it. */
   get isLive(): boolean {
     return (this.feed ?? this).upstreamId !== undefined;
   }

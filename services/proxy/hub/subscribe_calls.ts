@@ -34,7 +34,9 @@ export class SubscribeCalls {
   readonly #pending = new Map<number, PendingCall>();
   #lastId = 0;
   #timedOut = 0;
-  /** Unknown ids that notified since the last sweep, and before it, with their namespace. */
+  /**
+   * Unknown subscription ids of notifications since the last sweep, and before it, by namespace.
+   */
   #unknownIds = new Map<string, string>();
   #unknownBefore = new Map<string, string>();
 
@@ -103,8 +105,8 @@ export class SubscribeCalls {
   }
 
   /**
-   * Records a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
-   * continues for two sweeps is a subscription whose answer was lost.
+   * Records a notification of an unknown subscription. A few arrive after an unsubscribe. An id
+   * that continues for two sweeps is a subscription whose answer was lost.
    *
    * @param method Of the notification: `eth_subscription`.
    */
@@ -113,7 +115,9 @@ export class SubscribeCalls {
     this.#unknownIds.set(upstreamId, method.replace(/_subscription$/, ""));
   }
 
-  /** Ends the unknown subscriptions that notified before the last sweep, too. */
+  /**
+   * Ends the unknown subscriptions that sent notifications both before and after the last sweep.
+   */
   endUnknown(isKnown: (upstreamId: string) => boolean): void {
     // While an answer is pending, an unknown id may be the one in that answer.
     const isAwaited = this.#pending.size > this.#timedOut;
@@ -149,7 +153,7 @@ function errorOf(text: string): string {
     internalErrorText("The node answered a subscribe with neither an id nor an error");
 }
 
-/** The JSON text of an error of the node's behaviour. */
+/** The JSON text of an internal error, for a node that broke the protocol. */
 export function internalErrorText(message: string): string {
   return JSON.stringify({ code: RpcCode.internalError, message });
 }

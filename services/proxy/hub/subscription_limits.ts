@@ -6,12 +6,12 @@ import type { SubscribeError } from "./shared_subscription.ts";
 import { SHARED_FEED_KEYS } from "./subscription_request.ts";
 
 /**
- * Most equal subscriptions: a client that subscribes twice needs a second id. Each adds a message to
- * every event: 16 of them once made the node close the socket on a burst.
+ * Most equal subscriptions: a client that subscribes twice needs a second id. Each copy adds a
+ * message to every event: 16 copies once made the node close the socket on a burst.
  */
 const COPIES_MAX = 2;
 
-/** Filters that the hub applies itself, for each slot at the node: they cost only its own memory. */
+/** Filters that the hub applies itself, per slot at the node: they only use the proxy's memory. */
 const FILTERS_PER_SLOT = 16;
 
 /** How long a request that made the node close the socket is refused, in milliseconds. */
@@ -41,10 +41,13 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   ),
 };
 
-/** A close reason, because client libraries show that but not the errors of a subscription. */
+/**
+ * Close reason of a client whose subscription was evicted: client libraries show close reasons, but
+ * not the errors of a subscription.
+ */
 export const EVICTED = "Too many subscriptions: connect again with fewer";
 
-/** Why a client is closed if the node does not grant a subscription again that it had granted. */
+/** Close reason after the node refused to renew a subscription that it had granted. */
 export const NOT_RESTORED = "The read node refuses a subscription: connect again";
 
 /** The error of a subscribe that the node did not answer in time. */
@@ -57,7 +60,7 @@ function subscribeError(code: number, message: string): SubscribeError {
   return { errorText: JSON.stringify({ code, message }) };
 }
 
-/** Decides which subscriptions may be made. Feeds that have no parameters are not counted. */
+/** Decides which subscriptions are allowed. Feeds without parameters are not counted. */
 export class SubscriptionLimits {
   readonly #evict: (subscription: HubSubscription) => void;
   readonly #atNode: FairShares;
@@ -66,7 +69,7 @@ export class SubscriptionLimits {
   readonly #refusedUntilMs = new NewestMap<string, number>(REFUSED_KEYS_MAX);
 
   /**
-   * @param max Most subscriptions at the node, without those that everybody shares.
+   * @param max Most subscriptions at the node, not counting the shared feeds.
    * @param evict Ends a subscription, so that another caller gets its slot.
    */
   constructor(max: number, evict: (subscription: HubSubscription) => void) {
@@ -76,7 +79,7 @@ export class SubscriptionLimits {
   }
 
   /**
-   * Counts a new subscription, and ends another one for it if necessary.
+   * Counts a new subscription, and ends another one if it needs the slot.
    *
    * @param copies Equal subscriptions that exist already.
    * @returns The reason to refuse it, if it is refused.
@@ -102,7 +105,7 @@ export class SubscriptionLimits {
     this.#sharesOf(subscription).remove(subscription);
   }
 
-  /** Counts a subscription for a client that uses it, if its present owner no longer does. */
+  /** Makes a client that uses a subscription its owner, if the present owner no longer uses it. */
   handOver(subscription: HubSubscription): void {
     this.#sharesOf(subscription).handOver(subscription);
   }

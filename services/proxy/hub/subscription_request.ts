@@ -8,7 +8,9 @@ export interface SubscriptionRequest {
   paramsText: string;
   /** Equal for requests that mean the same. */
   key: string;
-  /** The theses that it selects, as {@link filtersOf} names them; undefined if it is for others. */
+  /**
+   * The filter of theses, as {@link filtersOf} returns them; undefined for any other subscription.
+   */
   thesisFilter?: string;
 }
 
@@ -81,7 +83,9 @@ function filterOf({ user = "", solver = "" }: Parties): string {
   return `${user} ${solver}`;
 }
 
-/** The filters that select a thesis, in the result of a notification; undefined if it is none. */
+/**
+ * The filters that select the thesis in a notification; undefined if its result is not a thesis.
+ */
 export function filtersOf(thesis: unknown): string[] | undefined {
   if (typeof thesis !== "object" || thesis === null) return undefined;
   const { user, solver }: { user?: unknown; solver?: unknown } = thesis;
@@ -90,7 +94,7 @@ export function filtersOf(thesis: unknown): string[] | undefined {
   return [parties, { user: parties.user }, { solver: parties.solver }].map(filterOf);
 }
 
-/** The parameters that the core node uses; undefined if all may matter. */
+/** The parameters that the core node uses; undefined if they are unknown. */
 function usedParams(params: unknown): [kind: unknown, parties?: Parties] | undefined {
   if (!Array.isArray(params) || params.length > 2) return undefined;
   const [kind, filter]: unknown[] = params;

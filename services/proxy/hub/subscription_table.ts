@@ -11,7 +11,7 @@ export interface SubscriptionTableOptions {
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
   askTimeoutMs: number;
-  /** Most subscriptions at the node, without those that everybody shares. */
+  /** Most subscriptions at the node, not counting the shared feeds. */
   maxSubscriptions: number;
   /** Ends a subscription, so that another caller gets its slot. */
   evict: (subscription: HubSubscription) => void;
@@ -54,7 +54,7 @@ export class SubscriptionTable {
   }
 
   /**
-   * A subscription for a client: a shared one, unless the client uses that already.
+   * The subscription for a client: a shared one, unless this client already uses that one.
    *
    * @returns The reason to refuse a new one, if it is refused.
    */
@@ -141,7 +141,7 @@ export class SubscriptionTable {
   refused(nowMs: number): HubSubscription[] {
     const suspects = this.calls.neverGranted;
     const [only] = suspects;
-    // Not all of several need be the cause: a client can subscribe again.
+    // If there are several, it is unknown which one is the cause: clients may subscribe again.
     if (only !== undefined && suspects.length === 1) {
       this.#limits.refuseLater(only.request.key, nowMs);
     }

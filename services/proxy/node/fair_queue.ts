@@ -3,13 +3,13 @@ import { hasFairShare } from "../../../lib/fair_share.ts";
 export interface FairQueueLimits {
   slots: number;
   perCaller: number;
-  /** Most items that wait, of which each caller may have a fair share. */
+  /** Most items that wait; each caller may have a fair share of them. */
   waitingMax: number;
 }
 
 /**
- * Slots that callers share. Items beyond them wait, and callers take turns: one with thousands of
- * items delays another by one item.
+ * Slots that callers share. Items without a slot wait, and callers take turns: a caller with
+ * thousands of items delays another one by one item.
  */
 export class FairQueue<T> {
   readonly #limits: FairQueueLimits;
@@ -53,7 +53,7 @@ export class FairQueue<T> {
       if (item === undefined || !this.tryStart(next)) continue;
       this.remove(next, item);
       const others = this.#waiting.get(next);
-      if (others !== undefined) { // its next turn is after those of all others
+      if (others !== undefined) { // its next turn comes after those of all others
         this.#waiting.delete(next);
         this.#waiting.set(next, others);
       }
@@ -74,7 +74,7 @@ export class FairQueue<T> {
     if (queue.length === 0) this.#waiting.delete(caller);
   }
 
-  /** Ends all waits and frees all slots. @returns What waited. */
+  /** Ends all waits and frees all slots. @returns The items that waited. */
   clear(): T[] {
     const items = this.items();
     this.#waiting.clear();

@@ -13,8 +13,9 @@ export const IDLE_MS = 4_000;
 const HEAD_BYTES_MAX = 16 * 1024;
 
 /**
- * How far a request got that failed: it was not sent, because the connection was not open yet; it was
- * sent on a reused connection, which the node may have closed just before; or it was sent.
+ * How far a failed request got. `connecting`: it was not sent, because the connection was not open.
+ * `reused`: it was sent over a reused connection, which the node may have closed just before.
+ * `sent`: it was sent over a new one.
  */
 export type FailureStage = "connecting" | "reused" | "sent";
 
@@ -27,7 +28,10 @@ export class ConnectionError extends RangemakerError {
     this.stage = stage;
   }
 
-  /** Whether a request that changes nothing is worth sending again, over a new connection. */
+  /**
+   * Whether the reused connection may have been closed already, so that a plain read may be sent
+   * again.
+   */
   get isStale(): boolean {
     return this.stage === "reused" && this.abortReason !== "timeout" &&
       this.abortReason !== "abandoned";
@@ -40,8 +44,8 @@ export class ConnectionError extends RangemakerError {
 }
 
 /**
- * One connection to a node: one request at a time, each with its answer. It is opened for the first
- * request, and again for one after the node closed it.
+ * One connection to a node: one request at a time, each with its answer. The first request opens
+ * it, and so does the next one after the node closed it.
  */
 export class HttpConnection implements Dispatcher.DispatchHandler {
   readonly #path: string;
@@ -65,7 +69,7 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
       keepAliveTimeout: IDLE_MS,
       keepAliveMaxTimeout: IDLE_MS,
       maxHeaderSize: HEAD_BYTES_MAX,
-      // Both count from one byte to the next: the owner limits the whole time.
+      // Disabled: they would restart with each byte. The owner limits the total time.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: (_options, callback) => {
@@ -83,7 +87,7 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   /**
    * Sends a request.
    *
-   * @param headers Names and values in turns.
+   * @param headers Names and values, alternating.
    * @param isLast Whether the node is told to close the connection after its answer.
    * @throws {ConnectionError} If the answer is not complete.
    */
@@ -146,7 +150,7 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   }
 }
 
-/** What the connector of undici is called back with. */
+/** The callback of undici's connector. */
 type Opened = (...result: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
 
 /** Opens a connection. @param callback Called once, when it is open, with TLS, or cannot be. */
@@ -157,7 +161,7 @@ function openSocket({ protocol, hostname, port }: URL, callback: Opened): Socket
     ? connectTls({
       host,
       port: Number(port || 443),
-      // A certificate is for a name; an address must not be sent as one.
+      // TLS server names are host names: an IP address must not be sent as one.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ALPNProtocols: ["http/1.1"],
     })
@@ -172,7 +176,9 @@ function openSocket({ protocol, hostname, port }: URL, callback: Opened): Socket
   return socket;
 }
 
-/** Messages of sockets contain addresses, which callers must not see; their codes do not. */
+/**
+ * The message of a socket error contains addresses, which callers must not see; its code does not.
+ */
 function withoutAddress(cause: unknown): string {
   if (cause instanceof RangemakerError || !(cause instanceof Error)) return messageOf(cause);
   if (cause instanceof errors.SocketError) {

@@ -18,7 +18,7 @@ import { ReplyError } from "./reply_body.ts";
 
 const log = serviceLog("proxy");
 
-/** Most connections to one node, and so open requests: the default of an nginx worker. */
+/** Most connections to one node, each with one request: the default of an nginx worker. */
 export const HTTP_CONNECTIONS_MAX = 1_024;
 
 export interface NodePort {
@@ -47,16 +47,16 @@ export interface HttpPoolOptions {
 }
 
 export interface PostOptions {
-  /** Which one of the read nodes; by default the one that leads. */
+  /** Index of the read node; the leader by default. */
   node?: number;
   forwardedFor: string;
   /**
-   * It changes nothing: it goes over a reused connection, is sent again if that turns out to be stale,
-   * and to another node if this one fails. All else is sent at most once, over a connection of its
-   * own: a node may close an idle one at the moment of a request.
+   * The message changes nothing. It goes over a reused connection, is sent again if that was stale,
+   * and is sent to another node if this one fails. All other messages are sent at most once, over a
+   * new connection: a node may close an idle connection at the moment of a request.
    */
   isPlain?: boolean;
-  /** Whether a body answers this message; any other is rejected, and ends its connection. */
+  /** Whether a body answers this message. Any other body is rejected, and its connection closed. */
   isAnswer?: (body: string) => boolean;
 }
 
@@ -124,7 +124,9 @@ export class HttpPool implements NodePort {
     }
   }
 
-  /** Sends a message; a plain one again, over a new connection, if the reused one is stale. */
+  /**
+   * Sends a message. A plain one is sent again, over a new connection, if the reused one was stale.
+   */
   async #ask(text: string, options: PostOptions, nowMs: number): Promise<NodeReply> {
     if (!options.isPlain) return await this.#send(text, options, nowMs);
     try {
@@ -155,7 +157,7 @@ export class HttpPool implements NodePort {
       const headers = [...this.#headers, "x-forwarded-for", forwardedFor];
       const reply = await connection.send(text, headers, !isPlain);
       if (reply.status === 200 && isAnswer?.(reply.body) === false) {
-        // From here on, the connection would answer each request with the answer to another one.
+        // From now on, each answer on this connection would belong to another request.
         throw new ConnectionError("reused", new ReplyError("invalid", "It answered another call"));
       }
       isReusable = isPlain && connection.isDrained && !this.#isStopped;

@@ -3,13 +3,13 @@ import type { CallAnswer } from "../node_answer.ts";
 /** A plain read: it changes nothing, so it may be sent twice. */
 export interface Read {
   method: string;
-  /** The call behind its id. */
+  /** The text of the call after its id. */
   envelopeTail: string;
   node: number;
-  /** Key of the caller, who takes turns with others. */
+  /** Key of the caller; callers take turns. */
   caller: string;
   forwardedFor: string;
-  /** Whether it may share a socket with others: not if it is large, or its answer. */
+  /** Whether it may share a socket with others: false if the read or its answer is large. */
   fitsSocket: boolean;
 }
 
@@ -30,7 +30,7 @@ export class OpenRead {
     this.reject = reject;
   }
 
-  /** Settles with the answer, or the failure, that came another way. Never rejects. */
+  /** Settles with the outcome of the same read over HTTP. Never rejects. */
   async settleWith(answer: Promise<CallAnswer>): Promise<void> {
     try {
       this.resolve(await answer);
@@ -44,8 +44,8 @@ export class OpenRead {
 const SEQUENCE_MAX = 2 ** 20;
 
 /**
- * The reads that are open on a socket, by their ids. Each has a slot, which is a part of its id; see
- * {@link Deadlines} for why this is no `Map`.
+ * The reads that are open on a socket, by id. Each has a slot, whose number is part of the id.
+ * {@link Deadlines} says why this is not a `Map`.
  */
 export class OpenReads {
   readonly #slots: (OpenRead | undefined)[];

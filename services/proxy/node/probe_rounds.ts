@@ -10,23 +10,28 @@ export interface ProbeRoundsOptions {
   clock: Clock;
   /** How long `newHeads` may be silent, in milliseconds. */
   silenceMs: number;
-  /** The node whose `newHeads` the hub follows; undefined while it has no such subscription. */
+  /**
+   * The node whose `newHeads` the hub follows; undefined while the hub has no such subscription.
+   */
   followed: () => number | undefined;
   /** Asks a node for its head and reports the outcome; never rejects. */
   probe: (node: number) => Promise<Head | undefined>;
-  /** Replaces the connection to the node that is followed. */
+  /** Replaces the connection to the followed node. */
   drop: (reason: string) => void;
 }
 
 /**
  * Asks read nodes for their heads, once a round and all at the same moment. A single node cannot be
- * compared with others: it is asked only while it should announce heads and does not. If a node's
- * head advances for two rounds but nothing is announced, its socket is replaced. An idle chain does not
- * count.
+ * compared with others, so it is asked only while it should announce heads and does not. If a
+ * node's head advances for two rounds but nothing is announced, its socket is replaced. An idle
+ * chain does not count.
  */
 export class ProbeRounds {
   readonly #options: ProbeRoundsOptions;
-  /** The newest block that was announced on this connection, or else the first that was read. */
+  /**
+   * The newest block that was announced on this connection; before that, the first block that was
+   * read.
+   */
   #announced: number | undefined;
   #announcedAtMs = 0;
   /** Whether the chain was ahead of the announcements in the last round. */
@@ -81,7 +86,7 @@ export class ProbeRounds {
     Promise.all(due.map(probe)).then((heads) => {
       if (this.#stopped) return;
       if (isGroup) nodes.endRound();
-      // It may have announced one meanwhile, or another node may be followed.
+      // The node may have announced a head meanwhile, or the hub may follow another node.
       const head = silent === this.#silentNode ? heads[due.indexOf(silent ?? NaN)] : undefined;
       if (head !== undefined) this.#judgeSilence(head);
       const leftMs = Math.max(0, startedAtMs + ROUND_MS - clock.now());

@@ -11,7 +11,7 @@ const NEWEST_WEIGHT = 0.3;
 /** The head of a node that has not answered for this long is deleted. */
 const HEAD_KEPT_MS = 30_000;
 
-/** A head is compared with those of others for this long: two rounds of probes. */
+/** Age up to which a head is compared with those of others: two rounds of probes. */
 const HEAD_RECENT_MS = 2_000;
 
 /** The known state of one of several read nodes. */
@@ -21,17 +21,23 @@ export class ReadNode {
   #headAtMs = -Infinity;
   /** Its answer to the probe of this round. */
   headThisRound: Head | undefined;
-  /** The one before, to compare with: on a fast chain, answers of one round differ in timing. */
+  /**
+   * Its answer in the round before, for comparisons: on a fast chain, answers of one round differ
+   * in timing.
+   */
   headLastRound: Head | undefined;
-  /** Average time of its probes, Infinity before the first: other reads differ too much to compare. */
+  /**
+   * Average time of its probes, Infinity before the first. Other reads vary too much for
+   * comparisons.
+   */
   tookMs = Infinity;
   /** Probes without an answer, in a row. */
   failures = 0;
   /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
   isDead = false;
-  /** Rounds in a row that spoke for removing it, or, while it is removed, for adding it again. */
+  /** Consecutive rounds after which it should be removed or, while it is removed, added again. */
   roundsForChange = 0;
-  /** Reads of this round, and those of them that failed. */
+  /** Reads of this round, and how many of them failed. */
   reads = 0;
   errors = 0;
   readsTotal = 0;
@@ -63,7 +69,7 @@ export class ReadNode {
     this.#headAtMs = nowMs;
   }
 
-  /** Its head if it is up, unless others may be far above that by now. */
+  /** Its head if the node is up and the head is recent enough for comparisons. */
   recentHead(nowMs: number): Head | undefined {
     return this.isUp && nowMs - this.#headAtMs <= HEAD_RECENT_MS ? this.head : undefined;
   }
@@ -95,7 +101,10 @@ export const ROUNDS_TO_CHANGE = 3;
 /** Consecutive rounds a node must be far above all others before it is removed. */
 const ROUNDS_ABOVE = 2;
 
-/** A node is far above the others from this many times `maxLag` on, or this many blocks. */
+/**
+ * A node is far above the others if it is ahead by more than this many blocks, and by more than
+ * this many times `maxLag`.
+ */
 const FAR_ABOVE = { lags: 10, blocks: 32 };
 
 /** A node is removed if this share of its reads in a round fail, given enough reads. */
@@ -110,7 +119,7 @@ export type RoundReport = Pick<
 >;
 
 export interface MembershipDecision {
-  /** The reason why not; undefined if it keeps up. */
+  /** The reason why it does not keep up; undefined if it does. */
   fault: string | undefined;
   /** Rounds in a row with this decision before it takes effect. */
   roundsRequired: number;
@@ -136,7 +145,7 @@ export function membershipDecision(
       isUrgent: false,
     };
   }
-  // One that is back after an outage may still be far behind.
+  // A node that is back after an outage may still be far behind.
   const up = others.filter(({ isUp }) => isUp);
   const above = blocksAbove(headThisRound, up.map(({ headThisRound }) => headThisRound), maxLag);
   if (above > 0) {
@@ -147,9 +156,10 @@ export function membershipDecision(
 }
 
 /**
- * How many blocks a node is behind the others; negative if it is ahead. From three nodes on it is
- * compared with the second-highest, so that one node with a far too high head excludes no other. Of
- * two, either may be right: the lower one is behind only if its block is older, too.
+ * How many blocks a node is behind the others; negative if it is ahead. Among three nodes or more,
+ * it is compared with the second-highest, so that one node with a far too high head excludes no
+ * other. Of two nodes, either may be right: the lower one is behind only if its block is also
+ * older.
  */
 function blocksBehind(own: Head, others: readonly (Head | undefined)[], nowMs: number): number {
   const known = others.filter((head) => head !== undefined);

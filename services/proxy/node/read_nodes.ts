@@ -14,7 +14,10 @@ export const FAILURES_MAX = 3;
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const LEADER_KEPT_MS = 30_000;
 
-/** How long another node may announce lower heads; after that its chain counts as another one. */
+/**
+ * How long clients do not get repeated or lower heads of another node. After that, they follow its
+ * chain.
+ */
 export const BEHIND_MS = 120_000;
 
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */
@@ -37,10 +40,10 @@ export interface ReadNodesOptions {
 }
 
 /**
- * Decides which of the read nodes, one or more, serves. One node of the read group leads: reads go to
- * it and the hub follows it, so that a client can read the block that it was just notified of. The
- * first of the list leads first; when it is removed, the fastest other node does. This class does no
- * I/O: its owner reports events, and asks every node for its head once a round.
+ * Decides which read node serves; there may be one or several. One node of the read group leads:
+ * reads go to it and the hub follows it, so that a client can read the block that it was just
+ * notified of. The first of the list leads first; when it is removed, the fastest other node does.
+ * This class does no I/O: its owner reports events, and asks every node for its head once a round.
  */
 export class ReadNodes {
   readonly #options: ReadNodesOptions;
@@ -138,7 +141,7 @@ export class ReadNodes {
   onProbeAnswered(index: number, head: Head, tookMs: number): void {
     const node = this.#at(index);
     node.answeredProbe(head, tookMs, this.#options.clock.now());
-    // The last node is not removed, dead or not, until another one answers.
+    // A dead leader stays in the group until another node answers.
     const leader = this.#at(this.#leader);
     if (leader.isDead) {
       this.#remove(this.#leader, "it does not answer", { isUrgent: true });
@@ -176,7 +179,7 @@ export class ReadNodes {
     node.errorsTotal += 1;
   }
 
-  /** A node has accepted a connection. Of several, only probes show that one is back. */
+  /** A node has accepted a connection. With several nodes, only probes show that a node is back. */
   onConnected(index: number): void {
     if (this.#nodes.length === 1) this.#at(index).isDead = false;
   }
@@ -235,8 +238,8 @@ export class ReadNodes {
   }
 
   /**
-   * Makes another node the leader. A leader that works is kept if no other is as good, or if it has
-   * only just become the leader; one that cannot be used is replaced by any node that answers.
+   * Makes another node the leader. A working leader stays if no other node is as good, or if it has
+   * only just become the leader. A leader that cannot be used is replaced by any node that answers.
    */
   #replaceLeader(reason: string, { isUrgent }: { isUrgent: boolean }): void {
     const nowMs = this.#options.clock.now();
@@ -247,13 +250,13 @@ export class ReadNodes {
     this.#leader = next;
     this.#movedAtMs = nowMs;
     this.#slowRounds = 0;
-    this.#addBack(next); // it may lag, but no better node is available
+    this.#addBack(next); // it may be behind, but no better node is available
     this.#options.onLeaderChange?.(next, reason);
   }
 
   #replaceSlowLeader(): void {
     const leader = this.#at(this.#leader);
-    // The leader is removed; no replacement was available earlier.
+    // The leader was removed earlier, when no replacement was available.
     if (leader.removedFor !== undefined) {
       return this.#replaceLeader(leader.removedFor, { isUrgent: leader.isDead });
     }
@@ -272,7 +275,7 @@ export class ReadNodes {
     return isUp && (block < 0 || (head !== undefined && head.number >= block));
   }
 
-  /** The fastest of some nodes; of removed ones, the one furthest ahead. */
+  /** The fastest candidate; if all of them are removed, the one furthest ahead. */
   #best(isCandidate: (index: number) => boolean): number | undefined {
     const all = this.#indexes().filter(isCandidate);
     // Prefer nodes whose head is known: the lag of the others is unknown.

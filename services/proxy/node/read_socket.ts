@@ -15,27 +15,30 @@ import { FairQueue } from "./fair_queue.ts";
 const log = serviceLog("proxy");
 
 /**
- * Reads that are open on the socket at once. Our node accepts 100 of one socket; half of them are for
- * one caller at most, so that nobody waits for a slot longer than for one turn.
+ * Reads that are open on the socket at once. rangemaker's node accepts 100 per socket. One caller
+ * gets half of the slots at most, so that another one waits no longer than one turn.
  */
 export const READS_OPEN = { slots: 64, perCaller: 32, waitingMax: 8_192 };
 
 /**
- * Reads that go over HTTP because they waited too long for a slot, of all callers and of one: a tenth
- * of the connections to a node for one caller, half of them for all.
+ * Reads that go over HTTP because they waited too long for a slot: half of the connections to a
+ * node for all callers together, a tenth for one caller.
  */
 const OVERFLOW_READS = { slots: 512, perCaller: 100, waitingMax: 0 };
 
 /**
- * Interval at which reads without an answer are checked. Those that waited for a slot for so long go
- * over HTTP: more of them at a time are worth more than the CPU that they cost.
+ * Interval at which reads without an answer are checked. Reads that waited this long for a slot go
+ * over HTTP: they need more CPU there, but more of them run at once.
  */
 export const TICK_INTERVAL_MS = 250;
 
-/** A read without an answer for this long is sent over HTTP too: the longest `eth_call` of geth. */
+/**
+ * A read without an answer for this long is also sent over HTTP: geth ends an `eth_call` after this
+ * time.
+ */
 export const LATE_MS = 5_000;
 
-/** Errors are short: only in answers up to this length is one looked for. */
+/** Longer answers are not searched for an error, because errors are short. */
 const ERROR_LENGTH_MAX = 512;
 
 /** The check of {@link SocketHealth}: a small call that every node answers at once. */
@@ -65,10 +68,10 @@ export interface ReadSocketOptions {
 }
 
 /**
- * Plain reads over a WebSocket of their own to the leading read node: a write of the socket sends many
- * of them, while each HTTP request takes two system calls. A read that it loses, refuses or does not
- * answer in time is sent over HTTP, and a node that is worse over its WebSocket gets all reads over
- * HTTP for a while ({@link SocketHealth}). It connects with the first read.
+ * Sends plain reads to the leading read node over a WebSocket of their own. One write of the socket
+ * sends many reads, while each HTTP request takes two system calls. Reads that the socket loses,
+ * refuses or does not answer in time are sent over HTTP. A node that is slower over its WebSocket
+ * gets all reads over HTTP for a while ({@link SocketHealth}). The first read opens the socket.
  */
 export class ReadSocket {
   readonly #options: ReadSocketOptions;
@@ -170,11 +173,11 @@ export class ReadSocket {
     this.#health.onFrame();
     const span = idSpan(text);
     const id = span ? idNumber(text, span) : NaN;
-    // An error without an id is about one of the open reads.
+    // An error without an id belongs to one of the open reads.
     if (Number.isNaN(id)) return this.#onErrorWithoutId();
     if (id === CHECK_CALL_ID) return void this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
     const open = this.#open.get(id);
-    if (open === undefined) return; // it is late
+    if (open === undefined) return; // its answer is late
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#finish(open);
     if (saysMethodAbsent(text)) return void this.#sendOverHttp(open);
@@ -193,7 +196,7 @@ export class ReadSocket {
     return open.settleWith(this.#options.overHttp(open.read));
   }
 
-  /** It is unknown which read the node could not answer: all of them go over HTTP. */
+  /** The node did not say which read failed, so all open reads go over HTTP. */
   #onErrorWithoutId(): void {
     this.#health.countFault("it answers with errors without an id");
     for (const open of this.#open.all()) {
@@ -223,7 +226,7 @@ export class ReadSocket {
     );
   }
 
-  /** A read without an answer is sent over HTTP too, and ends with the timeout. */
+  /** Sends late reads over HTTP too, and fails those that reached the timeout. */
   #checkOpenReads(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
@@ -239,7 +242,7 @@ export class ReadSocket {
     }
   }
 
-  /** Reads that waited long for a slot go over HTTP, some of each caller's. */
+  /** Sends reads over HTTP that waited long for a slot, up to a limit per caller. */
   #checkWaitingReads(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
@@ -278,8 +281,8 @@ export class ReadSocket {
 }
 
 /**
- * Whether an answer may say that the node does not have the method. It may be missing on the WebSocket
- * alone: nodes have a list for each way.
+ * Whether an answer may say that the node lacks the method. Nodes list methods for HTTP and
+ * WebSocket separately, so that the method may exist over HTTP.
  */
 function saysMethodAbsent(text: string): boolean {
   return text.length <= ERROR_LENGTH_MAX && text.includes("-32601");

@@ -8,9 +8,9 @@ export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
 const FIRST_CAPACITY = 4_096;
 
 /**
- * The proxy did not wait for an answer, or rejected what came: `busy` with other requests to the
- * node, a `timeout`, a node that does not respond and so is `abandoned`, too much in `memory`, or an
- * `invalid` answer.
+ * The proxy did not wait for an answer, or rejected it. `busy`: too many requests to the node are
+ * open. `timeout`: the answer was late. `abandoned`: the node does not respond. `memory`: too many
+ * bytes are in memory. `invalid`: the answer is not acceptable.
  */
 export class ReplyError extends RangemakerError {
   readonly kind: "busy" | "timeout" | "abandoned" | "memory" | "invalid";
@@ -24,8 +24,8 @@ export class ReplyError extends RangemakerError {
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * The body of an answer as it arrives. Its bytes are copied to one buffer that doubles when it is
- * full, so that neither the chunks of a body nor the larger buffers in which they came stay in memory.
+ * The body of an answer as it arrives. Its bytes are copied to one buffer, which doubles when it is
+ * full. The chunks, and the larger buffers that contain them, do not stay in memory.
  */
 export class ReplyBody {
   readonly #budget: ByteBudget;
@@ -75,7 +75,7 @@ export class ReplyBody {
     this.#length = length;
   }
 
-  /** The text so far, JSON is UTF-8; its bytes no longer count. */
+  /** Returns the text (JSON is UTF-8) and frees its bytes in the budget. */
   end(): string {
     const text = decoder.decode(this.#first ?? this.#bytes.subarray(0, this.#length));
     this.clear();

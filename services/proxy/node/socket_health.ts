@@ -1,6 +1,9 @@
 import type { Clock } from "../../../lib/clock.ts";
 
-/** A check over the socket is slow if it takes over twice as long as over HTTP, and this much more. */
+/**
+ * A check over the socket is slow if it takes more than twice as long as over HTTP, and this much
+ * longer.
+ */
 const SLOWER_THAN_HTTP_MS = 5;
 
 /** Checks in a row that are slow before reads go over HTTP. */
@@ -28,16 +31,16 @@ export interface SocketHealthOptions {
 }
 
 /**
- * Decides whether reads go over a WebSocket. Some nodes work on one call of a socket at a time, or lose
- * answers: their reads go over HTTP for a while. While reads are open, the node is asked the same small
- * call over both ways.
+ * Decides whether reads go over a WebSocket. Some nodes work on one call of a socket at a time, or
+ * lose answers: their reads go over HTTP for a while. While reads are open, the proxy sends the
+ * node the same small call over WebSocket and HTTP.
  */
 export class SocketHealth {
   readonly #options: SocketHealthOptions;
   #pausedUntilMs = 0;
   #slowChecks = 0;
   #faultsAtMs: number[] = [];
-  /** Whether a frame came since the last tick, and ticks in a row before which none came. */
+  /** Whether a frame came since the last tick, and how many ticks in a row had none. */
   #isAlive = false;
   #silentTicks = 0;
   /** The check that is unanswered over the socket: when it was sent, and how long HTTP takes. */
@@ -52,14 +55,14 @@ export class SocketHealth {
     return this.#pausedUntilMs > 0 && this.#options.clock.now() < this.#pausedUntilMs;
   }
 
-  /** Another node: nothing is known about it. */
+  /** Another node leads, of which nothing is known. */
   clear(): void {
     this.#slowChecks = 0;
     this.#faultsAtMs = [];
     this.#pausedUntilMs = 0;
   }
 
-  /** A new connection: what was sent over the last one is not answered any more. */
+  /** The socket has reconnected: calls sent over the last connection get no answer. */
   onNewConnection(): void {
     this.#check = undefined;
     this.#silentTicks = 0;

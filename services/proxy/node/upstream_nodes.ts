@@ -14,7 +14,7 @@ import { SubscriptionSocket } from "./subscription_socket.ts";
 
 const log = serviceLog("proxy");
 
-/** The hub, as the socket to the leading read node calls it. */
+/** The part of the hub that the socket to the leading read node calls. */
 export interface NodeListener {
   /** Whether the node has granted a subscription to `newHeads`. */
   readonly followsHeads: boolean;
@@ -101,7 +101,7 @@ export class UpstreamNodes {
     this.plainReads = this.#readSocket ?? read;
   }
 
-  /** Whether subscriptions reach a read node, or reads could. */
+  /** Whether the socket for subscriptions is open, or any read node responds. */
   get isReachable(): boolean {
     return this.isConnected || (this.hasSeveral && this.readNodes.isAnyAlive);
   }
@@ -154,7 +154,8 @@ export class UpstreamNodes {
 
   #lost(node: number, reason: string): void {
     this.#listener?.upstreamClosed();
-    // With 1013 a node asks for another one to be used, so it is removed until its probes show that it keeps up.
+    // With 1013, a node asks clients to use another one. It is removed until its probes show that
+    // it keeps up.
     this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
   }
 
