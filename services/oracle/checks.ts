@@ -66,7 +66,7 @@ async function testProvider(
     clock,
     random: Math.random,
     handlers: {
-      onPrint(symbol) {
+      onTrade(symbol) {
         priced.add(symbol);
         if (priced.size === symbols.length) ended.resolve();
       },

@@ -20,7 +20,7 @@ export function createOracleMetrics(registry: Registry) {
   let count = 0;
   const untimed = () => {};
   return {
-    prints: counter("oracle_prints_total", "Prices accepted, by provider.", "provider"),
+    trades: counter("oracle_prints_total", "Prices accepted, by provider.", "provider"),
     faults: counter(
       "oracle_faults_total",
       "Faults of connections and streams, by provider and kind.",
@@ -34,7 +34,7 @@ export function createOracleMetrics(registry: Registry) {
     ),
     droppedFrames: counter(
       "oracle_dropped_frames_total",
-      "Frames or prints that gave no price, by provider and reason.",
+      "Frames or trades that gave no price, by provider and reason.",
       "provider",
       "reason",
     ),

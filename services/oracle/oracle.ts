@@ -42,7 +42,7 @@ export class Oracle {
         random,
         connect,
         handlers: {
-          onPrint: (symbol, price) => this.#print(provider, symbol, price),
+          onTrade: (symbol, price) => this.#trade(provider, symbol, price),
           onConfirmed: (symbol) => this.#confirm(provider, symbol),
           onIdle: () => this.#keepAlive(provider),
           onDrop: () => this.board.drop(provider, clock.now()),
@@ -63,11 +63,11 @@ export class Oracle {
     this.#cancelExpiry?.();
   }
 
-  #print(provider: ProviderName, symbol: string, price: bigint): void {
+  #trade(provider: ProviderName, symbol: string, price: bigint): void {
     const stop = this.#metrics.timeAggregation();
     this.board.update(provider, symbol, price, this.#clock.now());
     stop();
-    this.#metrics.prints.inc({ provider });
+    this.#metrics.trades.inc({ provider });
     if (this.#cancelExpiry === undefined) this.#watchExpiry();
   }
 

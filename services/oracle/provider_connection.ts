@@ -13,7 +13,7 @@ import { RetrySchedule } from "./retry_schedule.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 
 export interface ProviderConnectionHandlers
-  extends Pick<SessionHandlers, "onPrint" | "onConfirmed" | "onIdle" | "onDropped"> {
+  extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onDropped"> {
   /** The connection is gone, and its prices are no longer valid. */
   onDrop(): void;
   onFault?(fault: Fault): void;

@@ -1,6 +1,6 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
-import type { DropReason, Frame, Print, Provider } from "./provider.ts";
+import type { DropReason, Frame, Provider, Trade } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
 /** Faults of connections and streams; the names are values of a metric's label. */
@@ -24,7 +24,7 @@ export type Fault = keyof typeof FAULTS;
 export type Remedy = "drop" | "log";
 
 export interface SessionHandlers {
-  onPrint(market: string, price: bigint): void;
+  onTrade(market: string, price: bigint): void;
   /** The last price of this market is still the exchange's last trade. */
   onConfirmed?(market: string): void;
   /** The exchange has nothing to send in any market. */
@@ -32,7 +32,7 @@ export interface SessionHandlers {
   /** Called once, when every market was acknowledged or refused, and at least one acknowledged. */
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
-  /** A frame or a print gave no price. */
+  /** A frame or a trade gave no price. */
   onDropped?(reason: DropReason): void;
 }
 
@@ -67,7 +67,7 @@ export const GAPS_WINDOW_MS = 60_000;
 
 /**
  * One open connection: subscribes, reads frames, and tracks the ages of the connection, of each
- * subscription and of each market's last print separately. It detects faults and names the remedy;
+ * subscription and of each market's last trade separately. It detects faults and names the remedy;
  * its owner applies the remedy.
  */
 export class Session {
@@ -135,10 +135,10 @@ export class Session {
     if (text.length > EXCHANGE_FRAME_CHARS_MAX) return handlers.onDropped?.("too_long");
     const frame = provider.parse(text);
     switch (frame.kind) {
-      case "prints":
-        for (const print of frame.prints) {
-          // A print may end the session; the rest of its frame is ignored.
-          if (!this.#ended) this.#receivePrint(print);
+      case "trades":
+        for (const trade of frame.trades) {
+          // A trade may end the session; the rest of its frame is ignored.
+          if (!this.#ended) this.#receiveTrade(trade);
         }
         return;
       case "acknowledged":
@@ -154,20 +154,20 @@ export class Session {
     }
   }
 
-  #receivePrint(print: Print): void {
+  #receiveTrade(trade: Trade): void {
     const { handlers } = this.#options;
-    const stream = this.#streams.get(print.symbol);
+    const stream = this.#streams.get(trade.symbol);
     if (stream === undefined) return handlers.onDropped?.("unknown_market");
-    const order = stream.add(print, this.#lastFrameAtMs);
-    if (order === "gap") this.#gap(`${stream.market} before ${print.sequence}`);
+    const order = stream.add(trade, this.#lastFrameAtMs);
+    if (order === "gap") this.#gap(`${stream.market} before ${trade.sequence}`);
     if (order === "restart") {
-      this.#fault("sequence_restart", "log", `${stream.market} continues at ${print.sequence}`);
+      this.#fault("sequence_restart", "log", `${stream.market} continues at ${trade.sequence}`);
     }
     if (this.#ended) return;
     if (order === "late") handlers.onDropped?.("late");
-    else handlers.onPrint(stream.market, print.price);
+    else handlers.onTrade(stream.market, trade.price);
     if (stream.stuck(this.#lastFrameAtMs)) {
-      this.#fault("stuck_time", "drop", `${stream.market} stays at ${print.exchangeTimeMs}`);
+      this.#fault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
     }
   }
 
@@ -187,10 +187,10 @@ export class Session {
     if (this.streams.every((stream) => stream.answered)) this.#conclude();
   }
 
-  /** A print proves a subscription too: the acknowledgement itself may have been lost. */
+  /** A trade proves a subscription too: the acknowledgement itself may have been lost. */
   #acknowledgeOverdue(): void {
     for (const stream of this.streams) {
-      if (stream.lastPrintAtMs !== undefined) stream.acknowledge(stream.lastPrintAtMs);
+      if (stream.lastTradeAtMs !== undefined) stream.acknowledge(stream.lastTradeAtMs);
     }
     this.#conclude();
   }

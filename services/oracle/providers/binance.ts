@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 
 const tradeSchema = z.object({
@@ -11,7 +11,7 @@ const tradeSchema = z.object({
 });
 
 function tradeFrame(trade: z.output<typeof tradeSchema>) {
-  return printsFrame([
+  return tradesFrame([
     { symbol: trade.s, digits: trade.p, exchangeTimeMs: trade.T, sequence: trade.a },
   ]);
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isoTimeSchema, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
 
 const readers = [
   reader(
@@ -11,7 +11,7 @@ const readers = [
       trade_id: z.int(),
     }),
     (ticker) =>
-      printsFrame([{
+      tradesFrame([{
         symbol: ticker.product_id,
         digits: ticker.price,
         exchangeTimeMs: ticker.time,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isoTimeSchema, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
 
 const readers = [
   reader(
@@ -14,7 +14,7 @@ const readers = [
       })),
     }),
     ({ data }) =>
-      printsFrame(data.map((trade) => ({
+      tradesFrame(data.map((trade) => ({
         symbol: trade.symbol,
         digits: trade.price,
         exchangeTimeMs: trade.timestamp,
