@@ -1,4 +1,4 @@
-/** Checks of `rangemaker doctor` for the oracle: each provider, which is connected to once. */
+/** Checks of `rangemaker doctor` for the oracle: connects once to each provider. */
 import { z } from "zod";
 import {
   type CheckContext,
@@ -43,7 +43,7 @@ export const checks: ServiceChecks<typeof options> = {
   },
 };
 
-/** The markets, and those of them that a provider has sent a price of. */
+/** All markets, and the markets that a provider has sent a price of. */
 interface ProviderTest {
   symbols: readonly string[];
   priced: ReadonlySet<string>;
@@ -83,7 +83,7 @@ async function testProvider(
   return { symbols, priced, problem };
 }
 
-/** Never fails: without one provider there may still be enough sources. */
+/** Warns at most: without this provider there may still be enough sources. */
 function providerFinding(name: ProviderName, url: string, test: ProviderTest): Finding {
   const { symbols, priced, problem } = test;
   if (priced.size === symbols.length) return ok(`${url}: prices of all ${priced.size} pairs`);
@@ -94,7 +94,7 @@ function providerFinding(name: ProviderName, url: string, test: ProviderTest): F
   );
 }
 
-/** Every pair has at least `--min-sources` sources. */
+/** Checks that every pair has at least `--min-sources` sources. */
 function sourcesFinding(tests: readonly ProviderTest[], minSources: number): Finding {
   const counts = tests[0]?.symbols.map((symbol) => ({
     symbol,

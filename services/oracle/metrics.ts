@@ -9,7 +9,7 @@ const TIMED_EVERY = 64;
 
 export type OracleMetrics = ReturnType<typeof createOracleMetrics>;
 
-/** Declares the metrics of the oracle, besides those of its process. */
+/** Declares the metrics of the oracle; process metrics are declared elsewhere. */
 export function createOracleMetrics(registry: Registry) {
   const { counter, histogram } = metricsIn(registry);
   const aggregationSeconds = histogram(

@@ -78,12 +78,12 @@ export class Oracle {
 
   #keepAlive(provider: ProviderName): void {
     this.board.keepAlive(provider, this.#clock.now());
-    // A quiet source that contributes again may expire sooner than all others.
+    // A quiet source that contributes again may expire before all others.
     this.#cancelExpiry?.();
     this.#watchExpiry();
   }
 
-  /** Sets one timer, for the source that expires first. A newer price only makes that later. */
+  /** Sets one timer, for the source that expires first. A newer price can only postpone that. */
   #watchExpiry(): void {
     const nowMs = this.#clock.now();
     const dueMs = this.board.expire(nowMs);

@@ -10,13 +10,16 @@ export interface Trade {
   symbol: string;
   /** Integer with 6 decimals. */
   price: bigint;
-  /** The exchange's clock, Unix milliseconds. It shows progress; ages are measured on receipt. */
+  /**
+   * Unix milliseconds of the exchange's clock. Shows whether its time advances; ages count from
+   * receipt.
+   */
   exchangeTimeMs: number;
   /** The exchange's number of this trade in its market; undefined if it sends none. */
   sequence?: number;
 }
 
-/** Why a frame gave no price: values of a metric's label. `late` is a repeated or outdated trade. */
+/** Why a frame gave no price; values of a metric's label. `late`: a repeated or outdated trade. */
 export type DropReason =
   | "too_long"
   | "not_json"
@@ -27,13 +30,13 @@ export type DropReason =
 
 export type Frame =
   | { kind: "trades"; trades: readonly Trade[] }
-  /** Subscribed to these symbols; without symbols, to all that were requested. */
+  /** Subscribed to these symbols; if absent, to all requested symbols. */
   | { kind: "acknowledged"; symbols?: readonly string[] }
-  /** Not subscribed to these symbols; without symbols, the exchange did not name them. */
+  /** Not subscribed to these symbols; absent if the exchange did not name them. */
   | { kind: "refused"; symbols?: readonly string[]; reason: string }
   /**
-   * The connection works. `newest` is the number of the last trade in a market, which confirms the
-   * price of that trade. `idle` says that no market has anything to send, which proves less.
+   * The connection works. `newest` is the number of the last trade in a market, and confirms the
+   * price of that trade. `idle` means that no market has anything to send, which confirms no price.
    */
   | { kind: "alive"; newest?: { symbol: string; sequence: number }; idle?: true }
   /** The exchange is about to close this connection, or has stopped trading. */
@@ -82,7 +85,7 @@ export function reader<S extends z.ZodType>(
   };
 }
 
-/** Reads JSON text with the first reader that knows its shape. List the most frequent shape first. */
+/** Reads JSON text with the first reader that accepts it. List the most frequent shape first. */
 export function readFrame(text: string, readers: readonly FrameReader[]): Frame {
   const value = tryParseJson(text);
   if (value === undefined) return { kind: "dropped", reason: "not_json" };
@@ -93,10 +96,10 @@ export function readFrame(text: string, readers: readonly FrameReader[]): Frame 
   return { kind: "dropped", reason: "unknown_shape" };
 }
 
-/** A trade whose price is still the digits of the frame. */
+/** A trade whose price is still text of the frame. */
 export type RawTrade = Omit<Trade, "price"> & { digits: string };
 
-/** The frame of these trades; one invalid price drops the whole frame. */
+/** Makes a frame of trades. One invalid price drops the whole frame. */
 export function tradesFrame(raw: readonly RawTrade[]): Frame {
   const trades: Trade[] = [];
   for (const { digits, ...trade } of raw) {

@@ -29,7 +29,9 @@ export interface SessionHandlers {
   onConfirmed?(market: string): void;
   /** The exchange has nothing to send in any market. */
   onIdle?(): void;
-  /** Called once, when every market was acknowledged or refused, and at least one acknowledged. */
+  /**
+   * Called once, when every market was acknowledged or refused, and at least one was acknowledged.
+   */
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
   /** A frame or a trade gave no price. */
@@ -45,8 +47,8 @@ export interface SessionOptions {
 }
 
 /**
- * A subscription that is not acknowledged within this time has failed, in milliseconds. It is less
- * than any exchange's `silenceMs`, so that the fault gets its right name.
+ * A subscription has failed if it is not acknowledged within this time, in milliseconds. It is less
+ * than any exchange's `silenceMs`, so that the fault is `not_acknowledged` and not `silent`.
  */
 export const ACKNOWLEDGE_MS = 2_500;
 
@@ -67,8 +69,8 @@ export const GAPS_WINDOW_MS = 60_000;
 
 /**
  * One open connection: subscribes, reads frames, and tracks the ages of the connection, of each
- * subscription and of each market's last trade separately. It detects faults and names the remedy;
- * its owner applies the remedy.
+ * subscription and of each market's last trade separately. It detects faults and decides the
+ * remedy, which its owner applies.
  */
 export class Session {
   readonly #options: SessionOptions;
@@ -187,7 +189,9 @@ export class Session {
     if (this.streams.every((stream) => stream.answered)) this.#conclude();
   }
 
-  /** A trade proves a subscription too: the acknowledgement itself may have been lost. */
+  /**
+   * Acknowledges markets that have trades: the exchange's own acknowledgement may have been lost.
+   */
   #acknowledgeOverdue(): void {
     for (const stream of this.streams) {
       if (stream.lastTradeAtMs !== undefined) stream.acknowledge(stream.lastTradeAtMs);
@@ -195,7 +199,7 @@ export class Session {
     this.#conclude();
   }
 
-  /** Every market was answered, or the time for it is over. */
+  /** Ends the subscription phase: every market has an answer, or the time for it is over. */
   #conclude(): void {
     if (this.#isSubscribed) return;
     const missing = this.streams.filter((stream) => !stream.acknowledged);
@@ -217,7 +221,10 @@ export class Session {
     for (const frame of provider.subscribeFrames(symbols)) send(frame);
   }
 
-  /** The exchange may trade by now what it refused or did not acknowledge. */
+  /**
+   * Requests markets again that were refused or not acknowledged: the exchange may have them by
+   * now.
+   */
   #requestMissing(): void {
     const missing = [...this.#streams].filter(([, stream]) => !stream.acknowledged)
       .map(([symbol]) => symbol);
@@ -246,7 +253,7 @@ export class Session {
     this.#fault("sequence_gap", many ? "drop" : "log", `message lost: ${detail}`);
   }
 
-  /** A silent market is requested again, in case that its subscription was lost. */
+  /** Requests silent markets again, in case their subscription was lost. */
   #watchStreams(): void {
     const { clock, provider: { liveness: { streamSilenceMs } } } = this.#options;
     let nextMs = streamSilenceMs;

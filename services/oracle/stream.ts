@@ -1,15 +1,15 @@
 import type { Provider, Trade } from "./provider.ts";
 
 /**
- * How a trade follows the one before: in order, after a lost message, after a restart of the
- * exchange's numbering, or as a repeat or an older trade.
+ * How a trade follows the previous one. `next`: in order. `gap`: after a lost message. `restart`:
+ * the exchange's numbering has restarted. `late`: a repeated or older trade.
  */
 export type TradeOrder = "next" | "gap" | "restart" | "late";
 
-/** A stream whose exchange time does not advance for this long while trades arrive is stuck. */
+/** A stream is stuck if its exchange time does not advance for this long while trades arrive. */
 export const STUCK_TIME_MS = 10_000;
 
-/** How long a trade that a heartbeat names may take to arrive before it counts as lost. */
+/** How long a trade that a heartbeat reports may take to arrive before it counts as lost. */
 export const MISSED_AFTER_MS = 2_000;
 
 /** One market of one connection: its subscription, and the order and age of its trades. */
@@ -23,7 +23,7 @@ export class Stream {
   #exchangeTimeMs = -Infinity;
   #stillSinceMs: number | undefined;
   #sequence: number | undefined;
-  /** Number of the trade whose price was passed on last. */
+  /** Number of the last trade whose price was passed on. */
   #pricedSequence: number | undefined;
   #behindSinceMs: number | undefined;
 
@@ -44,7 +44,7 @@ export class Stream {
 
   /**
    * Time from the exchange's timestamp to the receipt of the last trade, in milliseconds. A slow
-   * network makes it large; clocks that disagree can make it negative.
+   * network makes it large. If the clocks differ, it can be negative.
    */
   get lagMs(): number | undefined {
     return this.#lagMs;
@@ -67,8 +67,8 @@ export class Stream {
   }
 
   /**
-   * Takes a trade and classifies it. A lower number is a restart of the exchange's numbering if its
-   * time advances; otherwise the trade is old, and so is its price.
+   * Records a trade and classifies it. If the number is lower but the time advances, the exchange's
+   * numbering has restarted; otherwise the trade and its price are old.
    */
   add(trade: Trade, nowMs: number): TradeOrder {
     const advances = trade.exchangeTimeMs > this.#exchangeTimeMs;
@@ -96,13 +96,13 @@ export class Stream {
     return this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STUCK_TIME_MS;
   }
 
-  /** Whether the last trade's price is that of the trade that a heartbeat names as the newest. */
+  /** Whether the last price belongs to the trade that a heartbeat reports as the newest. */
   confirms(newest: number): boolean {
     return newest === this.#pricedSequence;
   }
 
   /**
-   * Notes which trade a heartbeat names as the newest.
+   * Records the number of the newest trade, as a heartbeat reports it.
    *
    * @returns True if that trade is overdue. It then counts as lost and is reported only once.
    */

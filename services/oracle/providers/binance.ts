@@ -48,8 +48,8 @@ export const binance: Provider = {
   ],
   parse: (text) => readFrame(text, readers),
   sequence: "by_one",
-  // There is no heartbeat that a client sees: only trades show that the connection works, and only a
-  // trade confirms a price. The three markets together trade several times a second.
+  // Clients see no heartbeat: only trades show that the connection works, and only a trade confirms
+  // a price. The three markets together have several trades a second.
   liveness: { silenceMs: 10_000, streamSilenceMs: 60_000 },
   // Limit: 300 connections in 5 minutes.
   retry: {

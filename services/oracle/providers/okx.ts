@@ -51,7 +51,8 @@ export const okx: Provider = {
   ],
   parse: (text) => text === "pong" ? ALIVE : readFrame(text, readers),
   sequence: "none",
-  // OKX closes a connection after 30 s without a message. An earlier ping finds a dead one earlier.
+  // OKX closes a connection after 30 s without a message. An earlier ping detects a dead connection
+  // sooner.
   liveness: {
     silenceMs: 10_000,
     streamSilenceMs: 60_000,
