@@ -69,7 +69,7 @@ interface Run {
   bet: UnresolvedBet;
   attempts: number;
   /** Another tab knows the outcome: nothing is sent, and the chain will show it if it was placed. */
-  isGone: boolean;
+  isResolvedElsewhere: boolean;
   cancel: CancelTimer;
   resolve(outcome: BetOutcome): void;
 }
@@ -125,7 +125,13 @@ export class BetKeeper {
     resolve: Run["resolve"] = () => {},
   ): void {
     const unresolved = { ...bet, isChecking };
-    const run: Run = { bet: unresolved, attempts: 0, isGone: false, cancel() {}, resolve };
+    const run: Run = {
+      bet: unresolved,
+      attempts: 0,
+      isResolvedElsewhere: false,
+      cancel() {},
+      resolve,
+    };
     this.#runs.set(bet.offer.quoteHash, run);
     this.#show();
     this.#later(run, delayMs);
@@ -134,7 +140,7 @@ export class BetKeeper {
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
     run.cancel = this.#options.clock.after(delayMs, () => {
-      if (!run.isGone) this.#doubt(run); // an earlier request, or one of another tab, may arrive yet
+      if (!run.isResolvedElsewhere) this.#markChecking(run); // an earlier request, or one of another tab, may arrive yet
       void this.#attempt(run);
     });
   }
@@ -143,8 +149,8 @@ export class BetKeeper {
     const { client, clock } = this.#options;
     const { offer, signature } = run.bet;
     if (this.#isOver(run)) return this.#resolve(offer.quoteHash, { name: "expired" });
-    if (run.isGone) return this.#later(run, DEADLINE_MARGIN_MS);
-    run.cancel = clock.after(OVERDUE_MS, () => this.#doubt(run));
+    if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
+    run.cancel = clock.after(OVERDUE_MS, () => this.#markChecking(run));
     const outcome = await client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (thrown: unknown) => refusalOf(thrown, run.bet),
@@ -152,19 +158,19 @@ export class BetKeeper {
     if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or resolved by the chain
     run.cancel();
     if (outcome !== undefined) return this.#resolve(offer.quoteHash, outcome);
-    this.#doubt(run);
+    this.#markChecking(run);
     this.#later(run, RETRY_MS[Math.min(run.attempts, RETRY_MS.length - 1)]!);
     run.attempts += 1;
   }
 
   /** Whether the chain cannot take the bet any more, and is known not to have it. */
-  #isOver({ bet: { offer: { quote } }, isGone }: Run): boolean {
+  #isOver({ bet: { offer: { quote } }, isResolvedElsewhere }: Run): boolean {
     const { serverClock, isChainKnown } = this.#options;
     const isLate = serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
-    return (isGone || isLate) && isChainKnown();
+    return (isResolvedElsewhere || isLate) && isChainKnown();
   }
 
-  #doubt(run: Run): void {
+  #markChecking(run: Run): void {
     if (run.bet.isChecking) return;
     run.bet = { ...run.bet, isChecking: true };
     this.#show();
@@ -178,8 +184,10 @@ export class BetKeeper {
       if (!this.#runs.has(bet.offer.quoteHash)) this.#begin(bet, false, OTHER_TAB_MS);
     }
     for (const [quoteHash, run] of this.#runs) {
-      if (run.isGone || stored.some(({ offer }) => offer.quoteHash === quoteHash)) continue;
-      run.isGone = true;
+      if (run.isResolvedElsewhere || stored.some(({ offer }) => offer.quoteHash === quoteHash)) {
+        continue;
+      }
+      run.isResolvedElsewhere = true;
       run.cancel();
       this.#later(run, DEADLINE_MARGIN_MS);
     }
@@ -194,7 +202,7 @@ export class BetKeeper {
     this.#show();
     run.resolve(outcome);
     // The tab that knew why has said it: the price may have moved, and another bet been placed.
-    if (run.isGone && outcome.name === "expired") return;
+    if (run.isResolvedElsewhere && outcome.name === "expired") return;
     this.resolved.value = { bet: run.bet, outcome };
     this.#options.onResolved(run.bet, outcome);
   }

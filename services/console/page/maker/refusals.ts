@@ -63,7 +63,7 @@ interface Limit {
 }
 
 /** How much more may be risked: in words, with a style, and the share of the limit that is used. */
-export function roomOf(
+export function headroomOf(
   atRisk: bigint,
   solver: Limit | undefined,
 ): { style: string; text: string; used?: number } {

@@ -7,7 +7,7 @@ import { labelOf } from "../trade/chart_spans.ts";
 import { nextEndsOf, riskiestUserOf } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
-import { roomOf } from "./refusals.ts";
+import { headroomOf } from "./refusals.ts";
 
 /** Ends of bets that are named. */
 const ENDS = 3;
@@ -25,7 +25,7 @@ interface RiskProps {
 export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }: RiskProps) {
   const { executing = 0n, complete } = solver ?? {};
   const all = atRisk + executing;
-  const { style, text, used } = roomOf(all, isOld ? undefined : solver);
+  const { style, text, used } = headroomOf(all, isOld ? undefined : solver);
   const ends = nextEndsOf(theses, nowMs, ENDS);
   const user = riskiestUserOf(theses);
   return (

@@ -66,19 +66,19 @@ type Reader = (history: MetricsHistory) => number | undefined;
 const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);
 
 /** Events in the time that was watched, as so many in a minute. */
-const aMinute = (metric: string, labels?: Record<string, string>): Reader => (history) =>
+const perMinute = (metric: string, labels?: Record<string, string>): Reader => (history) =>
   history.spanMs === 0 ? undefined : 60_000 * history.increase(metric, labels) / history.spanMs;
 
 /** What shows that a service is in use; all else has an alert. */
 const USE: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
-  exchanges: { "Trades a minute": aMinute("exchanges_trades_total") },
-  oracle: { "Prices a minute": aMinute("oracle_prints_total") },
+  exchanges: { "Trades a minute": perMinute("exchanges_trades_total") },
+  oracle: { "Prices a minute": perMinute("oracle_prints_total") },
   node: { "Block": now("node_block_number"), "Open bets": now("node_theses_unsettled") },
   proxy: { "Clients": now("proxy_ws_connections_active") },
-  bridge: { "Deposits a minute": aMinute("bridge_deposits_total", { outcome: "committed" }) },
+  bridge: { "Deposits a minute": perMinute("bridge_deposits_total", { outcome: "committed" }) },
   solver: {
-    "Quotes a minute": aMinute("solver_quotes_total", { kind: "quote" }),
-    "Bets a minute": aMinute("solver_executions_total", { outcome: "committed" }),
+    "Quotes a minute": perMinute("solver_quotes_total", { kind: "quote" }),
+    "Bets a minute": perMinute("solver_executions_total", { outcome: "committed" }),
   },
 };
 

@@ -34,7 +34,7 @@ import { betRepair, betsOf, gapOf, marketRepair, type Repair } from "./repairs.t
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
 /** Between two looks at a service while another view is shown: rates need two looks in 15 s. */
-const BEHIND_PAUSE_MS = 6_000;
+const BACKGROUND_PAUSE_MS = 6_000;
 
 /** The operator's view. Once it is opened, one tab asks the services behind other views, too, less often. */
 export function openOperatorView(model: PageModel): View {
@@ -62,7 +62,7 @@ function watchServices(model: PageModel) {
   const isShown = signal(false);
   const isItsTurn = followTurn(isShown);
   effect(() => {
-    const pauseMs = isShown.value ? undefined : BEHIND_PAUSE_MS;
+    const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
     const isAsking = isShown.value || isItsTurn.value;
     // They read their states as they start.
     untracked(() => {

@@ -50,7 +50,7 @@ const EFFECTS: Readonly<Record<ServiceName, string>> = {
 };
 
 /** What each service needs, directly or not. */
-const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
+const DEPENDENCIES: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   exchanges: [],
   oracle: ["exchanges"],
   node: ["exchanges", "oracle"],
@@ -78,14 +78,14 @@ const FIRST_LOOK_MS = 15_000;
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
 /** Whether a problem of a process, which is reported of its first service, and not of a service. */
-const isOfProcess = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
+const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
 
 /**
  * The problems whose figures a service's card shows: each once, though it may have two bounds. What has a
  * value only while it is wrong is among the problems.
  */
 export const FIGURES = PROBLEMS.filter((problem) =>
-  !isOfProcess(problem) && problem.bound.limit >= 0 &&
+  !isProcessProblem(problem) && problem.bound.limit >= 0 &&
   PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
 );
 
@@ -106,8 +106,8 @@ export function findingsOf(
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
     const cause = away.find(({ name, isUp }) =>
-      (!isAway(finding) || waiting.has(finding.service) && WAITED_FOR.has(name)) &&
-      NEEDS[finding.service].includes(name) &&
+      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name)) &&
+      DEPENDENCIES[finding.service].includes(name) &&
       !(isUp && TO_BACKFILL.has(finding.chapter))
     ) ?? missing.find(({ name }) =>
       !isCritical(finding) && name === finding.service
@@ -123,7 +123,7 @@ export const isAlarm = ({ severity, cause }: Finding) =>
 const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
 
 /** For these, a service may wait too long with its own answer. */
-const WAITED_FOR: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
+const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 
 const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
@@ -142,7 +142,7 @@ function ownOf(
   providers: Providers | undefined,
 ): Finding[] {
   const beyond = PROBLEMS.filter((problem) =>
-    state.isUp && (isFirstOfProcess || !isOfProcess(problem)) &&
+    state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
     beyondBound(problem, state.history).length > 0
   );
   const isMild = (problem: Problem) =>

@@ -55,7 +55,7 @@ export class BetSlip {
   /** By how much less than quoted a bet may pay, in percent, if the price moves as it is signed. */
   readonly tolerancePercent: Signal<number>;
   /** The first signed payout of bets that were signed again for another one, by quote hash. */
-  readonly signedFor: Signal<Readonly<Record<string, string>>>;
+  readonly firstPayouts: Signal<Readonly<Record<string, string>>>;
   /** What the fields were before the box was last drawn, moved or cleared. */
   readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
@@ -73,7 +73,7 @@ export class BetSlip {
     this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
-    this.signedFor = signal(options.drafts.signedFor);
+    this.firstPayouts = signal(options.drafts.firstPayouts);
     this.#options = options;
     this.#voice = new SlipVoice(options);
     let address = options.session.user.peek()?.address;
@@ -261,7 +261,7 @@ export class BetSlip {
       const { payout } = first.quote;
       if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
       this.stage.value = { ...outcome, offer, signedFirst: first };
-      this.signedFor.value = this.#options.drafts.keepSignedFor(offer.quoteHash, payout);
+      this.firstPayouts.value = this.#options.drafts.keepFirstPayout(offer.quoteHash, payout);
       return this.#voice.speak(repricedText(first, offer));
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
@@ -280,7 +280,7 @@ export class BetSlip {
       this.replaced.value = undefined;
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
-      this.stage.value = { name, failure: { ...explain(NOT_PLACED), isOfSigning: false } };
+      this.stage.value = { name, failure: { ...explain(NOT_PLACED), isSigningFailure: false } };
     }
   }
 
@@ -294,8 +294,8 @@ export class BetSlip {
     this.#voice.quote(stage, this.terms);
   }
 
-  #fail(thrown: unknown, isOfSigning: boolean): void {
-    const failure = { ...explain(thrown), isOfSigning };
+  #fail(thrown: unknown, isSigningFailure: boolean): void {
+    const failure = { ...explain(thrown), isSigningFailure };
     this.estimator.clear(); // what is estimated from now on is younger than the failure
     this.stage.value = { name: "draft", failure };
     this.#voice.speak(failureText(failure, undefined, "", this.#options.isOffline()));

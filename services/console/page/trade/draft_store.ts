@@ -70,13 +70,13 @@ export class DraftStore {
   }
 
   /** Payouts that the user signed for, of bets that were placed at another one; by their quote's hash. */
-  get signedFor(): Readonly<Record<string, string>> {
+  get firstPayouts(): Readonly<Record<string, string>> {
     return this.#read().signedFor;
   }
 
   /** @returns All of them. */
-  keepSignedFor(quoteHash: string, payout: bigint): Readonly<Record<string, string>> {
-    const all = Object.entries({ ...this.signedFor, [quoteHash]: String(payout) });
+  keepFirstPayout(quoteHash: string, payout: bigint): Readonly<Record<string, string>> {
+    const all = Object.entries({ ...this.firstPayouts, [quoteHash]: String(payout) });
     const signedFor = Object.fromEntries(all.slice(-SIGNED_MAX));
     this.#write({ signedFor });
     return signedFor;

@@ -18,7 +18,7 @@ import {
 const STRETCH_MAX = 4;
 
 /** Prices stay where they are for this long after a drag: the next one aims at what is seen now. */
-const HOLD_MS = 4_000;
+const UNFREEZE_AFTER_MS = 4_000;
 
 /** What moves by less, in pixels, is not painted again. */
 const MOVE_MIN = 0.5;
@@ -98,7 +98,7 @@ export class LiveChart {
 
   /** Keeps the prices of the chart where they are, or lets them follow again, a little later. */
   freeze(isFrozen: boolean): void {
-    const untilMs = isFrozen ? Infinity : performance.now() + HOLD_MS;
+    const untilMs = isFrozen ? Infinity : performance.now() + UNFREEZE_AFTER_MS;
     this.#frozen = { range: this.#range, untilMs };
   }
 

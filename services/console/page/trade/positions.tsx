@@ -26,7 +26,7 @@ interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
   /** What bets were signed for that pay something else, by their quote's hash. */
-  signedFor: Readonly<Record<string, string>>;
+  firstPayouts: Readonly<Record<string, string>>;
   onShow(bet: Thesis): void;
   onRepeat(bet: Thesis): void;
 }
@@ -118,7 +118,7 @@ export function Positions(props: PositionsProps) {
 }
 
 function columnsOf(
-  { model, signedFor, onRepeat }: PositionsProps,
+  { model, firstPayouts, onRepeat }: PositionsProps,
   nowMs: number,
 ): Column<Thesis>[] {
   return [
@@ -142,7 +142,7 @@ function columnsOf(
     {
       name: "Pays",
       number: ({ quoteHash, payout }) => {
-        const first = signedFor[quoteHash];
+        const first = firstPayouts[quoteHash];
         const signed = first && ` (signed for ${formatAmount(BigInt(first))})`;
         return `${formatAmount(payout)}${signed ?? ""}`;
       },

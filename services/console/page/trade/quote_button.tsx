@@ -52,8 +52,8 @@ export function estimateNow(model: PageModel, { symbol, parsed, estimator }: Bet
   const state = estimator.state.value;
   if (state === undefined || "failure" in state || "errors" in parsed.value) return undefined;
   // A drag is ahead of its estimate by a moment; another amount is another bet.
-  const isOfAmount = state.bet.betAmount === parsed.value.betAmount;
-  return isOfAmount && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
+  const hasSameStake = state.bet.betAmount === parsed.value.betAmount;
+  return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
 }
 
 /** The button for a quote, and what keeps the user from it. */

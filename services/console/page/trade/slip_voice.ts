@@ -12,7 +12,7 @@ import type { QuotedStage } from "./stage.ts";
 const STILL_MS = 1_000;
 
 /** The end of a quote is spoken this long before it. */
-const HURRY_MS = 10_000;
+const EXPIRY_WARNING_MS = 10_000;
 
 const CHECKING = "The maker has not answered: whether your bet was placed is being checked.";
 
@@ -74,8 +74,10 @@ export class SlipVoice {
     if (startTime > nowMs) {
       cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
     }
-    if (remainingMs > HURRY_MS) {
-      cancels.push(clock.after(remainingMs - HURRY_MS, () => this.speak("10 s left to sign.")));
+    if (remainingMs > EXPIRY_WARNING_MS) {
+      cancels.push(
+        clock.after(remainingMs - EXPIRY_WARNING_MS, () => this.speak("10 s left to sign.")),
+      );
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();

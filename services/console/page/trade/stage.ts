@@ -6,7 +6,7 @@ import { explain, type Explanation } from "../data/explain.ts";
 /** Why the last attempt failed. */
 export interface Failure extends Explanation {
   /** It failed after the user had pressed the button that signs: the text says whether money moved. */
-  isOfSigning: boolean;
+  isSigningFailure: boolean;
 }
 
 export type Stage =
@@ -32,13 +32,13 @@ export type Stage =
 export type QuotedStage = Extract<Stage, { name: "quoted" }>;
 
 /** Reasons that come and go with the price: an estimate says that they are over. */
-const OF_THE_PRICE: ReadonlySet<string> = new Set([
+const PRICE_CODES: ReadonlySet<string> = new Set([
   ...["RANGE_BROKEN", "OUTSIDE_RANGE", "RANGE_TOO_NARROW", "PAYOUT_TOO_LOW"],
   ...["ORACLE_STALE", "PRICE_STALE", "PRICE_UNAVAILABLE", "PRICE_MOVED", "PRICE_IMPROVED"],
 ]);
 
 /** Reasons of the connection: an estimate says that it is back. */
-const OF_THE_NETWORK: ReadonlySet<string> = new Set([
+const NETWORK_CODES: ReadonlySet<string> = new Set([
   ...["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT", "NODE_UNREACHABLE", "NODE_TIMEOUT"],
 ]);
 
@@ -53,19 +53,19 @@ const OFFLINE = "You are offline; nothing was taken.";
  * @param shown What the slip says anyway.
  */
 export function failureText(
-  { code, text, isOfSigning }: Failure,
+  { code, text, isSigningFailure }: Failure,
   state: EstimateState | undefined,
   shown: string,
   isOffline: boolean,
 ): string {
-  if (OF_THE_NETWORK.has(code)) {
-    if (isOffline) return isOfSigning ? OFFLINE : "";
+  if (NETWORK_CODES.has(code)) {
+    if (isOffline) return isSigningFailure ? OFFLINE : "";
     const isAnswered = state !== undefined &&
-      ("estimate" in state || !OF_THE_NETWORK.has(explain(state.failure).code));
+      ("estimate" in state || !NETWORK_CODES.has(explain(state.failure).code));
     if (isAnswered) return "";
   }
-  const hasMoved = state !== undefined && "estimate" in state && OF_THE_PRICE.has(code);
+  const hasMoved = state !== undefined && "estimate" in state && PRICE_CODES.has(code);
   const reason = hasMoved || shown.startsWith(text) ? "" : text;
-  if (!isOfSigning) return reason;
+  if (!isSigningFailure) return reason;
   return `${NOTHING_TAKEN} ${hasMoved ? "The price had moved." : reason}`.trim();
 }

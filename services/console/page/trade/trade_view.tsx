@@ -113,7 +113,7 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
         <Positions
           model={model}
           chosen={chosen}
-          signedFor={slip.signedFor.value}
+          firstPayouts={slip.firstPayouts.value}
           onShow={show}
           onRepeat={(bet) => {
             repeatBet(model, slip, bet);
