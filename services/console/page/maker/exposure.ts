@@ -92,7 +92,8 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
       if (box !== undefined && !(box.from <= time && time < box.to)) continue;
       loss += change;
       if (price >= high) continue;
-      const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!; // rounding may exceed the last one
+      // Rounding may put a price below the last row.
+      const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!;
       cell[column] = Math.max(cell[column] ?? 0, loss / 1e6);
     }
   }

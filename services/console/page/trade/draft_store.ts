@@ -1,6 +1,6 @@
 /**
- * What the user set for the next bets: boxes by market that are not placed yet, and the tolerance; and
- * what the last ones were signed for.
+ * Stores drafts by market, the tolerance for the next bets, and first signed payouts of recent
+ * bets.
  */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
@@ -9,7 +9,7 @@ import type { DraftFields } from "./draft.ts";
 
 const STORAGE_KEY = "rangemaker.drafts";
 
-/** The price has moved away from an older one. */
+/** Older drafts are dropped, because the price has moved away. */
 const LIFE_MS = 3_600_000;
 
 const text = z.string().max(40);
@@ -21,10 +21,10 @@ const fieldsSchema = z.object({
   amount: text,
 });
 
-/** By how much less than quoted a bet may pay, in percent, for those who never chose. */
+/** Default of the tolerance: by how much less than quoted a bet may pay, in percent. */
 const TOLERANCE_PERCENT = 10;
 
-/** Bets whose first payout is kept: the pages of the history that anybody looks at. */
+/** Most bets whose first payout is kept: enough for the pages of the history that users open. */
 const SIGNED_MAX = 200;
 
 const keptSchema = z.object({
@@ -34,7 +34,7 @@ const keptSchema = z.object({
   signedFor: z.record(z.string(), z.string().regex(/^\d+$/)).default({}),
 });
 
-/** Drafts survive a change of the market and a reload. */
+/** Keeps drafts across a change of the market and a reload. */
 export class DraftStore {
   readonly #store: TextStore;
   readonly #clock: Pick<Clock, "now">;
@@ -60,7 +60,9 @@ export class DraftStore {
     this.#write({ symbol, drafts });
   }
 
-  /** By how much less than quoted a bet may pay if the price moves as it is signed. */
+  /**
+   * By how much less than quoted a bet may pay, in percent, if the price moves while it is signed.
+   */
   get tolerancePercent(): number {
     return this.#read().tolerancePercent;
   }
@@ -69,7 +71,7 @@ export class DraftStore {
     this.#write({ tolerancePercent });
   }
 
-  /** Payouts that the user signed for, of bets that were placed at another one; by their quote's hash. */
+  /** First signed payouts of bets that were placed at another payout, by quote hash. */
   get firstPayouts(): Readonly<Record<string, string>> {
     return this.#read().signedFor;
   }
@@ -90,7 +92,7 @@ export class DraftStore {
     try {
       return keptSchema.parse(JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "{}"));
     } catch {
-      return keptSchema.parse({}); // somebody else's
+      return keptSchema.parse({}); // written by another program
     }
   }
 }
