@@ -56,7 +56,9 @@ const accountsSchema = z.array(
 const chainSchema = z.coerce.number().int().positive();
 
 /**
- * Follows the account and the chain of a wallet that reports them. @param signal Stops following.
+ * Follows the account and the chain of a wallet that reports them.
+ *
+ * @param signal Stops following.
  */
 export function followWallet(
   provider: ProviderWallet,

@@ -51,7 +51,7 @@ interface Pinch {
   distance: number;
 }
 
-/** The distance of fingers closer than this, in pixels, is ignored. */
+/** Closer fingers count as this far apart, in pixels. */
 const PINCH_MIN = 20;
 
 /**
@@ -123,7 +123,7 @@ export class ChartPointer {
       : { spanMs: this.#target.spanMs.peek(), distance };
   }
 
-  /** The distance of two fingers; undefined with any other number. */
+  /** The distance of the first two fingers; undefined if there are fewer. */
   #fingerDistance(): number | undefined {
     const [first, second] = this.#fingers.values();
     if (first === undefined || second === undefined) return undefined;

@@ -44,8 +44,9 @@ export class ChartProbe {
   }
 
   /**
-   * Shows a position, or none. @param endMs The end of the chart, if a box may be drawn at the
-   * position.
+   * Shows a position, or none.
+   *
+   * @param endMs The end of the chart, if a box may be drawn at the position.
    */
   show(place: Point | undefined, endMs?: number): void {
     this.place.value = place;
