@@ -54,7 +54,7 @@ export class TradePlayer {
     this.#clock = clock;
     this.#deliver = deliver;
     this.#heads = sources.map((source) => ({ source, trade: source.next() }));
-    if (this.#heads.length === 0) throw new RangeError("Pump needs a source: received none");
+    if (this.#heads.length === 0) throw new RangeError("TradePlayer needs a source: received none");
   }
 
   /** Plays due trades, and schedules the next run. */

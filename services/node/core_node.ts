@@ -190,7 +190,7 @@ export class CoreNode {
     if (this.#isClockBehind) return;
     this.#isClockBehind = true;
     this.#log.warn(
-      "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed it again",
+      "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed that block",
       { byMs },
     );
   }

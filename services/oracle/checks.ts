@@ -105,7 +105,7 @@ function sourcesFinding(tests: readonly ProviderTest[], minSources: number): Fin
   if (missing.length === 0) {
     if (minSources >= MIN_SOURCES_SAFE) return ok(`Every pair has at least ${minSources}`);
     return warn(
-      `Every pair has at least ${minSources}, so one exchange that lies can set a price`,
+      `Every pair has at least ${minSources}, so a single wrong exchange can set a price`,
       `Require ${MIN_SOURCES_SAFE}: ${optionLabel(options.minSources)}`,
     );
   }

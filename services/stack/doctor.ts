@@ -66,9 +66,9 @@ const text: CommandText = {
   name: "doctor",
   description:
     "Tries every URL, key, permission, store, file and port that services are configured to use, " +
-    "and says how to fix what fails. It changes nothing and shows no secret. Without a service it " +
-    "checks those that the environment configures: all that need no key, and those whose key is " +
-    "set. With one, it also takes that service's options. Exit code 0 if nothing failed, 1 if something did.",
+    "and says how to fix failures. It changes nothing and shows no secret. Without a service, it " +
+    "checks all services that need no key, and those whose key the environment sets. With one " +
+    "service, it also accepts the options of that service. The exit code is 1 if anything failed, else 0.",
   operands: "[service...]",
   examples: [
     ["rangemaker doctor", "every service that the environment configures"],
@@ -126,7 +126,7 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
     target: service,
     settingsOfOtherServices: target.settingsOfOtherServices ?? [],
     description: `Tries everything that ${service} is configured to use, and says how to fix ` +
-      `what fails. Takes the options of ${service} and those of the doctor.`,
+      `failures. Accepts the options of ${service} and of the doctor.`,
     options: { ...options, ...doctorOptions },
     examples: [[
       `rangemaker doctor ${service}`,

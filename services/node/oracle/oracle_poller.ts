@@ -125,7 +125,7 @@ export class OraclePoller {
 
   /** The reason why a market may have no fresh price. */
   #reason(): string {
-    if (this.#failuresInARow === 0) return "the oracle answers without it";
+    if (this.#failuresInARow === 0) return "it answers without a fresh price";
     return this.#lastFailure?.reason ?? "";
   }
 }

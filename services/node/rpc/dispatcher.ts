@@ -112,7 +112,7 @@ export class Dispatcher {
     if (items.length > CALLS_PER_BATCH_MAX) {
       throw new RpcError(
         RpcCode.limitExceeded,
-        `A batch may hold ${CALLS_PER_BATCH_MAX} calls: received ${items.length}; send several batches`,
+        `A batch may have ${CALLS_PER_BATCH_MAX} calls: received ${items.length}; send several batches`,
       );
     }
     const batch: Batch = { isRefused: false };

@@ -120,7 +120,7 @@ export class ChainRecords {
     const rows = this.#tables.theses.select(`WHERE ${SETTLED_AT} IS NULL ORDER BY key`);
     return rows.map(([id, stored]) => {
       if (isUnsettled(stored.thesis.status)) return stored;
-      throw damaged(`thesis ${id} is settled, and its index says that it is not`);
+      throw damaged(`thesis ${id} is settled, but its index lists it as unsettled`);
     });
   }
 

@@ -144,7 +144,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
   const hasLog = (statOf(`${path}-wal`)?.size ?? 0) > 0;
   if (!hasLog || record === undefined || record.runs.includes(header.run)) return "chain";
   throw new DataDirError(
-    `${path}-wal is the log of another database than ${path}: put back the one that it belongs to; ` +
+    `${path}-wal is not the log of ${path}: put back the database that it belongs to; ` +
       "or restore a backup",
   );
 }

@@ -56,7 +56,7 @@ export class Database extends SqliteDatabase {
   emptyLog(): void {
     if (this.get("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0) return;
     throw new StorageError(
-      "The chain is being read, as by a backup: try again when that has ended",
+      "The chain is being read, for example by a backup: try again after that",
     );
   }
 

@@ -57,7 +57,7 @@ export class GroupCommit {
       return run();
     } catch (thrown) {
       if (thrown instanceof StorageError) this.#failure = thrown;
-      const rolledBack = `Another change of the same moment failed: ${messageOf(thrown)}`;
+      const rolledBack = `Another change in the same transaction failed: ${messageOf(thrown)}`;
       this.#rollBack(this.#failure ?? new StorageError(rolledBack, { cause: thrown }));
       throw thrown;
     }

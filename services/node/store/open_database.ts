@@ -127,7 +127,7 @@ function requireMatchingChain(
         record!.sequence - sequence
       } commits that were on the disk: it is an older copy, ` +
         `or its log ${path}-wal is damaged or lost. Restore a backup; or remove ${dir}/lock to ` +
-        "continue from this state, without what happened since",
+        "continue from this state, without later changes",
     );
   } finally {
     db.close();
