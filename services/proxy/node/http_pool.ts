@@ -144,7 +144,9 @@ export class HttpPool implements NodePort {
     nowMs: number,
     reusable: HttpConnection[] = [],
   ): Promise<NodeReply> {
-    if (this.#isStopped) throw new ConnectionError("connecting", new Error("The proxy is stopping"));
+    if (this.#isStopped) {
+      throw new ConnectionError("connecting", new Error("The proxy is stopping"));
+    }
     if (this.#open.size >= HTTP_CONNECTIONS_MAX) {
       const busy = new ReplyError("busy", `${HTTP_CONNECTIONS_MAX} requests are open`);
       throw new ConnectionError("connecting", busy);
