@@ -56,7 +56,7 @@ export interface StackOptions {
   dataDir?: string | undefined;
   /** The files of the console; loaded by default. */
   page?: PageFiles;
-  /** File of the markets; those of the specification by default. */
+  /** File of the markets; by default, the markets of the specification. */
   markets?: string | undefined;
   /** Web pages besides the console that may call solver, bridge and proxy; `*` for all. */
   corsOrigins?: string[] | undefined;

@@ -3,7 +3,7 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { ResumePoint } from "../store/chain_records.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
 
-/** Sealed blocks that can be read: those of the last 409.6 s, and the first. */
+/** Sealed blocks that can be read, 409.6 s of them. The first block can always be read. */
 export const BLOCKS_KEPT = 4_096;
 
 /** A position that {@link BlockLog.restore} can return to. */

@@ -72,7 +72,11 @@ class Bounds {
     this.#queue.push({ bound: this.#boundOf(thesis), thesis });
   }
 
-  /** Removes the theses with a bound below a value; returns those that are watched and in their window. */
+  /**
+   * Removes entries with a bound below a value.
+   *
+   * @returns Their theses that are watched and in their window.
+   */
   removeBelow(value: bigint, time: number): Thesis[] {
     for (const entry of this.#early.removeDue(time)) this.#queue.push(entry);
     const broken: Thesis[] = [];

@@ -15,8 +15,10 @@ export const FORWARDED_FOR = "x-forwarded-for";
  * forwards, then the last address of the header, then the last two. The last address may be a load
  * balancer in front of the proxy; the one before it is then the client. A forwarded address gets
  * only a part of the share of the peer that reported it, so a forged address gains nothing and
- * takes nothing from its owner. Example: for `1.1.1.1, 9.9.9.9` from 10.0.0.1, the groups are `via
- * 10.0.0.1`, `9.9.9.9 via 10.0.0.1` and `1.1.1.1 9.9.9.9 via 10.0.0.1`.
+ * takes nothing from its owner.
+ *
+ * Example: for `1.1.1.1, 9.9.9.9` from 10.0.0.1, the groups are
+ * `via 10.0.0.1`, `9.9.9.9 via 10.0.0.1` and `1.1.1.1 9.9.9.9 via 10.0.0.1`.
  *
  * @param forwardedFor The header {@link FORWARDED_FOR}; null if there is none.
  */

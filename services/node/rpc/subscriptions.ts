@@ -12,7 +12,10 @@ export interface ThesesFilter {
   solver?: Address;
 }
 
-/** Subscriptions per connection. A proxy has those of all its clients on one connection. */
+/**
+ * Most subscriptions per connection. A proxy has the subscriptions of all its clients on one
+ * connection.
+ */
 export const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
 
 /**

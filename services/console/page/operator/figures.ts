@@ -70,7 +70,7 @@ const perMinute = (metric: string, labels?: Record<string, string>): Reader => (
   history.spanMs === 0 ? undefined : 60_000 * history.increase(metric, labels) / history.spanMs;
 
 /** Figures that show how much a service is used. All other figures have an alert. */
-const USE: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
+const USAGE_FIGURES: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
   exchanges: { "Trades a minute": perMinute("exchanges_trades_total") },
   oracle: { "Prices a minute": perMinute("oracle_prints_total") },
   node: { "Block": now("node_block_number"), "Open bets": now("node_theses_unsettled") },
@@ -84,5 +84,5 @@ const USE: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
 
 /** The figures of a service's use, with their names. */
 export function useOf(name: ServiceName, history: MetricsHistory): [string, string][] {
-  return Object.entries(USE[name]).map(([label, read]) => [label, count(read(history))]);
+  return Object.entries(USAGE_FIGURES[name]).map(([label, read]) => [label, count(read(history))]);
 }

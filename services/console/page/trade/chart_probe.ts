@@ -11,7 +11,7 @@ import { parseDecimal } from "./input.ts";
 import { oddsOf } from "./odds.ts";
 
 /** A box suggested at the pointer lasts one part in this many of the shown future. */
-const PART = 4;
+const FUTURE_PARTS = 4;
 
 /** The stake if the user has entered none: 10 USDC. */
 const STAKE = 10_000_000n;
@@ -90,6 +90,6 @@ function draftAt(
 ): Draft | undefined {
   const half = Math.abs(price - spot);
   const fromMs = time - nowMs;
-  const toMs = fromMs + Math.max(1_000, futureMs / PART);
+  const toMs = fromMs + Math.max(1_000, futureMs / FUTURE_PARTS);
   return draftOf({ fromMs, toMs, low: spot - half, high: spot + half });
 }

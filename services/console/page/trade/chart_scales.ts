@@ -79,7 +79,7 @@ export interface PriceRange {
   high: number;
 }
 
-/** Space above and below what is shown, as a share of its height. */
+/** Space above and below the content, as a share of its height. */
 const PADDING = 0.35;
 
 /** The least height of the chart, as a share of the price: a flat line stays flat. */
@@ -90,7 +90,7 @@ const HEIGHT_MIN_SHARE = 0.0006;
  */
 const GLIDE_MS = 180;
 
-/** The range of prices on the chart: it follows what is shown, smoothly. */
+/** The range of prices on the chart, which follows its content smoothly. */
 export class PriceWindow {
   #range: PriceRange | undefined;
 

@@ -163,19 +163,19 @@ export const EMPTY_FIELDS: DraftFields = {
 };
 
 /** Half the height of a suggested box as a share of the price, if its volatility is unknown. */
-const HALF = 0.0008;
+const HALF_HEIGHT = 0.0008;
 
 /** Minimum of half the height of a suggested box, as a share of the price. */
-const HALF_MIN = 0.0002;
+const HALF_HEIGHT_MIN = 0.0002;
 
 /** Maximum of half the height of a suggested box, as a share of the price. */
-const HALF_MAX = 0.01;
+const HALF_HEIGHT_MAX = 0.01;
 
 /**
  * Half the height in standard deviations of the price until the box ends. The price is likely to
  * stay inside.
  */
-const HALF_DEVIATIONS = 1.27;
+const HALF_HEIGHT_DEVIATIONS = 1.27;
 
 /**
  * Half the height of a suggested box, as a share of the price. The box is not sure to win, which no
@@ -185,8 +185,10 @@ const HALF_DEVIATIONS = 1.27;
  * @param move Standard deviation of the price's change in a second, as a share of it, if it is known.
  */
 function halfHeightOf(aheadMs: number, move?: number): number {
-  const wanted = move === undefined ? HALF : HALF_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
-  return Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
+  const wanted = move === undefined
+    ? HALF_HEIGHT
+    : HALF_HEIGHT_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
+  return Math.min(HALF_HEIGHT_MAX, Math.max(HALF_HEIGHT_MIN, wanted));
 }
 
 /** When the window of a box begins, and how long it is. */

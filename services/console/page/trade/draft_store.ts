@@ -10,7 +10,7 @@ import type { DraftFields } from "./draft.ts";
 const STORAGE_KEY = "rangemaker.drafts";
 
 /** Older drafts are dropped, because the price has moved away. */
-const LIFE_MS = 3_600_000;
+const DRAFT_LIFE_MS = 3_600_000;
 
 const text = z.string().max(40);
 const fieldsSchema = z.object({
@@ -52,7 +52,7 @@ export class DraftStore {
   /** The draft of a market, if it is not too old. */
   of(symbol: string): DraftFields | undefined {
     const kept = this.#read().drafts[symbol];
-    return kept && this.#clock.now() - kept.atMs < LIFE_MS ? kept.fields : undefined;
+    return kept && this.#clock.now() - kept.atMs < DRAFT_LIFE_MS ? kept.fields : undefined;
   }
 
   keep(symbol: string, fields: DraftFields): void {

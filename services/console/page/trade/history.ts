@@ -24,7 +24,7 @@ export function sorted(theses: readonly Thesis[], order: string): readonly Thesi
   return [...theses].sort((a, b) => Number(keyOf(b) - keyOf(a)));
 }
 
-/** What the user has won or lost with a bet; 0 while it is open. */
+/** The user's gain or loss on a bet; 0 while it is open. */
 function gainOf(thesis: Thesis): bigint {
   const { status, betAmount, payout } = thesis;
   if (status === "won") return payout - betAmount;
